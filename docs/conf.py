@@ -12,6 +12,7 @@ from ssik_ros import __version__  # noqa: E402
 
 project = 'ssik_ros'
 author = 'ssik_ros contributors'
+copyright = author
 version = release = __version__
 
 extensions = [
@@ -52,10 +53,12 @@ sphinx_gallery_conf = {
     ),
     'gallery_dirs': 'examples',
     'filename_pattern': site_sources.runnable_examples(),
+    'within_subsection_order': 'FileNameSortKey',
     'image_scrapers': (),
     'reset_modules': (),
     'download_all_examples': False,
     'show_memory': False,
+    'write_computation_times': False,
     'min_reported_time': 1e9,
     'show_signature': False,
     'remove_config_comments': True,
@@ -65,6 +68,7 @@ sphinx_gallery_conf = {
 
 html_theme = 'furo'
 html_title = 'ssik_ros'
+html_favicon = '_static/favicon.svg'
 html_static_path = ['_static']
 html_css_files = ['site.css']
 html_copy_source = False

@@ -51,7 +51,8 @@ def quoted_commands() -> list[str]:
         blocks = '\n'.join([*code_blocks(text, 'bash'), *console])
         lines = blocks.replace('\\\n', ' ').splitlines()
         lines += re.findall(r'`(ssik [^`\n]*)`', prose(text))
-        found += [line for line in lines if line.startswith('ssik ')]
+        parts = [part.strip() for line in lines for part in line.split('; ')]
+        found += [part for part in parts if part.startswith('ssik ')]
     return sorted(set(found))
 
 

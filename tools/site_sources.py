@@ -24,6 +24,24 @@ PAGES = {
     ROOT / 'examples': 'examples/index.rst',
 }
 """Pages of the site that stand for files outside ``docs/``."""
+PICTURES = {
+    '01': 'my_robot',
+    '02': 'joint_path',
+    '03': 'dual_arm',
+    '05': 'self_collision',
+    '06': 'why_no_solution',
+    '09': 'ur5e_branches',
+    '11': 'delta',
+    '12': 'hexapod',
+    '14': 'dual_arm',
+    '15': 'delta',
+    '16': 'hexapod',
+    '21': 'priorities',
+    '22': 'dual_arm',
+    '24': 'fanuc_branches',
+    '26': 'pick_with_collisions',
+}
+"""Pictures of docs/images on the cards of examples, by the number of the example."""
 FENCE = re.compile(r'(^(`{3,}).*?^\2`*$)', re.M | re.S)
 LINK = re.compile(r'(!?\[[^\]]*\])\(([^)\s]+)\)')
 
@@ -53,20 +71,25 @@ def example_title(path: Path) -> str:
     :param path: of the example, as in ``01_solve_a_pose.py``.
     """
     words = path.stem.partition('_')[2].replace('_', ' ')
-    return f'{words[:1].upper()}{words[1:]}'.replace(' ik ', ' IK ').replace(' ros', ' ROS')
+    names = {'ik': 'IK', 'ros': 'ROS', 'urdf': 'URDF'}
+    title = ' '.join(names.get(word, word) for word in words.split())
+    return f'{title[:1].upper()}{title[1:]}'
 
 
-def with_title(text: str, title: str) -> str:
+def with_title(path: Path) -> str:
     """
-    Return the source of an example whose docstring starts with a heading, as sphinx-gallery wants it.
+    Return the source of an example as sphinx-gallery wants it: with a heading in its docstring, and its picture.
 
-    :param text: the source.
-    :param title: the heading.
+    :param path: of the example.
     """
+    text, title = path.read_text(encoding='utf-8'), example_title(path)
     lines = text.splitlines(keepends=True)
     first = ast.parse(text).body[0]
     doc = ast.get_docstring(ast.parse(text)) or ''
     head = f'"""\n{title}\n{"=" * len(title)}\n\n{doc}\n"""\n'
+    picture = ROOT / 'docs' / 'images' / f'{PICTURES.get(path.name[:2])}.png'
+    if picture.is_file():
+        head += f"# sphinx_gallery_thumbnail_path = '{os.path.relpath(picture, DOCS)}'\n"
     return head + ''.join(lines[first.end_lineno or 0 :])
 
 
@@ -84,10 +107,7 @@ def copy_examples(source: Path, target: Path) -> Path:
     for old in target.glob('*.py'):
         if old.name not in wanted:
             old.unlink()
-    texts = {
-        name: with_title(path.read_text(encoding='utf-8'), example_title(path))
-        for name, path in wanted.items()
-    }
+    texts = {name: with_title(path) for name, path in wanted.items()}
     texts['README.rst'] = (
         'Examples\n========\n\nEach runs from any folder, without arguments.\n'
         'The output stands below the code.\n'
