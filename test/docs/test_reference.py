@@ -14,6 +14,7 @@ from ssik_ros.server.requests.refusals import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / 'docs' / 'reference'
+COMPAT = REFERENCE / 'python' / 'compat.md'
 PUBLIC = ('ssik_ros', 'ssik_ros.tasks', 'ssik_ros.mechanisms')
 """Packages whose ``__all__`` is for users."""
 NO_SECTION = {'ssik_ros.__version__', 'ssik_ros.postprocess'}
@@ -30,7 +31,7 @@ def sections(page: Path) -> dict[str, str]:
 def described() -> dict[str, str]:
     """Return the section of each name of the Python reference."""
     found: dict[str, str] = {}
-    for page in sorted((REFERENCE / 'python').glob('*.md')):
+    for page in sorted(set((REFERENCE / 'python').glob('*.md')) - {COMPAT}):
         found |= sections(page)
     return found
 
@@ -127,3 +128,15 @@ def test_every_refusal_has_the_code_that_services_return():
     shown = {row[0].strip('`'): row[1].replace('−', '-') for row in table_rows('Refusals')}
     for refusal, code in _OF_REFUSAL.items():
         assert str(int(code)) in shown[refusal.name].split(' or ')
+
+
+def test_every_function_of_ported_scripts_is_described_and_called():
+    compat = importlib.import_module('ssik_ros.tasks.compat')
+    text = COMPAT.read_text(encoding='utf-8')
+    functions = {name for name in compat.__all__ if inspect.isfunction(getattr(compat, name))}
+    assert {name.rpartition('.')[2] for name in DIRECTIVE.findall(text)} == functions
+    assert set(re.findall(r'simIK\.(\w+)\(', text)) == functions
+    for name in set(compat.__all__) - functions:
+        assert f'`{name}`' in text, name
+    for name, value in re.findall(r'^\| `(\w+)` \| (-?\d+) \|$', text, re.M):
+        assert getattr(compat, name) == int(value)
