@@ -123,7 +123,12 @@ setup(
         'rich>=13.0',
     ],
     # colcon test runs pytest only in packages that declare it.
-    extras_require={'test': ['pytest', 'hypothesis'], 'view': ['viser>=1.1,<2']},
+    extras_require={
+        'test': ['pytest', 'hypothesis'],
+        'view': ['viser>=1.1,<2'],
+        # Reads the kernels' intermediate code, which the llvmlite of requirements/native.txt writes.
+        'build': ['llvmlite>=0.50'],
+    },
     distclass=PlatformDistribution,
     cmdclass={'build_py': BuildWithLibrary, 'develop': DevelopWithLibrary},
     # The native library keeps to Python's stable interface: one wheel for all versions.

@@ -11,7 +11,7 @@ from ssik_ros.artifact.c import blocks, library, recorded, texts, toolchain
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.robot_choice import choose_arm
 from ssik_ros.errors import describe_choices, InvalidLimits, InvalidOption, TopologyMismatch
-from ssik_ros.kernels.native import portable
+from ssik_ros.kernels.native import freeze, portable
 
 
 def _say(text: str) -> None:
@@ -42,7 +42,6 @@ def write_library(arguments: argparse.Namespace) -> int:
     tools = _toolchain(arguments)
     chosen = choose_arm(arguments)
     name = texts.identifier(arguments.name or chosen.robot.name)
-    kernels = toolchain.object_of(tools)
     try:
         arm = blocks.find_arm(chosen.robot, chosen.group)
         _say(f'{name}: {chosen.group.base_link} to {chosen.group.tip}; {arm.reason}')
@@ -52,7 +51,19 @@ def write_library(arguments: argparse.Namespace) -> int:
         return NO
     image = blocks.pack(arm, portable.digest())
     made = library.ArmLibrary(name, __version__, arm, image, poses)
-    return _write(made, tools, kernels, arguments)
+    return _write(made, tools, _kernels(tools, arm, arguments.shared_kernels), arguments)
+
+
+def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> toolchain.Kernels:
+    """Return the kernels with the constants of the arm, or those of all arms where llvmlite is missing."""
+    if are_shared:
+        return toolchain.kernels_of_all_arms(tools)
+    if freeze.is_possible():
+        return toolchain.kernels_of_one_arm(tools, blocks.constants(arm))
+    _say(
+        f'llvmlite is missing or too old: pip install "{freeze.EXTRA}" makes the library smaller and faster'
+    )
+    return toolchain.kernels_of_all_arms(tools)
 
 
 def write_generic_library(arguments: argparse.Namespace) -> int:
@@ -64,13 +75,13 @@ def write_generic_library(arguments: argparse.Namespace) -> int:
     """
     tools = _toolchain(arguments)
     made = library.GenericLibrary(__version__)
-    return _write(made, tools, toolchain.object_of(tools), arguments)
+    return _write(made, tools, toolchain.kernels_of_all_arms(tools), arguments)
 
 
 def _write(
     made: library.ArmLibrary | library.GenericLibrary,
     tools: toolchain.Toolchain,
-    kernels: bytes,
+    kernels: toolchain.Kernels,
     arguments: argparse.Namespace,
 ) -> int:
     """Write a library and run its self-test."""

@@ -15,6 +15,7 @@ from ssik_ros.errors import ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import branch_block, held_search, search
 from ssik_ros.kernels.closed_form.elimination import general_search
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.native.freeze import Frozen
 from ssik_ros.kernels.search import plain_request, state, tracking
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -86,6 +87,12 @@ PARTS = (
     *('WIND_BRANCHES', 'WIND_SIZES', 'WIND_VALUES', 'WIND_COSTS', 'WIND_OWNER'),
     *('WIND_HEAP', 'WIND_KEYS', 'WIND_OWNERS', 'WIND_CODES'),
 )
+CLOSED_FORMS = r'(branches|elimination)\d+(search|held_search|general_search)6search'
+SEARCHES = r'kernels6search'
+KINEMATICS = r'kernels4rows13relative_pose'
+"""Symbols of the functions that take the packed closed form, the packed search, and the chain."""
+CHANGING = frozenset({state.MAX_ITERATIONS, state.MAX_SEARCHES, state.NEAR_SQUARED})
+"""Options of a search that a request or the search itself writes."""
 NO_FORM, DIRECT, ELIMINATION = range(3)
 
 
@@ -117,6 +124,7 @@ class Form(NamedTuple):
             'SAMPLES': 1 if plan.held < 0 else FINER_SAMPLES[-1] + 1,
             'OPTIONS': search.OPTIONS,
             'ROWS': capacity * (n + 3),
+            'FOUND': capacity * n if plan.held < 0 else 0,
             'WORK': int(search.work_size(n, capacity)),
             'CONSTANTS': len(self.reals) - int(search.plan_size(n)),
         }
@@ -249,6 +257,30 @@ def pack(arm: Arm, digest: int) -> IntArray:
     return _join(
         [np.ascontiguousarray(sections[name]).view(np.int64) for name in SECTIONS], digest
     )
+
+
+def constants(arm: Arm) -> list[Frozen]:
+    """
+    Return what is the same at every call of the kernels.
+
+    :param arm: the arm.
+    """
+    block, places, _ = _pack_search(arm)
+    search_ints = block[plain_request.HEAD : places['SEARCH_COUNTERS']]
+    search_reals = block[places['SEARCH_REALS'] : places['SEARCH_OPTIONS']]
+    options = block[places['SEARCH_OPTIONS'] :][: state.OPTIONS]
+    problem = arm.kinematics.problem
+    found = [
+        Frozen(SEARCHES, 'ints', search_ints),
+        Frozen(SEARCHES, 'reals', search_reals),
+        Frozen(SEARCHES, 'options', options, frozenset(range(state.OPTIONS)) - CHANGING),
+        Frozen(KINEMATICS, 'ints', problem.ints),
+        Frozen(KINEMATICS, 'reals', problem.reals),
+    ]
+    if arm.form is not None:
+        found.append(Frozen(CLOSED_FORMS, 'ints', arm.form.arm.plan.ints))
+        found.append(Frozen(CLOSED_FORMS, 'reals', arm.form.reals))
+    return found
 
 
 def _text(text: str) -> IntArray:

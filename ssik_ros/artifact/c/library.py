@@ -117,7 +117,7 @@ def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, 
 def build(
     library: ArmLibrary | GenericLibrary,
     tools: toolchain.Toolchain,
-    kernels: bytes,
+    kernels: toolchain.Kernels,
     report: Report,
     product: Path,
 ) -> None:
@@ -126,7 +126,7 @@ def build(
 
     :param library: what is written.
     :param tools: compiler and others.
-    :param kernels: their object.
+    :param kernels: makes their object.
     :param report: is told of each step.
     :param product: the folder; it must not exist.
     """

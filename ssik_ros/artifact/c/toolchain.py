@@ -1,6 +1,6 @@
 """Compiler, archiver and linker of a target, and what they make of the sources of a C library."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import os
 from pathlib import Path
 import shlex
@@ -8,14 +8,17 @@ import shutil
 import subprocess
 
 from ssik_ros.errors import InvalidOption
-from ssik_ros.kernels.native import portable, targets
+from ssik_ros.kernels.native import freeze, portable, targets
 from ssik_ros.value_class import dataclass
 
 ARCHITECTURES = {'x86-64-v2': 'x86_64_v2', 'x86-64-v3': 'x86_64_v3', 'aarch64': 'aarch64'}
 """Names on the command line, and those of the kernels' objects."""
-FLAGS = ('-std=c99', '-O2', '-fPIC', '-g0', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror')
+FLAGS = ('-std=c99', '-Os', '-fPIC', '-g0', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror')
 OWN_LOOPS = '-fno-builtin', '-fno-tree-loop-distribute-patterns'
 """A loop that fills memory stays a loop: it must not become a call of the function that it is."""
+Kernels = Callable[[set[str]], bytes]
+"""Makes the object of the kernels, given the symbols that are called."""
+SYMBOLS = frozenset(map(portable.symbol_of, portable.KERNELS))
 CLEAR = 'ssik_ros_clear'
 """The name of ``memset`` in the kernels' object: their own, so that libm is all that they need."""
 
@@ -46,9 +49,9 @@ class Toolchain:
         """Return whether this machine does not run what the compiler makes."""
         return not self.target.startswith(os.uname().machine)
 
-    def run(self, *words: object, folder: Path) -> None:
+    def run(self, *words: object, folder: Path) -> str:
         """
-        Run a program.
+        Run a program and return what it prints.
 
         :param words: the program and its arguments.
         :param folder: where it runs.
@@ -65,6 +68,7 @@ class Toolchain:
             errors = [line for line in result.stderr.splitlines() if 'error' in line.lower()]
             said = (errors or result.stderr.splitlines() or ['no message'])[0]
             raise InvalidOption(f'{" ".join(command[:2])} failed: {said}')
+        return result.stdout
 
 
 def find(architecture: str | None) -> Toolchain:
@@ -78,7 +82,7 @@ def find(architecture: str | None) -> Toolchain:
     is_cross = not ARCHITECTURES[chosen].startswith(os.uname().machine)
     prefix = f'{ARCHITECTURES[chosen].partition("_v")[0]}-linux-gnu-' if is_cross else ''
     compiler = shlex.split(os.environ.get('CC', '')) or [f'{prefix}gcc' if is_cross else 'cc']
-    for program in (compiler[0], f'{prefix}objcopy', f'{prefix}ar'):
+    for program in (compiler[0], *(f'{prefix}{name}' for name in ('objcopy', 'nm', 'ar'))):
         if shutil.which(program) is None:
             raise InvalidOption(
                 f"'{program}' is not installed; a C library for {chosen} needs a C compiler and binutils "
@@ -88,7 +92,7 @@ def find(architecture: str | None) -> Toolchain:
 
 
 def make_libraries(
-    tools: Toolchain, folder: Path, name: str, kernels: bytes, product: Path
+    tools: Toolchain, folder: Path, name: str, kernels: Kernels, product: Path
 ) -> None:
     """
     Compile the sources in a folder, and write a static and a shared library.
@@ -96,14 +100,15 @@ def make_libraries(
     :param tools: compiler and others.
     :param folder: with ``NAME.c`` and what it includes.
     :param name: of the library.
-    :param kernels: their object.
+    :param kernels: makes their object.
     :param product: folder of the libraries.
     """
-    (folder / 'kernels.o').write_bytes(kernels)
     copy, cc = f'{tools.prefix}objcopy', tools.compiler
-    tools.run(copy, '--redefine-sym', f'memset={CLEAR}', 'kernels.o', folder=folder)
     loops = _understood(tools, folder)
     tools.run(*cc, *FLAGS, *loops, '-c', f'{name}.c', '-o', 'own.o', folder=folder)
+    undefined = tools.run(f'{tools.prefix}nm', '-u', 'own.o', folder=folder).split()
+    (folder / 'kernels.o').write_bytes(kernels({word for word in undefined if word in SYMBOLS}))
+    tools.run(copy, '--redefine-sym', f'memset={CLEAR}', 'kernels.o', folder=folder)
     tools.run(*cc, '-r', '-nostdlib', 'own.o', 'kernels.o', '-o', f'{name}.o', folder=folder)
     keep = '--wildcard', f'--keep-global-symbol={name}_*'
     tools.run(copy, *keep, '--strip-unneeded', f'{name}.o', folder=folder)
@@ -126,6 +131,20 @@ def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
     return OWN_LOOPS
 
 
-def object_of(tools: Toolchain) -> bytes:
-    """Return the kernels' object for all arms."""
-    return portable.read(portable.object_name(tools.target))
+def kernels_of_all_arms(tools: Toolchain) -> Kernels:
+    """
+    Return what makes the object that serves all arms.
+
+    :raises NativeLibraryError: when the package was built without it.
+    """
+    data = portable.read(portable.object_name(tools.target))
+    return lambda wanted: data
+
+
+def kernels_of_one_arm(tools: Toolchain, constants: list[freeze.Frozen]) -> Kernels:
+    """
+    Return what makes an object with the constants of an arm.
+
+    :param constants: arguments that are the same at every call.
+    """
+    return lambda wanted: freeze.freeze(tools.target, wanted, constants)

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(group, '--out -o PATH', text, type=Path)
     text = f'of the C library: {", ".join(ARCHITECTURES)} (default: this machine)'
     add_option(group, '--arch NAME', text)
+    add_option(group, '--shared-kernels', 'leave the constants of the arm out of the machine code')
     add_option(group, '--name NAME', 'prefix of the C functions (default: the robot)')
     text = (
         'random poses for the trial: N within the limits, N over full revolutions (default: 100)'

@@ -13,6 +13,7 @@ from typing import Any
 from ssik_ros.errors import NativeLibraryError
 
 KERNELS = (
+    'closed_form.branches.branch_block.solve',
     'closed_form.branches.search.search',
     'closed_form.branches.held_search.search',
     'closed_form.branches.held_slide.slide_range',

@@ -9,9 +9,14 @@
 #include <math.h>
 #include "layout.h" /* S_*, N_*, P_*, MAGIC, FORMAT and constants of the kernels, written by ssik_ros */
 
+@if arm@
+#include "image.h" /* IMAGE */
+@end@
+
 typedef int64_t word;
 
 #define KERNEL(name) int32_t ssik_ros_##name(void *result, const word *words)
+KERNEL(closed_form__branches__branch_block__solve);
 KERNEL(closed_form__branches__search__search);
 KERNEL(closed_form__elimination__general_search__search);
 KERNEL(closed_form__branches__held_search__search);
@@ -40,7 +45,17 @@ enum { HEAD_WORDS = (int)(sizeof(solver_t) / sizeof(word)) };
 
 static const word *section(const word *image, int which) { return image + image[HEAD + 2 * which]; }
 static word section_size(const word *image, int which) { return image[HEAD + 2 * which + 1]; }
-static word number(const solver_t *s, int which) { return section(s->image, S_NUMBERS)[which]; }
+@if arm@
+/* The compiler sees the image: what another kind of arm needs is left out. */
+static const word *image_of(const solver_t *s) {
+  (void)s;
+  return IMAGE;
+}
+@end@
+@if library@
+static const word *image_of(const solver_t *s) { return s->image; }
+@end@
+static word number(const solver_t *s, int which) { return section(image_of(s), S_NUMBERS)[which]; }
 static word *part(solver_t *s, int which) { return (word *)(void *)s + s->at[which]; }
 static double *reals(solver_t *s, int which) { return (double *)(void *)part(s, which); }
 static word part_size(const solver_t *s, int which) { return s->at[which + 1] - s->at[which]; }
@@ -69,7 +84,7 @@ static word *put_table(word *at, const void *data, word rows, word columns) {
 }
 static word *put_part(word *at, solver_t *s, int which) { return put_list(at, part(s, which), part_size(s, which)); }
 static word *put_section(word *at, const solver_t *s, int which) {
-  return put_list(at, section(s->image, which), section_size(s->image, which));
+  return put_list(at, section(image_of(s), which), section_size(image_of(s), which));
 }
 
 /* Not memcpy and memset: the compiler may still choose them, and a bare target has them. */
@@ -139,7 +154,7 @@ static struct clock *clock_of(solver_t *s) {
 }
 
 static void fill_parts(solver_t *s) {
-  const word *image = s->image;
+  const word *image = image_of(s);
   for (word *at = part(s, 0), *end = part(s, PARTS); at < end; ++at) *at = 0;
   copy_words(part(s, P_INTS), section(image, S_INTS), section_size(image, S_INTS));
   copy_words(part(s, P_REALS), section(image, S_REALS), section_size(image, S_REALS));
@@ -176,8 +191,6 @@ static int start(solver_t **made, const word *image, int64_t windings, void *mem
 static int is_solver(const solver_t *s) { return s && (uintptr_t)s % 8 == 0 && s->magic == MAGIC; }
 
 @if arm@
-#include "image.h" /* IMAGE */
-
 int64_t @NAME@_memory_size(int64_t windings) { return memory_size(IMAGE, windings); }
 
 int @NAME@_init(solver_t **solver, int64_t windings, void *memory, size_t size) {
@@ -218,7 +231,7 @@ int @NAME@_limits(const solver_t *s, double *lower, double *upper) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
   if (!lower || !upper) return @UPPER@_BAD_ARGUMENT;
   const word n = number(s, N_JOINTS);
-  const double *limits = image_reals(s->image, S_LIMITS);
+  const double *limits = image_reals(image_of(s), S_LIMITS);
   copy(lower, limits, n);
   copy(upper, limits + n, n);
   return 0;
@@ -283,6 +296,16 @@ static word *put_end(word *at, solver_t *s) {
   return put_part(at, s, P_WORK);
 }
 
+/* Every branch of an arm that needs neither samples nor an elimination: what solve_one calls, too. */
+static word search_block(solver_t *s) {
+  word words[40], count = 0, *at = words;
+  *at++ = (word)(intptr_t)part(s, P_HEAD);
+  at = put_table(at, part(s, P_POSE), 4, 4);
+  put_part(at, s, P_SEED);
+  ssik_ros_closed_form__branches__branch_block__solve(&count, words);
+  return count;
+}
+
 /* Every branch at so many values of the held joint; one that is not read where none is held. */
 static word search_values(solver_t *s, word values) {
   word words[160], count = 0, *at = put_start(words, s);
@@ -321,7 +344,7 @@ static word search_arcs(solver_t *s, double low, double high) {
 /* The range over which the values of the held joint are spread. */
 static void held_range(solver_t *s, int mode, double *low, double *high) {
   const word n = number(s, N_JOINTS), held = number(s, N_HELD);
-  const double *limits = image_reals(s->image, S_LIMITS);
+  const double *limits = image_reals(image_of(s), S_LIMITS);
   *low = limits[held];
   *high = limits[n + held];
   if (number(s, N_HELD_SLIDES)) {
@@ -413,11 +436,12 @@ static word find(solver_t *s, const double *pose, const double *seed, int mode, 
     return 0;
   }
   copy(reals(s, P_POSE), pose, 16);
-  if (seed) copy(reals(s, P_SEED), seed, number(s, N_JOINTS));
+  for (word k = 0; k < number(s, N_JOINTS); ++k) reals(s, P_SEED)[k] = seed ? seed[k] : 0.0;
   options[O_MODE] = (double)mode;
   options[O_HAS_SEED] = seed ? 1.0 : 0.0;
   options[O_MAX_SOLUTIONS] = (double)most;
-  count = number(s, N_HELD) < 0 ? search_values(s, 1) : search_held(s, mode, &tried);
+  if (number(s, N_HELD) >= 0) count = search_held(s, mode, &tried);
+  else count = number(s, N_CLOSED_FORM) == ELIMINATION ? search_values(s, 1) : search_block(s);
   if (count < 0) {
     refuse(report, @UPPER@_CAUSE_BAD_TARGET);
     return 0;
@@ -459,7 +483,7 @@ int64_t @NAME@_solve_nearest(solver_t *s, const double *pose, const double *seed
 /* Write how many values each joint of each branch has; return how many postures that makes, no more than `most` and some. */
 static word count_windings(solver_t *s, word b, word most, word *widest) {
   const word n = number(s, N_JOINTS);
-  const double *limits = image_reals(s->image, S_LIMITS), *rows = reals(s, P_ROWS);
+  const double *limits = image_reals(image_of(s), S_LIMITS), *rows = reals(s, P_ROWS);
   double *branches = reals(s, P_WIND_BRANCHES);
   word *sizes = part(s, P_WIND_SIZES), words[40], nothing, total = 0, *at;
   for (word k = 0; k < b; ++k) copy(branches + n * k, rows + (n + 3) * k, n);
@@ -480,7 +504,7 @@ static word count_windings(solver_t *s, word b, word most, word *widest) {
 
 static void write_windings(solver_t *s, word b, word widest, int has_seed) {
   const word n = number(s, N_JOINTS), shape[] = {b, n, widest};
-  const double *limits = image_reals(s->image, S_LIMITS);
+  const double *limits = image_reals(image_of(s), S_LIMITS);
   word words[80], nothing, *at;
   for (word k = 0; k < b * n * widest; ++k) reals(s, P_WIND_VALUES)[k] = reals(s, P_WIND_COSTS)[k] = 0.0;
   at = put_array(words, part(s, P_WIND_VALUES), 8, 3, shape);
@@ -519,8 +543,6 @@ int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *see
   word widest = 1;
   const word total = count_windings(s, b, most, &widest), count = total < most ? total : most;
   if (widest > number(s, N_WIDEST)) return 0;
-  if (!seed)
-    for (word k = 0; k < part_size(s, P_SEED); ++k) reals(s, P_SEED)[k] = 0.0;
   write_windings(s, b, widest, seed != NULL);
   take_best(s, b, widest, count, q);
   return count;
@@ -563,7 +585,7 @@ struct plain {
 };
 
 static void set_budget(solver_t *s, const @NAME@_budget *budget) {
-  const double *own = (const double *)(const void *)(section(s->image, S_SEARCH) + number(s, N_SEARCH_OPTIONS));
+  const double *own = (const double *)(const void *)(section(image_of(s), S_SEARCH) + number(s, N_SEARCH_OPTIONS));
   double *options = search_options(s);
   const int64_t searches = budget ? budget->max_searches : 0, steps = budget ? budget->max_iterations : 0;
   options[O_MAX_SEARCHES] = searches > 0 ? (double)searches : own[O_MAX_SEARCHES];

@@ -1,0 +1,146 @@
+"""
+The kernels with the constants of one arm in them: smaller and faster machine code for a C library.
+
+LLVM's intermediate code of the kernels is read as text. In the functions that take the packed arm as arguments, each use of these
+arguments becomes a constant; the optimiser then removes what other arms need. No operation is contracted or reordered,
+so that the numbers stay the same to the bit. Needs llvmlite, which the extra ``build`` brings; numba is never imported.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.native import portable
+
+PROCESSORS = {
+    'x86_64_v2': ('x86_64-unknown-linux-gnu', 'x86-64-v2'),
+    'x86_64_v3': ('x86_64-unknown-linux-gnu', 'x86-64-v3'),
+    'aarch64': ('aarch64-unknown-linux-gnu', 'generic'),
+}
+"""Triple and processor of each target, as LLVM names them."""
+_SYMBOL = re.compile(r'@"?([\w.$-]+)"?\(')
+
+
+EXTRA = 'ssik_ros[build]'
+LEAST_LLVM = (22, 0, 0)
+"""Of the llvmlite that the package is built with: older versions do not read its code."""
+
+
+class Frozen(NamedTuple):
+    """An argument that is the same at every call."""
+
+    functions: str
+    """Expression that the symbols of the functions match."""
+    argument: str
+    values: NDArray[Any]
+    entries: frozenset[int] | None = None
+    """The numbers of the array that never change; None means all of them, and its length."""
+
+
+def is_possible() -> bool:
+    """Return whether llvmlite is installed, and reads the code that the package was built with."""
+    try:
+        from llvmlite import binding as llvm
+    except ImportError:
+        return False
+    return bool(llvm.llvm_version_info >= LEAST_LLVM)
+
+
+def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
+    """
+    Return the object of the kernels of one arm.
+
+    :param target: what it is for.
+    :param wanted: symbols that the C library calls.
+    :param constants: arguments that are the same at every call.
+    """
+    from llvmlite import binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple, processor = PROCESSORS[target]
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor, opt=3, reloc='pic', codemodel='default'
+    )
+    module = llvm.parse_bitcode(portable.read(portable.CODE))
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    portable.keep_only(module, wanted)
+    _run(module, machine, level=0)
+    frozen = llvm.parse_assembly(_insert(str(module), constants))
+    frozen.verify()
+    _run(frozen, machine, level=3)
+    data: bytes = machine.emit_object(frozen)
+    return data
+
+
+def _run(module: Any, machine: Any, level: int) -> None:
+    """Remove what nobody calls, and optimise at a level above zero."""
+    from llvmlite import binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    # The loops were unrolled and made to work on several numbers at once when the kernels were built.
+    options.loop_vectorization = options.loop_unrolling = options.loop_interleaving = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    if level > 0:
+        passes = builder.getModulePassManager()
+    else:
+        passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
+def _insert(text: str, constants: list[Frozen]) -> str:
+    """Return intermediate code with constants in place of arguments."""
+    names, lines = [], []
+    for number, each in enumerate(constants):
+        names.append(f'@frozen.{number}')
+        lines.append(_constant(names[-1], each.values))
+    head, *functions = re.split(r'(?m)^(?=define )', text)
+    changed = [_replace(function, constants, names) for function in functions]
+    return '\n'.join([head, *lines, ''.join(changed)])
+
+
+def _constant(name: str, values: NDArray[Any]) -> str:
+    """Return the definition of an array that never changes, as words of 64 bits."""
+    words = np.ascontiguousarray(values).view(np.int64).tolist()
+    kind = f'[{len(words)} x i64]'
+    body = ', '.join(f'i64 {word}' for word in words)
+    return f'{name} = internal unnamed_addr constant {kind} [{body}], align 8'
+
+
+def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
+    """Return a function with constants in place of its arguments, if it has such."""
+    head, line, body = function.partition('\n')
+    symbol = _SYMBOL.search(head)
+    assert symbol is not None
+    for each, name in zip(constants, names, strict=True):
+        if not re.search(each.functions, symbol[1]) or f'%arg.{each.argument}.4' not in head:
+            continue
+        if each.entries is not None:
+            body = _replace_entries(body, each, name)
+            continue
+        # Words of an array: its address, then its length; both the count of all and that of the one dimension.
+        size = str(len(each.values))
+        for word, value in (('4', name), ('2', size), ('5.0', size), ('6.0', '8')):
+            body = re.sub(rf'%arg\.{each.argument}\.{re.escape(word)}(?![\w.])', value, body)
+    return head + line + body
+
+
+def _replace_entries(body: str, each: Frozen, name: str) -> str:
+    """Return a function whose constant entries of an array are read from a constant."""
+    entries = each.entries or frozenset()
+
+    def place(match: re.Match[str]) -> str:
+        offset = int(match[2])
+        is_constant = offset % 8 == 0 and offset // 8 in entries
+        return f'{match[1]}{name}, i64 {offset}' if is_constant else match[0]
+
+    first = rf'(load \w+, ptr )%arg\.{each.argument}\.4(?=, align)'
+    body = re.sub(first, rf'\1{name}', body) if 0 in entries else body
+    pattern = (
+        rf'(getelementptr (?:inbounds )?(?:nuw )?i8, ptr )%arg\.{each.argument}\.4, i64 (\d+)'
+    )
+    return re.sub(pattern, place, body)
