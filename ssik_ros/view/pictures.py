@@ -28,6 +28,8 @@ FRAME = 0.16
 """Length of the arrows of a frame, as a part of the robot's size."""
 LINE = 0.006
 """Radius of a line, as a part of the robot's size."""
+NEARLY_WHITE = 250
+"""Colours of a palette that are lighter than this are white: a palette averages colours."""
 LINE_COLOUR: Colour = (0.95, 0.45, 0.1)
 
 
@@ -108,8 +110,11 @@ def save_animation(path: str | Path, images: Sequence[NDArray[np.uint8]], rate: 
     :param images: (height, width, 3) bytes each.
     :param rate: pictures in a second.
     """
-    # One palette for all: the colours of a still part do not flicker.
+    # One palette for all: the colours of a still part do not flicker, and a white background stays white.
     palette = Image.fromarray(np.concatenate(images[:: max(1, len(images) // 4)])).quantize(255)
+    colours = np.array(palette.getpalette()).reshape(-1, 3)
+    colours[(colours >= NEARLY_WHITE).all(axis=1)] = 255
+    palette.putpalette(colours.ravel().tolist())
     first, *rest = [
         Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE)
         for image in images

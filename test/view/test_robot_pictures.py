@@ -130,3 +130,4 @@ def test_files_hold_what_was_drawn(tmp_path):
         animation.seek(number)
         difference = np.abs(np.array(animation.convert('RGB')).astype(int) - image)
         assert difference.mean() < 4.0
+        assert difference[0, 0].max() == 0, 'the background is white, as in pictures'
