@@ -189,6 +189,22 @@ def draw_path() -> None:
     draw_curves(arm.joint_names, path.q)
 
 
+def draw_reach() -> None:
+    """Draw the places at which a UR5e can work with its tool down, as the how-to does."""
+    arm = load('ur5e', 'base_link', 'tool0')
+    places = np.linspace(-1.0, 1.0, 41)
+    poses = np.array([looking_down(x, y, 0.1) for y in places for x in places])
+    counts = arm.solve_batch(poses).counts
+    tile, scenery = make_box((0.045, 0.045, 0.004)), []
+    for pose, count in zip(poses[counts > 0], counts[counts > 0], strict=True):
+        shade = 1.0 - count / counts.max()
+        colour = (0.2 + 0.6 * shade, 0.55 + 0.35 * shade, 0.4 + 0.4 * shade)
+        scenery.append((tile.moved(pose), colour))
+    state = state_of(arm, np.array([0.3, -1.2, 1.4, -1.77, -1.57, 0.5]))
+    pictures = RobotPictures(arm.robot, [state], size=(720, 480), scenery=scenery)
+    save_small('reach.png', pictures.draw([state]))
+
+
 def draw_curves(names: Sequence[str], rows: FloatArray) -> None:
     """Draw joint values along a path."""
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout='constrained')
@@ -231,6 +247,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     'self_collision': draw_self_collision,
     'fanuc_branches': draw_fanuc,
     'joint_path': draw_path,
+    'reach': draw_reach,
 }
 
 
