@@ -95,6 +95,7 @@ class IkServer(ProcessNode):
         self._diagnostics = Diagnostics(self, self._handlers.records, period)
         self._task_sets = self._read_task_sets()
         self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
+        self._targets = self._offer_targets()
         self._loading = LoadingReport(_LOGGER.info)
         self.create_timer(
             REPORT_EVERY,
@@ -127,6 +128,8 @@ class IkServer(ProcessNode):
     def stop(self) -> bool:
         """End every search; return whether the loading thread is idle too."""
         self._cancel[0] = 1
+        if self._targets is not None:
+            self._targets.close()
         return self._loader.stop()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
@@ -237,6 +240,8 @@ class IkServer(ProcessNode):
             self._diagnostics.hardware = robot.name
         if is_first:
             self._offer_all()
+        if self._targets is not None:
+            self._targets.begin()
         self._announce(server, description)
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
@@ -305,6 +310,19 @@ class IkServer(ProcessNode):
 
         self._task_set_file = task_set_services.read_file(file)
         return task_set_services
+
+    def _offer_targets(self) -> Any:
+        """Offer targets to drag in RViz, if a group is named for that."""
+        group = self._settings.interactive_group
+        if not group:
+            return None
+        # Modules that a node without such targets does not wait for.
+        from ssik_ros.ros.interactive_targets import InteractiveTargets
+
+        def served() -> RobotServer | None:
+            return None if self._handlers.served is None else self._handlers.served.server
+
+        return InteractiveTargets(self, group, served, self._live)
 
     def _make_task_sets(self, scene: PlanningScene) -> Any:
         """Return the task sets of the file for a robot, warmed up; None without a file."""

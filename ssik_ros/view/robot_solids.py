@@ -16,6 +16,7 @@ from ssik_ros.model.collision.geometry import load_mesh, origin_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.view.bars import bar_ends
 from ssik_ros.view.renderer import Colour
 from ssik_ros.view.solids import (
     join,
@@ -33,8 +34,6 @@ MARKED: Colour = (0.88, 0.16, 0.14)
 """Colour of links that a picture points out, such as two that collide."""
 BAR = 0.03
 """Radius of a bar, as a part of the length of all bars."""
-SHORTEST_BAR = 1e-3
-"""Joints nearer to each other have no bar between them [m]."""
 Elements = Literal['visual', 'collision']
 
 
@@ -72,20 +71,14 @@ class RobotSolids:
 
     def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, Colour]]:
         """Return a bar from each joint to the next ones, for bodies without solids."""
-        tree = self.robot.tree
-        ends: dict[int, list[FloatArray]] = {}
-        for parent, placement in zip(tree.parents.tolist(), tree.placements):
-            ends.setdefault(parent, []).append(placement[:3, 3])
-        for carrier, placement in zip(tree.link_joints.tolist(), tree.link_placements):
-            ends.setdefault(carrier, []).append(placement[:3, 3])
-        lengths = [max(float(np.linalg.norm(end)) for end in found) for found in ends.values()]
-        radius = BAR * sum(lengths)
+        tree, ends = self.robot.tree, bar_ends(self.robot.tree)
+        lengths = [max(map(np.linalg.norm, found), default=0.0) for found in ends.values()]
+        radius = BAR * float(sum(lengths))
         bars = []
         for carrier in sorted(set(ends) - drawn):
             link = tree.link_joints.tolist().index(carrier)
             to_link = invert_pose(tree.link_placements[link])
-            lines = [np.stack((np.zeros(3), end)) for end in ends[carrier]]
-            tubes = [make_tube(line, radius) for line in lines if np.ptp(line) > SHORTEST_BAR]
+            tubes = [make_tube(np.stack((np.zeros(3), end)), radius) for end in ends[carrier]]
             joint = [] if carrier < 0 else [make_sphere(1.3 * radius)]
             solid = join([*joint, *tubes])
             if len(solid.corners):

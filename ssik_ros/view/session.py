@@ -74,6 +74,7 @@ class Session:
         *,
         most_branches: int = 8,
         origin: Mapping[str, Any] | None = None,
+        server: RobotServer | None = None,
     ) -> None:
         """
         Begin at the first named posture of the group, or at the robot's default.
@@ -83,8 +84,10 @@ class Session:
         :param kinematics: solver and parameters; None for the default solver.
         :param most_branches: branches that :meth:`complete` looks for.
         :param origin: the options of ``ssik`` that chose the robot, for test cases.
+        :param server: responds to the requests while nothing is relaxed; None for a new one with the given solver.
         """
         self.origin = origin or {}
+        self._given = server
         self.robot, self.group = robot, group
         self.kinematics = kinematics or GroupKinematics(group.name)
         self.most_branches = most_branches
@@ -108,6 +111,10 @@ class Session:
 
     def _start(self) -> None:
         """Make the server of the robot as it is relaxed now."""
+        if self._given is not None and self.relaxations == Relaxations():
+            self.server = self._given
+            self.lower, self.upper = self.group.lower, self.group.upper
+            return
         robot = self.relaxations.apply(self.robot)
         group = same_group(robot, self.group)
         kinematics = self.kinematics

@@ -63,6 +63,14 @@ BASIC = {
         'state_publisher',
         'log_level',
     },
+    'drag_target.launch.py': {
+        'moveit_config_package',
+        'interactive_group',
+        'use_sim_time',
+        'state_publisher',
+        'rviz',
+        'log_level',
+    },
     'benchmark.launch.py': {
         'namespace',
         'config',

@@ -1,0 +1,45 @@
+"""A robot as bars from joint to joint: for bodies without shapes, and for markers that have to be light."""
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.ik_requests import FullState
+
+SHORTEST = 1e-3
+"""Joints nearer to each other have no bar between them [m]."""
+
+
+def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
+    """
+    Return the far ends (3) of the bars of each moving joint in its moved frame, where they begin; -1 for the root link.
+
+    :param tree: the robot.
+    """
+    ends: dict[int, list[FloatArray]] = {}
+    for parent, placement in zip(tree.parents.tolist(), tree.placements):
+        ends.setdefault(parent, []).append(placement[:3, 3])
+    for carrier, placement in zip(tree.link_joints.tolist(), tree.link_placements):
+        ends.setdefault(carrier, []).append(placement[:3, 3])
+    return {
+        carrier: [end for end in found if np.linalg.norm(end) > SHORTEST]
+        for carrier, found in ends.items()
+    }
+
+
+def bar_lines(robot: RobotModel, state: FullState) -> FloatArray:
+    """
+    Return the ends (2 k, 3) of all bars in the model frame, by twos.
+
+    :param robot: the robot.
+    :param state: its state.
+    """
+    poses = compute_joint_poses(robot.tree, state.positions)
+    lines = []
+    for carrier, ends in bar_ends(robot.tree).items():
+        pose = state.root_pose if carrier < 0 else state.root_pose @ poses[carrier]
+        for end in ends:
+            lines += [pose[:3, 3], pose[:3, :3] @ end + pose[:3, 3]]
+    return np.array(lines).reshape(-1, 3)

@@ -1,0 +1,56 @@
+"""What a session shows as markers, for RViz and others."""
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.markers import Color, Marker
+from ssik_ros.view.bars import bar_lines
+from ssik_ros.view.session import Session
+
+REACHED: Color = (0.2, 0.75, 0.35, 0.9)
+NEAREST: Color = (0.95, 0.6, 0.15, 0.9)
+BRANCH: Color = (0.3, 0.5, 0.9, 0.35)
+MISSING: Color = (0.9, 0.15, 0.15, 1.0)
+WIDTH = 0.012
+"""Of the lines of the posture, as a part of the robot's length."""
+LETTERS = 0.05
+"""Height of letters, as a part of the robot's length."""
+NOTHING: FloatArray = np.zeros((0, 3))
+
+
+def make_markers(session: Session) -> list[Marker]:
+    """
+    Return the posture, its joints, other branches, the cause of a failure, and the missing distance.
+
+    Markers without points take away those of earlier calls.
+
+    :param session: the session.
+    """
+    lines = bar_lines(session.robot, session.state)
+    size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
+    colour = REACHED if session.outcome.solved else NEAREST
+    found = [
+        Marker('posture', 0, 'line_list', colour, WIDTH * size, lines),
+        Marker('joints', 0, 'sphere', colour, 2.0 * WIDTH * size, np.unique(lines, axis=0)),
+    ]
+    for number in range(session.most_branches):
+        ghost = NOTHING
+        if number < len(session.branches):
+            state = session.state_with(session.branches[number].positions)
+            ghost = bar_lines(session.robot, state)
+        found.append(Marker('branches', number, 'line_list', BRANCH, 0.5 * WIDTH * size, ghost))
+    return [*found, *_failure_markers(session, size)]
+
+
+def _failure_markers(session: Session, size: float) -> list[Marker]:
+    """Return why the targets are not reached, above the first one, and lines to them."""
+    if session.outcome.solved:
+        text, place, gaps = '', NOTHING, NOTHING
+    else:
+        text = session.outcome.text
+        ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+        place, gaps = ends[0][1][None] + (0.0, 0.0, 2.0 * LETTERS * size), np.array(ends)
+    return [
+        Marker('cause', 0, 'text', MISSING, LETTERS * size, place, text),
+        Marker('gap', 0, 'line_list', MISSING, WIDTH * size, gaps.reshape(-1, 3)),
+    ]
