@@ -1,8 +1,8 @@
 """
-Ask the questions of a benchmark through services, and end when they are answered.
+Send the requests of a benchmark to services, and end when all have a response.
 
 For each solver of this package in the configuration, a server is started in a namespace of its own. With
-start_server:=false the benchmark asks a server that is running already.
+start_server:=false the benchmark calls a server that is running already.
 """
 
 import sys
@@ -58,7 +58,7 @@ START_SERVER = LaunchArgument(
     'start_server',
     'true',
     'Start a server for each solver of the configuration that is of this package, in a namespace below that of '
-    'the arm. Without, the benchmark asks a server that is running already.',
+    'the arm. Without, the benchmark calls a server that is running already.',
     bool,
     YES_OR_NO,
 )

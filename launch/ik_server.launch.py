@@ -1,4 +1,4 @@
-"""Start the node ssik_ros, which answers MoveIt's kinematics services for one robot."""
+"""Start the node ssik_ros, which serves MoveIt's kinematics services for one robot."""
 
 import sys
 

@@ -1,5 +1,5 @@
 """
-Show a mechanism with closed loops that comes along, and answer for it.
+Show a shipped mechanism with closed loops, and serve requests for it.
 
 Started are the relay that publishes its passive joints, robot_state_publisher, and the node ssik_ros for goals on its
 links. Joints with motors are heard on active_joint_states: from a driver, or from joint_state_publisher_gui.

@@ -16,9 +16,9 @@ from ssik_ros.errors import counted, describe_choices, DimensionMismatch, Invali
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.manipulator.solution import Solution
 
-TURN = 2.0 * math.pi
-TURNS = (0, -1, 1, -2, 2)
-"""Whole turns that :func:`wrap_to_limits` tries, in this order."""
+FULL_ROTATION = 2.0 * math.pi
+WINDINGS = (0, -1, 1, -2, 2)
+"""Windings that :func:`wrap_to_limits` tries, in this order."""
 METRICS = ('wrap_l2', 'wrap_linf')
 
 
@@ -35,10 +35,10 @@ def respect_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
 
 def wrap_to_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     """
-    Return the solutions with every angle moved by whole turns into its limits where that is possible.
+    Return the solutions with every angle moved by windings of 2 pi into its limits where that is possible.
 
-    At most two turns either way; the fewest turns win. Sliding joints and joints without limits stay as they are, and
-    so do angles that no turn brings inside.
+    At most two windings either way; the fewest win. Sliding joints and joints without limits stay as they are, and
+    so do angles that no winding brings inside.
 
     :param sols: solutions.
     :param kb: the arm.
@@ -58,7 +58,7 @@ def nearest_to_seed(
 
     :param sols: solutions.
     :param q_seed: (dof,) the posture [rad].
-    :param metric: ``'wrap_l2'``, the norm of the joint differences modulo a turn, or ``'wrap_linf'``, the largest.
+    :param metric: ``'wrap_l2'``, the norm of the joint differences modulo 2 pi, or ``'wrap_linf'``, the largest.
     :raises ValueError: for another metric, or when a solution has another number of joints.
     """
     if metric not in METRICS:
@@ -71,7 +71,7 @@ def nearest_to_seed(
 
     def distance(sol: Solution) -> float:
         _check_length(sol, len(seed), 'the seed')
-        away = np.abs(np.mod(np.asarray(sol.q) - seed + math.pi, TURN) - math.pi)
+        away = np.abs(np.mod(np.asarray(sol.q) - seed + math.pi, FULL_ROTATION) - math.pi)
         return float(np.linalg.norm(away) if metric == 'wrap_l2' else away.max(initial=0.0))
 
     return sorted(sols, key=distance)
@@ -111,8 +111,8 @@ def _is_inside(value: float, limits: tuple[float, float] | None) -> bool:
 
 
 def _wrap(value: float, limits: tuple[float, float] | None, kind: str) -> float:
-    """Return an angle moved into its limits by the fewest turns, or as it is."""
+    """Return an angle moved into its limits by the fewest windings, or as it is."""
     if limits is None or kind == 'prismatic':
         return value
-    moved = (value + k * TURN for k in TURNS)
+    moved = (value + k * FULL_ROTATION for k in WINDINGS)
     return next((angle for angle in moved if _is_inside(angle, limits)), value)

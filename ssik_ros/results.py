@@ -24,7 +24,7 @@ class IkStatus(IntEnum):
     SOLVED = 0
     """At least one verified solution."""
     APPROXIMATE = 1
-    """No exact solution, but an approximate one was asked for and lies within its cap."""
+    """No exact solution, but an approximate one was requested and lies within its cap."""
     UNSOLVED = 2
     """The search ended without a solution."""
     REFUSED = 3
@@ -32,7 +32,7 @@ class IkStatus(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why there is no (better) answer; one enumeration for all systems of the package."""
+    """Why there is no (better) solution; one enumeration for all systems of the package."""
 
     NONE = 0
     UNREACHABLE = 1
@@ -100,10 +100,10 @@ _SOLVED_TEXT = '{}; the first is off by {:.3g} m and {:.3g} rad ({}, {}).'.forma
 
 class IkResult:
     """
-    The answer of any solver: solutions first, then everything needed to judge them.
+    The result of any solver: solutions first, then everything needed to judge them.
 
     Read-only; unpacks as a tuple of the fields in this order. ``IkResult(...)`` takes all of them, and :class:`OneSolution`
-    says the same, but makes most of it when it is asked. Views that few callers need are properties.
+    says the same, but makes most of it when it is read. Views that few callers need are properties.
     """
 
     __slots__ = ()
@@ -113,7 +113,7 @@ class IkResult:
     solutions: FloatArray
     """(k, n) verified joint vectors, best first; (0, n) when there is none [rad or m]."""
     errors: FloatArray
-    """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target in turn."""
+    """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target, one after the other."""
     nearest: FloatArray | None
     """(n,) on failure the state with the smallest error seen; None when solved."""
     residual: float

@@ -54,7 +54,7 @@ def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any
     """
     Write the eigenvalues (real + i imaginary) / beta of A v = x B v and return 0, or 1 when they were not found.
 
-    numpy has no such routine. The pencil is turned, A1 = cA + sB and B1 = cB - sA, to where B1 is far from singular;
+    numpy has no such routine. The pencil is rotated, A1 = cA + sB and B1 = cB - sA, to where B1 is far from singular;
     an eigenvalue m of its quotient stands for x = (c m - s) / (s m + c), infinite ones among them.
 
     :param real, imaginary, beta: (n,); beta >= 0.

@@ -93,7 +93,7 @@ class Entrant:
     """From its name to being ready, compiling included."""
     refusal: str = ''
     """Why it takes no part."""
-    answers: dict[Kind, list[CheckedResult]] = field(
+    results: dict[Kind, list[CheckedResult]] = field(
         default_factory=lambda: {kind: [] for kind in Kind}
     )
 
@@ -187,12 +187,12 @@ def compare_solvers(
         runners.append(_Runner(name, oracle, settings))
     entrants = tuple(runner.entrant for runner in runners)
     source = TrialRequests(oracle, settings.random_seed)
-    tell(f'asking for up to {settings.seconds:g} s')
+    tell(f'solving for up to {settings.seconds:g} s')
     start = clock()
     stop = start + settings.seconds
     for kind, trials in _blocks(source, settings.samples):
         for runner in runners:
-            runner.answer(kind, trials, stop, clock)
+            runner.solve(kind, trials, stop, clock)
         # Rotate the order of solvers so that no solver always runs with a warm CPU cache.
         runners = runners[1:] + runners[:1]
         if clock() >= stop or all(entrant.refusal for entrant in entrants):
@@ -234,7 +234,7 @@ class _Runner:
                 self._solve(kind, first.take(kind, 1)[0])
         self.entrant.set_up_seconds = time.perf_counter() - start
 
-    def answer(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
+    def solve(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
         """Solve requests until the time is up."""
         done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
@@ -243,11 +243,11 @@ class _Runner:
         for trial in trials:
             if self.entrant.refusal or clock() >= stop:
                 break
-            reply = self._solve(kind, trial)
-            if reply is not None:
-                done.append((trial, reply))
-        own = self.entrant.answers[kind]
-        own += [self._check(trial, *reply) for trial, reply in done]
+            outcome = self._solve(kind, trial)
+            if outcome is not None:
+                done.append((trial, outcome))
+        own = self.entrant.results[kind]
+        own += [self._check(trial, *outcome) for trial, outcome in done]
 
     def _solve(self, kind: Kind, trial: TrialRequest) -> tuple[IkResult, float] | None:
         """Return result and time [us]; None, and no part any longer, when the solver raises."""
@@ -265,7 +265,7 @@ class _Runner:
             spent = time.perf_counter_ns() - start
         except Exception as error:
             # All solvers get the same request: a solver that raises does not support this group.
-            self.entrant.refusal = f'raised for a question: {_describe(error)}'
+            self.entrant.refusal = f'raised for a request: {_describe(error)}'
             return None
         if not isinstance(result, IkResult):
             self.entrant.refusal = f'returned a {type(result).__name__} instead of an IkResult'
@@ -275,7 +275,7 @@ class _Runner:
     def _check(self, trial: TrialRequest, result: IkResult, time_us: float) -> CheckedResult:
         """Check a result by independent kinematics."""
         if not result.solved:
-            return CheckedResult(TrialVerdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
+            return CheckedResult(TrialVerdict.NO_SOLUTION, time_us, 0, np.nan, result.cause.name)
         oracle, targets = self._oracle, trial.targets
         vectors = [in_group_order(q, self._order) for q in np.asarray(result.solutions)]
         checks = [oracle.verify(q, targets, DEFAULT_TOLERANCE).verdict for q in vectors]
@@ -296,13 +296,13 @@ def _describe(error: Exception) -> str:
 def _keep_common(entrants: Sequence[Entrant]) -> None:
     """Drop results of requests that some entrant did not get, and of far poses that an entrant reached."""
     for kind in Kind:
-        count = min((len(entrant.answers[kind]) for entrant in entrants), default=0)
+        count = min((len(entrant.results[kind]) for entrant in entrants), default=0)
         kept = list(range(count))
         if kind is Kind.OUT_OF_REACH:
             kept = [i for i in kept if not any(_reached(entrant, i) for entrant in entrants)]
         for entrant in entrants:
-            entrant.answers[kind] = [entrant.answers[kind][i] for i in kept]
+            entrant.results[kind] = [entrant.results[kind][i] for i in kept]
 
 
 def _reached(entrant: Entrant, index: int) -> bool:
-    return entrant.answers[Kind.OUT_OF_REACH][index].verdict is TrialVerdict.VERIFIED
+    return entrant.results[Kind.OUT_OF_REACH][index].verdict is TrialVerdict.VERIFIED

@@ -190,7 +190,7 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
     if any(report.published for report in shown):
         figure.supxlabel(
             f'Hatched: published for an {PUBLISHED_MACHINE}, not measured here; mean over all '
-            'trials and the own verdict of each solver.\nBoxes: quartiles of verified answers, '
+            'trials and the own verdict of each solver.\nBoxes: quartiles of verified solutions, '
             'whiskers from 1 to 99 %, diamond: mean over all trials.',
             fontsize=10,
             color='#404040',

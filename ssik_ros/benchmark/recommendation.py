@@ -34,7 +34,7 @@ MANY_MORE = 1.2
 class Figures:
     """The figures of one solver for one kind of requests; None without requests."""
 
-    asked: int
+    count: int
     verified: int
     wrong: int
     """Wrong solutions: the independent check refuses them."""
@@ -60,29 +60,29 @@ class Recommendation:
     reasons: tuple[str, ...]
 
 
-def figures_of(answers: Sequence[CheckedResult]) -> Figures:
+def figures_of(results: Sequence[CheckedResult]) -> Figures:
     """
     Return the figures of the results of one kind of requests.
 
-    :param answers: the checked results.
+    :param results: the checked results.
     """
-    times = np.sort([answer.time_us for answer in answers])
-    good = [answer for answer in answers if answer.verdict is TrialVerdict.VERIFIED]
-    none = [answer for answer in answers if answer.verdict is TrialVerdict.NO_ANSWER]
-    causes = Counter(answer.cause for answer in none).most_common()
+    times = np.sort([result.time_us for result in results])
+    good = [result for result in results if result.verdict is TrialVerdict.VERIFIED]
+    none = [result for result in results if result.verdict is TrialVerdict.NO_SOLUTION]
+    causes = Counter(result.cause for result in none).most_common()
     usual = times[: max(1, round(len(times) * (1.0 - OUTLIERS)))]
     return Figures(
-        asked=len(answers),
+        count=len(results),
         verified=len(good),
-        wrong=len(answers) - len(good) - len(none),
+        wrong=len(results) - len(good) - len(none),
         mean_us=mean(times),
         median_us=percentile(times, 50),
         p95_us=percentile(times, 95),
         p99_us=percentile(times, 99),
         typical_us=mean(usual),
-        solutions=mean([answer.solutions for answer in answers]),
-        seed_distance=mean([answer.seed_distance for answer in good]),
-        causes={cause: count / len(answers) for cause, count in causes},
+        solutions=mean([result.solutions for result in results]),
+        seed_distance=mean([result.seed_distance for result in good]),
+        causes={cause: count / len(results) for cause, count in causes},
     )
 
 
@@ -94,8 +94,8 @@ class _Candidate:
     kinds: Mapping[Kind, Figures]
 
     @property
-    def asked(self) -> int:
-        return sum(self.kinds[kind].asked for kind in REACHABLE)
+    def count(self) -> int:
+        return sum(self.kinds[kind].count for kind in REACHABLE)
 
     @property
     def verified(self) -> int:
@@ -108,12 +108,12 @@ class _Candidate:
     @property
     def time_us(self) -> float:
         """Return the typical time, both seeds counting alike."""
-        times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].asked]
+        times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].count]
         return float(np.mean([time for time in times if time is not None]))
 
 
 def _candidate(entrant: Entrant) -> _Candidate:
-    figures = {kind: figures_of(answers) for kind, answers in entrant.answers.items()}
+    figures = {kind: figures_of(results) for kind, results in entrant.results.items()}
     return _Candidate(entrant.name, figures)
 
 
@@ -128,7 +128,7 @@ def recommend(comparison: Comparison) -> Recommendation | None:
     if not honest:
         return None
     best = max(one.verified for one in honest)
-    forgiven = max(1.0, FORGIVEN * honest[0].asked)
+    forgiven = max(1.0, FORGIVEN * honest[0].count)
     able = sorted(
         (one for one in honest if best - one.verified <= forgiven), key=lambda one: one.time_us
     )
@@ -148,10 +148,10 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 def _say_reach(chosen: _Candidate, best: int) -> str:
     """Return the sentence about reached poses."""
-    share = 100.0 * chosen.verified / chosen.asked
+    share = 100.0 * chosen.verified / chosen.count
     more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
     return (
-        f'It reached {chosen.verified} of {chosen.asked} reachable poses ({share:.2f} %); {more}.'
+        f'It reached {chosen.verified} of {chosen.count} reachable poses ({share:.2f} %); {more}.'
     )
 
 
@@ -164,7 +164,7 @@ def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
         return f'It is the fastest of those: {took}; next is {able[1].name} with {able[1].time_us:.3g} us.'
     return (
         f'It takes {took}, hardly more than the fastest of those ({able[0].name}, {able[0].time_us:.3g} us), and '
-        'chooses anew for every question.'
+        'chooses anew for every request.'
     )
 
 
@@ -194,7 +194,7 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
 def _say_wrong(one: _Candidate) -> str:
     """Return the reason why a solver is left out."""
-    return f'{one.name} is left out: it called {one.wrong} answers solved that do not hold.'
+    return f'{one.name} is left out: it called {one.wrong} results solved that do not hold.'
 
 
 def kinematics_snippet(group: str, solver: str, timeout: float) -> str:

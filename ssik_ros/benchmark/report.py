@@ -160,7 +160,7 @@ def describe(report: BenchmarkReport) -> str:
     lines = [
         f'{counted(config.sample_size, "sample")}, {report.goals_source}; ik_timeout {config.ik_timeout:g} s.',
         f'{machine.cpu}, {counted(machine.cores, "core")}; {versions}; {machine.date}.',
-        'Verified: FK of the answer is within tolerance and limits, whatever the solver says. '
+        'Verified: FK of the solution is within tolerance and limits, whatever the solver says. '
         'Times of a call in ms: mean over all, mean over verified, median, percentiles. Worst errors.',
         *_notes(report),
     ]
@@ -176,7 +176,7 @@ def _notes(report: BenchmarkReport) -> list[str]:
     notes = []
     if report.asks_services:
         notes.append(
-            'Asked through services: the times of a call are round trips; the solver columns are the '
+            'Called through services: the times of a call are round trips; the solver columns are the '
             'time within the solver, as the server reports it.'
         )
     for run, summary in report.summaries:
@@ -187,7 +187,7 @@ def _notes(report: BenchmarkReport) -> list[str]:
             notes.append(f'{run.name}: {run.status.value}: {run.reason.rstrip(".")}.')
         if summary.false_claims:
             notes.append(
-                f'{run.name}: called {counted(summary.false_claims, "answer")} solved that did not hold.'
+                f'{run.name}: called {counted(summary.false_claims, "result")} solved that did not hold.'
             )
         if summary.exceptions:
             notes.append(f'{run.name}: raised in {counted(summary.exceptions, "trial")}.')

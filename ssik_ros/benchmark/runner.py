@@ -149,7 +149,7 @@ class BenchmarkSession:
                 vector, self.cases.targets[index], tolerance, position_only=position_only
             )
             claim = result is not None and bool(result.solved)
-            verdict = check.verdict if claim else TrialVerdict.NO_ANSWER
+            verdict = check.verdict if claim else TrialVerdict.NO_SOLUTION
             record = TrialRecord(
                 trial=index + 1,
                 verdict=TrialVerdict.EXCEPTION if call.raised else verdict,

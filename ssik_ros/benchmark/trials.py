@@ -17,7 +17,7 @@ class TrialVerdict(str, Enum):
     """The verdict of the independent check of a result."""
 
     VERIFIED = 'verified'
-    NO_ANSWER = 'no answer'
+    NO_SOLUTION = 'no solution'
     """The solver itself reports that it found nothing."""
     NOT_FINITE = 'not finite'
     """The solver claims success, but the vector has the wrong size or is not finite."""

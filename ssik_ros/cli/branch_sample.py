@@ -36,13 +36,13 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     """
     rng = np.random.default_rng(SAMPLE_SEED)
     lower, upper = _bounds(arm.chain)
-    question = BranchRequest(mode=KEEP_ALL)
-    arm.branches(arm.chain.home.copy(), question)
+    request = BranchRequest(mode=KEEP_ALL)
+    arm.branches(arm.chain.home.copy(), request)
     counts, times, residuals = [], [], [0.0]
     for _ in range(poses):
         pose = arm.chain.pose(rng.uniform(lower, upper))
         start = time.perf_counter()
-        found = arm.branches(pose, question)
+        found = arm.branches(pose, request)
         times.append(1e6 * (time.perf_counter() - start))
         counts.append(0 if found is None else len(found.q))
         if found is not None:

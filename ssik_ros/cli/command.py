@@ -1,5 +1,5 @@
 """
-The command ``ssik``: finds the verb, runs it, and turns errors into one line and an exit code.
+The command ``ssik``: finds the verb, runs it, and reports errors as one line and an exit code.
 
 Exit codes: 0 done, 1 no result (no solution, nothing ran), 2 wrong request, 130 interrupted.
 A verb is a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments) -> int``; it is imported

@@ -171,7 +171,7 @@ def _examine_python() -> Finding:
 
 
 def _examine_package(package: Package, found: Probe) -> Finding:
-    """Return whether a package loads and has a version that the installed package asks for."""
+    """Return whether a package loads and has a version that the installed package requires."""
     bounds = _bounds().get(package.pip.lower(), '')
     if found.error:
         return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
@@ -179,12 +179,12 @@ def _examine_package(package: Package, found: Probe) -> Finding:
     # The collision library comes with pinocchio: the bounds are not those of its own version.
     if '|' in package.module or _is_within(found.version, bounds):
         return Finding(Level.FINE, package.name, what)
-    what = f'{what}; ssik_ros asks for {package.pip}{bounds}'
+    what = f'{what}; ssik_ros requires {package.pip}{bounds}'
     return Finding(Level.NOTE, package.name, what, _install(package, bounds))
 
 
 def _bounds() -> dict[str, str]:
-    """Return what the installed package asks for: bounds such as ``<3,>=1.26`` by the name of pip."""
+    """Return what the installed package requires: bounds such as ``<3,>=1.26`` by the name of pip."""
     try:
         lines = importlib.metadata.requires('ssik_ros') or []
     except importlib.metadata.PackageNotFoundError:

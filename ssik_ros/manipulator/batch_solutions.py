@@ -16,7 +16,7 @@ class BatchSolutions:
     """
     Solutions of ``m`` poses, ``k`` in all; ``batch[i]`` is the array (k_i, n) of pose i, best first.
 
-    Iterating gives these arrays in turn.
+    Iterating gives these arrays one after the other.
     """
 
     q: FloatArray

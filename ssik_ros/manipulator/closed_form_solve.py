@@ -347,7 +347,7 @@ class _Request:
             return rows, len(rows)
         if settings.respect_limits is False:
             raise InvalidOption(
-                'enumerate_windings needs limits: without them the turns have no end. '
+                'enumerate_windings needs limits: without them there is no end of windings. '
                 "Use respect_limits=True or 'wrap'."
             )
         wound = enumerate_windings(
@@ -358,7 +358,7 @@ class _Request:
             settings.max_solutions,
             int(self._arm.plan.ints[search.SLIDES]),
         )
-        # Whole turns change a pose by rounding alone.
+        # Another winding changes a pose by rounding alone.
         return self._measured(wound.q), wound.total
 
     def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
@@ -450,7 +450,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     if plan.held >= 0:
         name = _seven_name(AxisGeometry.of_chain(chain)) or _near_seven_name(plan)
         if chain.kinds[plan.held] == JointKind.PRISMATIC:
-            # An arm on a rail is none of seven turning joints, wherever its axes meet.
+            # An arm on a rail is none of seven revolute joints, wherever its axes meet.
             name = 'jointlock.seven_r'
         if name.startswith('jointlock'):
             tier = max(tier, 1)

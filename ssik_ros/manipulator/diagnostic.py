@@ -72,7 +72,7 @@ class Diagnostic:
                 f'Not found: no candidate closes within {self.fk_atol:.2g}, neither at the values of the '
                 f'redundancy that were tried nor from the starts of a search; that is no proof, {by}.'
             )
-        what = self._filters() if self.raw_candidates else 'no candidate at the values asked for'
+        what = self._filters() if self.raw_candidates else 'no candidate at the requested values'
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 
     def _filters(self) -> str:

@@ -1,7 +1,7 @@
 """
 An arm as lines: the axes of its joints and the pose of its end effector, all joints at zero.
 
-T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i turns about, or slides along, the axis of joint i. Origins and
+T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i rotates about, or slides along, the axis of joint i. Origins and
 rotations of link frames have vanished.
 """
 
@@ -148,7 +148,7 @@ class KinBody:
         """
         Return the arm with given axes and offsets: T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
 
-        J_i is the turn R(h_i, q_i) of a revolute joint, or the shift by q_i h_i of a prismatic one.
+        J_i is the rotation R(h_i, q_i) of a revolute joint, or the shift by q_i h_i of a prismatic one.
 
         :param H: (n, 3) directions in the base frame, of any length.
         :param P: (n + 1, 3) offsets in the base frame at zero: base to axis 1, axis i to axis i + 1, axis n to the
@@ -178,7 +178,7 @@ class KinBody:
         """
         Return the arm with joints between given frames: T_0 J_1(q_1) T_1 ... J_n(q_n) T_n.
 
-        J_i is the turn about ``axis`` of a revolute joint, or the shift along it of a prismatic one.
+        J_i is the rotation about ``axis`` of a revolute joint, or the shift along it of a prismatic one.
 
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
@@ -237,11 +237,11 @@ class KinBody:
         angles = np.zeros(len(twists)) if theta is None else _numbers(theta, 'theta', twists.shape)
         frames = [np.eye(4)]
         for angle, twist, length, offset in zip(angles, twists, lengths, offsets, strict=True):
-            turn, frame = np.eye(4), np.eye(4)
-            turn[:3, :3] = rotate_about(np.array([0.0, 0.0, 1.0]), float(angle))
+            rotation, frame = np.eye(4), np.eye(4)
+            rotation[:3, :3] = rotate_about(np.array([0.0, 0.0, 1.0]), float(angle))
             frame[:3, :3] = rotate_about(np.array([1.0, 0.0, 0.0]), float(twist))
             frame[:3, 3] = length, 0.0, offset
-            frames.append(turn @ frame)
+            frames.append(rotation @ frame)
         types = None if sigma is None else _types_of_sigma(_numbers(sigma, 'sigma', twists.shape))
         return cls.from_transforms(np.array(frames), limits=limits, joint_types=types)
 

@@ -375,15 +375,15 @@ class Manipulator:
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
         :param max_solutions: most solutions that are returned, the best ones; None means all.
         :param q_seed: (dof,) reference of the order, and first start of iterative solvers.
-        :param respect_limits: True drops what no turn brings inside the limits, ``'wrap'`` turns what it can and drops
+        :param respect_limits: True drops what no winding brings inside the limits, ``'wrap'`` winds what it can and drops
             nothing, False ignores limits and returns angles in (-pi, pi].
         :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
         :param policy: tolerances; the default stands for the arm's own.
         :param refinement_max_iters: most iterations for each candidate of ``allow_refinement``.
         :param seed_metric: ``'wrap_l2'``, the norm of the joint differences, or ``'wrap_linf'``, the largest; joints
-            without limits are compared modulo a turn.
+            without limits are compared modulo 2 pi.
         :param seed_tolerance: largest difference of each joint from the seed, one number or (dof,) [rad or m].
-        :param enumerate_windings: return every winding of joints whose range is more than one turn.
+        :param enumerate_windings: return every winding of joints whose range is more than 2 pi.
         :param hold: values of joints that are held, by name or index [rad or m].
         :param arm_angle: angle of the elbow about the line from shoulder to wrist, for arms with two spherical joints
             [rad], see :mod:`ssik_ros.solvers.closed_form.arm_angle`.

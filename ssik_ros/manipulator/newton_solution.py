@@ -120,7 +120,7 @@ class IkSolutions(tuple[Any, ...]):
     jump_threshold: float
     """Step above which :attr:`jumps` names a pose [rad or m]."""
     endless: NDArray[np.bool_]
-    """(n,) joints that are compared modulo a turn."""
+    """(n,) joints that are compared modulo 2 pi."""
 
     @property
     def q(self) -> FloatArray:
@@ -153,8 +153,8 @@ class IkSolutions(tuple[Any, ...]):
         if len(self.q) == 0:
             return np.zeros(0)
         change = np.diff(self.q, axis=0)
-        turns = 2.0 * np.pi * np.round(change / (2.0 * np.pi))
-        change = change - np.where(self.endless, turns, 0.0)
+        windings = 2.0 * np.pi * np.round(change / (2.0 * np.pi))
+        change = change - np.where(self.endless, windings, 0.0)
         return np.concatenate([[0.0], np.abs(change).max(axis=1)])
 
     @property

@@ -224,7 +224,7 @@ def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> Float
         return q
     away = np.abs(q - settings.seed)
     endless = np.isinf(group.lower) & np.isinf(group.upper)
-    turns = np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi)
-    largest = np.where(endless, turns, away).max(axis=1)
+    angles = np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi)
+    largest = np.where(endless, angles, away).max(axis=1)
     ordered: FloatArray = q[np.argsort(largest, kind='stable')]
     return ordered

@@ -16,7 +16,7 @@ class TolerancePolicy:
     """Sine of the angle between axes up to which they count as parallel; read when a Manipulator is made [1]."""
     axis_intersect: float = 1e-8
     """Distance of axes from a common point, relative to the arm's size, up to which they count as meeting; read when a
-    Manipulator is made [1]. Answers are exact on the arm as it is in any case."""
+    Manipulator is made [1]. Solutions are exact on the arm as it is in any case."""
     subproblem_feasibility: float = 1e-9
     """Kept for compatibility: whether a candidate is exact is decided by forward kinematics, not by subproblems."""
     subproblem_numerical: float = 1e-5

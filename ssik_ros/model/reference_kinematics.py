@@ -133,7 +133,7 @@ def _build_model(urdf: Urdf) -> Any:
     """Return pinocchio's model of a description; continuous joints are (cos, sin) pairs there."""
     if len(urdf.joints) > MOST_JOINTS:
         raise ModelError(
-            f'Robot {quote(urdf.name)} has {counted(len(urdf.joints), "joint")}. pinocchio judges answers for up '
+            f'Robot {quote(urdf.name)} has {counted(len(urdf.joints), "joint")}. pinocchio judges solutions for up '
             f'to {MOST_JOINTS}: a longer chain would exhaust the stack of its parser.',
             joints=len(urdf.joints),
         )

@@ -212,10 +212,10 @@ class KinematicsBase:
                 f'Group {quote(group.name)} has the tips {list(solver.tip_frames)}, not {names}.'
             )
         tools = np.empty((len(names), 4, 4))
-        for index, (own, asked) in enumerate(zip(solver.tip_frames, names, strict=True)):
-            offset = robot.rigid_offset(own, asked)
+        for index, (own, wanted) in enumerate(zip(solver.tip_frames, names, strict=True)):
+            offset = robot.rigid_offset(own, wanted)
             if offset is None:
-                raise ModelError(f'Link {quote(asked)} is not rigid with the tip {quote(own)}.')
+                raise ModelError(f'Link {quote(wanted)} is not rigid with the tip {quote(own)}.')
             tools[index] = offset
         same = names == list(solver.tip_frames)
         return _Setup(robot, group, solver, tuple(names), None if same else tools)

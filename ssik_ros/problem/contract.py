@@ -91,9 +91,9 @@ class BranchSet(NamedTuple):
     """Every branch of a pose, best first, and what became of the other candidates."""
 
     q: FloatArray
-    """(k, n) verified joint vectors, one for each branch, nearest to the seed among its turns [rad or m]."""
+    """(k, n) verified joint vectors, one for each branch, nearest to the seed among its windings [rad or m]."""
     errors: FloatArray
-    """(k, 2 t) position error [m] and rotation error [rad] at each target in turn."""
+    """(k, 2 t) position error [m] and rotation error [rad] at each target, one after the other."""
     labels: tuple[str, ...]
     """A name of each branch, different ones for different branches."""
     cause: Cause

@@ -1,7 +1,7 @@
 """
 From a robot and a list of relative poses to one packed problem that every iterative kernel can run.
 
-A goal of a tip, a closure of a loop, a masked target and an element of a group are the same thing here: a
+A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a
 :class:`PoseConstraint`. Packing folds fixed joints and everything above the common ancestor of all frames into
 constants, rotates every joint axis to +z, and drops joints that move none of the frames.
 """
@@ -230,7 +230,7 @@ def rotation_to_axis(axis: FloatArray) -> FloatArray:
     """
     Return a rotation, as a 4x4 matrix, that takes +z to an axis: the shortest one in the upper half.
 
-    In the lower half, where the shortest one loses its axis, z is first turned over about x; the denominator 1 + z
+    In the lower half, where the shortest one loses its axis, z is first rotated by pi about x; the denominator 1 + z
     thus never falls below one.
 
     :param axis: (3,) unit vector.
@@ -238,10 +238,10 @@ def rotation_to_axis(axis: FloatArray) -> FloatArray:
     x, y, z = axis
     if z < 0.0:
         return rotation_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0, 1.0])
-    turn = np.eye(4)
+    rotation = np.eye(4)
     skew = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
-    turn[:3, :3] += skew + skew @ skew / (1.0 + z)
-    return turn
+    rotation[:3, :3] += skew + skew @ skew / (1.0 + z)
+    return rotation
 
 
 AXIS_X, AXIS_Y, AXIS_Z = np.eye(3)
@@ -253,7 +253,7 @@ SINGLE = {
 
 
 class _Nodes:
-    """Builds the node table: one row per degree of freedom (one for a ball), axes turned to +z."""
+    """Builds the node table: one row per degree of freedom (one for a ball), axes rotated to +z."""
 
     def __init__(self, tree: KinematicTree, root_joint: int, root_offset: FloatArray) -> None:
         """
@@ -302,16 +302,16 @@ class _Nodes:
         offset: float = 0.0,
     ) -> tuple[int, FloatArray]:
         """Append one row; return its index and the rotation from its frame back to the joint's frame."""
-        turn = rotation_to_axis(axis)
+        rotation = rotation_to_axis(axis)
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
         self.reals.append(
             np.concatenate(
-                [pose_numbers(placement @ turn), [multiplier, offset, lead, multiplier]]
+                [pose_numbers(placement @ rotation), [multiplier, offset, lead, multiplier]]
             )
         )
         self.driven.append((v, kind, multiplier))
-        return len(self.ints) - 1, turn.T
+        return len(self.ints) - 1, rotation.T
 
     def frame(self, joint: int, placement: FloatArray) -> tuple[int, FloatArray]:
         """Return the node that carries a frame and the frame's pose in it."""
@@ -337,7 +337,7 @@ class _Variables:
         self.idx_q: list[int] = []
         self.variable_q: list[int] = []
         self.kinds: list[int] = []
-        self.turning: list[bool] = []
+        self.is_revolute: list[bool] = []
         self.names: list[str] = []
 
     def add(self, joint: int) -> None:
@@ -351,7 +351,7 @@ class _Variables:
         self.idx_q += range(start, start + POSITION_SIZE[kind])
         kinds, places = self._tangent(kind)
         self.kinds += kinds
-        self.turning += [kind != layout.LINEAR for kind in kinds]
+        self.is_revolute += [kind != layout.LINEAR for kind in kinds]
         self.variable_q += [q + place for place in places]
         self.names += [self.tree.joint_names[joint]] * len(kinds)
 
@@ -382,8 +382,8 @@ class _Variables:
             v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
         }
         moves = [
-            (layout.TURNS if turning else layout.SLIDES) if v in moving else layout.IDLE
-            for v, turning in enumerate(self.turning)
+            (layout.TURNS if is_revolute else layout.SLIDES) if v in moving else layout.IDLE
+            for v, is_revolute in enumerate(self.is_revolute)
         ]
         return [list(row) for row in zip(self.kinds, self.variable_q, moves, strict=True)]
 

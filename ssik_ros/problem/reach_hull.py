@@ -1,9 +1,9 @@
 """
 The hull of what a chain reaches, made once for a chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
 
-Of a full pose every point of the last link has a place. Two are always looked at: the tip, and, where the last joint turns,
+Of a full pose every point of the last link has a place. Two are always looked at: the tip, and, where the last joint is revolute,
 a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis tell orientations that
-no joint values give there; a wrist that turns freely has none of these. Where the orientation is free it is the tip alone.
+no joint values give there; a wrist that rotates freely has none of these. Where the orientation is free it is the tip alone.
 """
 
 from collections.abc import Callable
@@ -46,9 +46,9 @@ def make_hulls(
     """
     Return the hulls of a chain, one behind the other as the kernel wants them; None where there are none.
 
-    :param slides: (n,) which joints slide; the others may turn by any angle.
+    :param slides: (n,) which joints slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each, in the base frame with all joints at zero.
-    :param lower, upper: (n,) how far joints slide [m]; those of joints that turn are not read.
+    :param lower, upper: (n,) how far joints slide [m]; those of revolute joints are not read.
     :param home: (4, 4) pose of the tip with all joints at zero.
     :param is_full_pose: whether orientations are given too.
     """
@@ -182,7 +182,7 @@ def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
             if np.linalg.norm(new) > SAME_DIRECTION:
                 span = span + np.outer(new, new) / (new @ new)
             continue
-        # A turn about the axis spreads what is across it over the whole plane, and leaves what is along it.
+        # A rotation about the axis spreads what is across it over the whole plane, and leaves what is along it.
         line = np.outer(axis, axis)
         rest = np.eye(3) - line
         is_along = np.linalg.norm(line @ span) > SAME_DIRECTION
@@ -252,7 +252,7 @@ def _hull(
 ) -> FloatArray:
     """Return the array of the hull of a point; the same one for the same numbers."""
     kinds = np.asarray(slides, dtype=np.int64)
-    # Limits of joints that turn say nothing here, and must not make two of one hull.
+    # Limits of revolute joints say nothing here, and must not make two of one hull.
     limits = np.where(kinds == 1, [lower, upper], 0.0)
     parts = [np.ascontiguousarray(part).ravel() for part in (axes, points, limits, place)]
     return _compute(kinds.tobytes(), np.concatenate(parts).tobytes())
@@ -263,9 +263,9 @@ def _point_of_last_axis(
 ) -> FloatArray:
     """Return the point of the last axis that is nearest to the axis before it, or to the tip where they are parallel."""
     axis, start = axes[-1], points[-1]
-    turning = np.flatnonzero(~slides[:-1])
-    if len(turning):
-        before = turning[-1]
+    revolute = np.flatnonzero(~slides[:-1])
+    if len(revolute):
+        before = revolute[-1]
         across = np.cross(axis, axes[before])
         if np.linalg.norm(across) > LEAST_SINE:
             normal = np.cross(axes[before], across)

@@ -195,14 +195,14 @@ def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
     if is_known(requested):
         return solver_spec(requested)
     if not requested:
-        _LOGGER.info("%s: group '%s' names no solver: %s answers.", where, group, DEFAULT_SOLVER)
+        _LOGGER.info("%s: group '%s' names no solver: %s is used.", where, group, DEFAULT_SOLVER)
     elif not _is_foreign(requested):
         raise UnknownSolver.unknown(
             f'{where}: there is no solver {quote(requested)}', requested, known_names()
         )
     else:
         _LOGGER.warning(
-            "%s: group '%s' names the solver '%s', which is not one of ours: %s answers.",
+            "%s: group '%s' names the solver '%s', which is not one of ours: %s is used.",
             where,
             group,
             requested,

@@ -1,4 +1,4 @@
-"""The questions of a benchmark: reproducible, the same for all, kept in a file."""
+"""The requests of a benchmark: reproducible, the same for all, kept in a file."""
 
 import json
 
@@ -36,18 +36,18 @@ def rewrite(path, line, **changes):
     path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 
-def test_one_random_seed_gives_the_same_questions_every_time(oracle):
+def test_one_random_seed_gives_the_same_requests_every_time(oracle):
     first, again = make_cases(oracle, 20, 12345), make_cases(make_oracle(), 20, 12345)
     assert first.goals.tobytes() == again.goals.tobytes()
     assert first.seeds.tobytes() == again.seeds.tobytes()
     assert first.targets.tobytes() == again.targets.tobytes()
 
 
-def test_another_random_seed_gives_other_questions(oracle):
+def test_another_random_seed_gives_other_requests(oracle):
     assert not np.array_equal(make_cases(oracle, 5, 1).goals, make_cases(oracle, 5, 2).goals)
 
 
-def test_a_shorter_run_asks_the_first_questions_of_a_longer_one(oracle):
+def test_a_shorter_run_has_the_first_requests_of_a_longer_one(oracle):
     short, long = make_cases(oracle, 3, 7), make_cases(oracle, 30, 7)
     assert np.array_equal(short.goals, long.goals[:3])
     assert np.array_equal(short.seeds, long.seeds[:3])

@@ -43,7 +43,7 @@ def make_trial(number, *, time_us=10.0, verdict=TrialVerdict.VERIFIED, error=1e-
         cpu_time_ns=int(1000 * time_us),
         position_error=error,
         orientation_error=2.0 * error,
-        solver_claim=verdict is not TrialVerdict.NO_ANSWER,
+        solver_claim=verdict is not TrialVerdict.NO_SOLUTION,
         within_limits=True,
         cause='NONE',
         iterations=10,
@@ -168,7 +168,7 @@ def test_worst_errors_are_over_verified_answers(mixed):
 
 
 def test_a_run_without_verified_answer_has_no_errors_and_a_rate_of_zero():
-    summary = summarise(make_run('a', [make_trial(1, verdict=TrialVerdict.NO_ANSWER)]))
+    summary = summarise(make_run('a', [make_trial(1, verdict=TrialVerdict.NO_SOLUTION)]))
     assert (summary.success_rate, summary.mean_found_us) == (0.0, None)
     assert summary.worst_position_error is None
 
@@ -210,7 +210,7 @@ def test_the_description_names_machine_versions_and_what_did_not_run(mixed, abse
     assert report.machine.cpu in text
     assert 'numpy' in text
     assert 'absent: not installed: it is somebody else[s].' in text
-    assert 'mixed: called 1 answer solved that did not hold.' in text
+    assert 'mixed: called 1 result solved that did not hold.' in text
 
 
 def test_markdown_has_a_table_that_says_what_is_published(mixed):
@@ -252,7 +252,7 @@ def test_the_four_plots_of_ik_benchmarking_are_written(mixed, absent, tmp_path):
 
 
 def test_plots_survive_a_solver_without_verified_answer(tmp_path):
-    hopeless = make_run('a', [make_trial(1, verdict=TrialVerdict.NO_ANSWER, error=np.nan)])
+    hopeless = make_run('a', [make_trial(1, verdict=TrialVerdict.NO_SOLUTION, error=np.nan)])
     report = make_report(hopeless)
     assert len(plot_report(report, tmp_path)) == 4
     assert plot_grid([report], tmp_path / 'grid.png') is not None

@@ -1,4 +1,4 @@
-"""Running solvers: the same questions for all, and success only for what holds."""
+"""Running solvers: the same requests for all, and success only for what holds."""
 
 import gc
 
@@ -55,7 +55,7 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
         (planar_arm.not_finite, TrialVerdict.NOT_FINITE),
         (planar_arm.too_short, TrialVerdict.NOT_FINITE),
         (planar_arm.solved_by_nothing, TrialVerdict.NOT_FINITE),
-        (planar_arm.giving_up, TrialVerdict.NO_ANSWER),
+        (planar_arm.giving_up, TrialVerdict.NO_SOLUTION),
         (planar_arm.raising, TrialVerdict.EXCEPTION),
         (planar_arm.answering_none, TrialVerdict.EXCEPTION),
     ],
@@ -121,7 +121,7 @@ def _other_elbow(q):
     return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
-def test_every_solver_is_asked_the_same_questions(arena):
+def test_every_solver_gets_the_same_requests(arena):
     session, made = arena(a=planar_arm.honest, b=planar_arm.giving_up)
     session.run()
     for one, other in zip(made['a'].requests, made['b'].requests, strict=True):
@@ -129,7 +129,7 @@ def test_every_solver_is_asked_the_same_questions(arena):
         assert one.seed.tobytes() == other.seed.tobytes()
 
 
-def test_two_runs_ask_the_same_questions(arena):
+def test_two_runs_have_the_same_requests(arena):
     session, made = arena(a=planar_arm.honest)
     session.run()
     prepare_benchmark(session.config).run()

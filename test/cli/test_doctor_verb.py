@@ -198,7 +198,7 @@ def test_a_version_outside_the_bounds_is_a_note(examine, monkeypatch, version, l
     monkeypatch.setattr(installation.importlib.metadata, 'requires', lambda _: bounds)
     row = examine(numpy=LOADED._replace(version=version))['numpy']
     assert row.level == Level[level]
-    assert ('ssik_ros asks for numpy<3,>=1.26' in row.what) == (level == 'NOTE')
+    assert ('ssik_ros requires numpy<3,>=1.26' in row.what) == (level == 'NOTE')
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def oracle_of(joints):
 
 
 def trial(capsys, *words):
-    """Return exit code and JSON of ``ssik recommend`` with one round of questions."""
+    """Return exit code and JSON of ``ssik recommend`` with one round of requests."""
     code = main(['recommend', *words, '--samples', '16', '--seconds', '60', '--json'])
     return code, json.loads(capsys.readouterr().out)
 
@@ -143,7 +143,7 @@ class WheelSolver:
 
 
 class Clock:
-    """A clock that stands still between questions."""
+    """A clock that stands still between requests."""
 
     def __init__(self, step):
         self.now, self.step = 100.0, step
@@ -187,8 +187,8 @@ def test_an_unknown_arm_gets_a_verified_solver_reasons_and_lines_for_its_file(
     advice = content['recommendation']
     (chosen,) = (s for s in content['solvers'] if s['name'] == advice['solver'])
     for kind in (Kind.ANYWHERE, Kind.NEAR):
-        figures = chosen['questions'][kind.value]
-        assert (figures['asked'], figures['verified'], figures['wrong']) == (16, 16, 0)
+        figures = chosen['requests'][kind.value]
+        assert (figures['count'], figures['verified'], figures['wrong']) == (16, 16, 0)
         assert 0.0 < figures['median_us'] <= figures['p95_us'] <= figures['p99_us']
     assert code == 0 and '32 of 32' in advice['reasons'][0]
     path = tmp_path / 'kinematics.yaml'
@@ -214,10 +214,10 @@ def test_the_json_has_these_fields(arm, capsys, register):
         'random_seed': 12345,
     }
     (solver,) = content['solvers']
-    assert set(solver) == {'name', 'refusal', 'set_up_seconds', 'questions'}
-    assert set(solver['questions']) == {kind.value for kind in Kind}
-    far = solver['questions'][Kind.OUT_OF_REACH.value]
-    assert (far['asked'], far['verified'], far['causes']) == (8, 0, {'UNREACHABLE': 1.0})
+    assert set(solver) == {'name', 'refusal', 'set_up_seconds', 'requests'}
+    assert set(solver['requests']) == {kind.value for kind in Kind}
+    far = solver['requests'][Kind.OUT_OF_REACH.value]
+    assert (far['count'], far['verified'], far['causes']) == (8, 0, {'UNREACHABLE': 1.0})
     assert set(content['recommendation']) == {'solver', 'reasons', 'kinematics_yaml'}
 
 
@@ -258,7 +258,7 @@ def test_a_chain_without_closed_form_says_why_and_goes_on_with_the_others(arm, c
     words = ['--solver', 'ssik_ros/Analytic', '--solver', 'ssik_ros/LevenbergMarquardt']
     code, content = trial(capsys, arm(joints), *words)
     analytic, search = content['solvers']
-    assert analytic['refusal'] and analytic['questions'] is None
+    assert analytic['refusal'] and analytic['requests'] is None
     assert (code, content['recommendation']['solver']) == (0, search['name'])
 
 
@@ -276,7 +276,7 @@ def test_a_solver_with_wrong_claims_is_left_out_however_fast(register):
 
 
 @pytest.mark.parametrize('seconds', [0.5, 10.0, 40.0])
-def test_the_time_is_kept_and_all_answer_the_same_questions(register, seconds):
+def test_the_time_is_kept_and_all_get_the_same_requests(register, seconds):
     clock = Clock(step=0.25)
     names = [CLOSED_FORM, 'test/Second']
     for name in names:
@@ -285,9 +285,9 @@ def test_the_time_is_kept_and_all_answer_the_same_questions(register, seconds):
     outcome = compare_solvers(oracle_of(WHEEL), names, settings, clock=clock)
     assert seconds <= outcome.elapsed <= seconds + clock.step
     for kind in Kind:
-        first, second = (len(entrant.answers[kind]) for entrant in outcome.running)
+        first, second = (len(entrant.results[kind]) for entrant in outcome.running)
         assert first == second
-    asked = sum(len(answers) for answers in outcome.entrants[0].answers.values())
+    asked = sum(len(answers) for answers in outcome.entrants[0].results.values())
     assert asked <= seconds / clock.step / 2.0
 
 
@@ -297,11 +297,11 @@ def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_answers(arm, c
     words = [arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM, '--solver', 'test/Liar']
     assert main(['recommend', *words, '--samples', '16']) == 0
     text = capsys.readouterr().out
-    table, _, rest = text.partition('No answer, by cause:')
+    table, _, rest = text.partition('No solution, by cause:')
     assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
     assert '100.00' in table and '0.00' in table
     assert f'{CLOSED_FORM}: out of reach UNREACHABLE 100 %' in rest
-    assert 'test/Liar: seed anywhere 16 wrong answers; seed near 16 wrong answers' in rest
+    assert 'test/Liar: seed anywhere 16 wrong results; seed near 16 wrong results' in rest
 
 
 def test_time_for_no_question_is_an_answer_too(arm, capsys, register):
@@ -312,7 +312,7 @@ def test_time_for_no_question_is_an_answer_too(arm, capsys, register):
 
 
 @pytest.mark.parametrize('joints', [SIX_JOINTS, WHEEL])
-def test_questions_are_what_they_are_called(joints):
+def test_requests_are_what_they_are_called(joints):
     oracle = oracle_of(joints)
     group, source = oracle.group, TrialRequests(oracle, 5)
     lengths = [np.linalg.norm(np.array(origin.split(), float)) for _, _, origin in joints]
@@ -333,10 +333,10 @@ def test_poses_that_turn_out_to_be_in_reach_do_not_count_as_out_of_reach(monkeyp
     settings = TrialSettings(seconds=60.0, samples=16)
     oracle, names = oracle_of(SLIDES), ['ssik_ros/LevenbergMarquardt']
     (honest,) = compare_solvers(oracle, names, settings).running
-    assert len(honest.answers[Kind.OUT_OF_REACH]) == BLOCKS[Kind.OUT_OF_REACH]
+    assert len(honest.results[Kind.OUT_OF_REACH]) == BLOCKS[Kind.OUT_OF_REACH]
     monkeypatch.setattr(comparison, 'BEYOND', (0.1, 0.3))
     (mistaken,) = compare_solvers(oracle, names, settings).running
-    assert mistaken.answers[Kind.OUT_OF_REACH] == []
+    assert mistaken.results[Kind.OUT_OF_REACH] == []
 
 
 def test_the_group_of_an_srdf_gives_its_name_even_by_its_links(arm, capsys, register, tmp_path):
@@ -356,8 +356,8 @@ def test_where_nothing_works_the_exit_code_is_one_and_the_reason_is_told(arm, ca
     register('test/Broken', divide_by_zero)
     assert main(['recommend', arm(WHEEL), '--tip', 'tip', '--solver', 'test/Broken']) == 1
     text = capsys.readouterr().out
-    assert 'test/Broken took no part: raised for a question: ZeroDivisionError' in text
-    assert 'No solver answers for these joints.' in text
+    assert 'test/Broken took no part: raised for a request: ZeroDivisionError' in text
+    assert 'No solver takes these joints.' in text
 
 
 def test_robots_are_found_by_name_and_by_package(capsys, register):

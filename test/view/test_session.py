@@ -81,7 +81,7 @@ def test_windings_come_as_branches_when_they_are_wanted():
     session.wants_windings = True
     session.complete()
     assert len(session.branches) == session.most_branches
-    assert any(any(branch.turns) for branch in session.branches)
+    assert any(any(branch.windings) for branch in session.branches)
 
 
 def test_a_target_out_of_reach_has_a_cause_a_nearest_posture_and_comes_back():

@@ -160,7 +160,7 @@ def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plo
     for run_, summary in report.summaries:
         if summary.false_claims:
             print(
-                f"ssik bench: '{run_.name}' called {summary.false_claims} answers solved that do "
+                f"ssik bench: '{run_.name}' called {summary.false_claims} results solved that do "
                 'not hold.',
                 file=sys.stderr,
             )

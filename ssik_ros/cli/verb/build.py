@@ -112,7 +112,7 @@ def _validation(report: TrialReport) -> str:
         with_seed = f' {report.only_with_seed} of them needed a seed that offers the value of the held joint.'
     return (
         f'{report.poses} poses were solved, {half} from random joints within the limits and {half} '
-        f'over full turns; every solution reaches its pose on the loaded chain within {EXACT:g}, '
+        f'over 2 pi; every solution reaches its pose on the loaded chain within {EXACT:g}, '
         f'and the sets are those of the library.{with_seed}'
     )
 

@@ -146,14 +146,14 @@ def _as_mapping(
 def _solver(entrant: Entrant) -> dict[str, Any]:
     """Return what one solver did."""
     figures = {
-        kind.value: dataclasses.asdict(figures_of(answers))
-        for kind, answers in entrant.answers.items()
+        kind.value: dataclasses.asdict(figures_of(results))
+        for kind, results in entrant.results.items()
     }
     return {
         'name': entrant.name,
         'refusal': entrant.refusal or None,
         'set_up_seconds': entrant.set_up_seconds,
-        'questions': None if entrant.refusal else figures,
+        'requests': None if entrant.refusal else figures,
     }
 
 
@@ -169,14 +169,14 @@ def _print_report(
     say(f'{chosen.robot.name}: {group.name}, {group.base_link} -> {", ".join(group.tips)}')
     if comparison.running:
         console.print(_table(comparison, advice))
-        say('No answer, by cause:')
+        say('No solution, by cause:')
         for entrant in comparison.running:
             say(f'  {entrant.name.removeprefix(OWN)}: {_causes(entrant) or "none"}')
         prepared = sum(entrant.set_up_seconds for entrant in comparison.entrants)
         say(f'ok: verified by independent kinematics at {DEFAULT_TOLERANCE:g} and within limits')
-        say(f'of {MOST_SOLUTIONS}: solutions that were found of so many asked for')
+        say(f'of {MOST_SOLUTIONS}: solutions found of so many requested')
         say('away: mean norm of the joint distance from the seed')
-        say(f'{comparison.elapsed:.1f} s for the questions, {prepared:.1f} s to prepare')
+        say(f'{comparison.elapsed:.1f} s for the requests, {prepared:.1f} s to prepare')
     for entrant in comparison.entrants:
         if entrant.refusal:
             say(f'{entrant.name} took no part: {entrant.refusal}')
@@ -194,18 +194,18 @@ def _print_report(
 def _no_advice(comparison: Comparison) -> str:
     """Return why nothing is recommended."""
     if not comparison.running:
-        return 'No solver answers for these joints.'
-    asked = len(comparison.running[0].answers[Kind.ANYWHERE])
-    if not asked:
-        return 'The time was up before every solver had answered once: give more --seconds.'
-    return 'No solver reached a pose without calling wrong answers solved.'
+        return 'No solver takes these joints.'
+    count = len(comparison.running[0].results[Kind.ANYWHERE])
+    if not count:
+        return 'The time was up before every solver had solved once: give more --seconds.'
+    return 'No solver reached a pose without calling wrong results solved.'
 
 
 def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
-    """Return the figures: a section for each solver, a row for each kind of question."""
+    """Return the figures: a section for each solver, a row for each kind of request."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column('times in us', no_wrap=True)
-    titles = ('asked', 'ok %', *_COLUMNS, f'of {MOST_SOLUTIONS}', 'away')
+    titles = ('poses', 'ok %', *_COLUMNS, f'of {MOST_SOLUTIONS}', 'away')
     for title in titles:
         table.add_column(title, justify='right', no_wrap=True)
     for entrant in comparison.running:
@@ -213,9 +213,9 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
         # Without the package's own name the table fits into 80 columns.
         title = escape(entrant.name.removeprefix(OWN))
         table.add_row(title, style='bold' if is_chosen else None)
-        solutions = _number(figures_of(entrant.answers[Kind.SEVERAL]).solutions, '.1f')
+        solutions = _number(figures_of(entrant.results[Kind.SEVERAL]).solutions, '.1f')
         for kind in ROWS:
-            cells = _cells(kind, figures_of(entrant.answers[kind]), solutions)
+            cells = _cells(kind, figures_of(entrant.results[kind]), solutions)
             table.add_row(f'  {kind.value}', *cells)
             solutions = ''
         table.add_section()
@@ -225,10 +225,10 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
 def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
     """Return the cells of one row."""
     share = '' if kind is Kind.OUT_OF_REACH else '-'
-    if share and figures.asked:
-        share = f'{100.0 * figures.verified / figures.asked:.2f}'
+    if share and figures.count:
+        share = f'{100.0 * figures.verified / figures.count:.2f}'
     return (
-        str(figures.asked),
+        str(figures.count),
         share,
         *(_number(getattr(figures, f'{name}_us'), '.1f') for name in _COLUMNS),
         solutions,
@@ -240,10 +240,10 @@ def _causes(entrant: Entrant) -> str:
     """Return what it said about the poses that it did not reach, and how often it was wrong."""
     parts = []
     for kind in ROWS:
-        figures = figures_of(entrant.answers[kind])
+        figures = figures_of(entrant.results[kind])
         said = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
         if figures.wrong:
-            said.insert(0, f'{figures.wrong} wrong answers')
+            said.insert(0, f'{figures.wrong} wrong results')
         if said:
             parts.append(f'{kind.value} {", ".join(said)}')
     return '; '.join(parts)

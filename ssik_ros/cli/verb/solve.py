@@ -7,10 +7,10 @@ import time
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
-from ssik_ros.cli.answer import as_mapping, print_answer, SolveReport
 from ssik_ros.cli.case_file import take_case
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
+from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
 from ssik_ros.cli.targets import add_target_options, read_positions, read_targets
 from ssik_ros.errors import InvalidOption, UnknownGroup
 from ssik_ros.model.joint_group import JointGroup
@@ -75,15 +75,15 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.timeout = kinematics.timeout
     solver = _make_solver(arguments, kinematics, chosen)
     seed = read_positions(arguments.seed, group, '--seed')
-    answer = _ask(solver, oracle, targets, seed, arguments)
+    report = _solve(solver, oracle, targets, seed, arguments)
     if arguments.json:
-        print(json.dumps(as_mapping(answer), indent=2))
+        print(json.dumps(as_mapping(report), indent=2))
     else:
-        print_answer(answer)
-    return 0 if answer.result.solved else 1
+        print_report(report)
+    return 0 if report.result.solved else 1
 
 
-def _ask(
+def _solve(
     solver: IkSolver,
     oracle: GroupOracle,
     targets: FloatArray,

@@ -174,12 +174,12 @@ class AutoSolver:
         """Return which method solves, and why."""
         first = self._methods[0].value
         if self._closed_form is None:
-            return f'{first}, as there is no closed form to ask ({self._no_closed_form})'
+            return f'{first}, as there is no closed form ({self._no_closed_form})'
         if self._methods[0] == SolveMethod.CLOSED_FORM:
             return self._closed_form.reason
         if self._uses_pose_ik:
             return f'{first}, as the nearest posture is no sample of {self._closed_form.reason}'
-        return f'{first} for one answer; for several {self._closed_form.reason}'
+        return f'{first} for one solution; for several {self._closed_form.reason}'
 
     def reason_for(self, request: SolveRequest) -> str:
         """
@@ -201,7 +201,7 @@ class AutoSolver:
             return f'{known.reason}; a seed that is near is followed by {methods[1].value} instead'
         starts = self._first_starts.settings.slimit
         return (
-            f'{methods[0].value}, as one answer takes less time than {known.reason}, which is asked '
+            f'{methods[0].value}, as one solution takes less time than {known.reason}, which is called '
             f'when {counted(starts, "start")} find nothing'
         )
 
@@ -283,7 +283,7 @@ class AutoSolver:
         if tried is not None and tried.cause == Cause.NOT_FOUND and not self._is_complete:
             return tried
         known = closed_form.solve(request)
-        if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
+        if known.status == IkStatus.REFUSED or _is_within(known, self._tolerance(request)):
             return known
         if self._is_complete and (tried is not None or known.cause == Cause.VALIDATION):
             return known if tried is None else self._with_nearest(known, tried, request)
@@ -317,7 +317,7 @@ class AutoSolver:
         )
 
     def _tolerance(self, request: SolveRequest) -> float:
-        """Return the norm of both errors up to which an answer counts."""
+        """Return the norm of both errors up to which a solution counts."""
         own = self.options.target_tolerance if request.tolerance is None else request.tolerance
         return float(np.min(own))
 
@@ -351,7 +351,7 @@ def _is_final(result: IkResult) -> bool:
     )
 
 
-def _is_answer(result: IkResult, tolerance: float) -> bool:
+def _is_within(result: IkResult, tolerance: float) -> bool:
     """Return whether a closed form's result is within a tolerance, which may be below what it certifies."""
     return result.solved and result.residual <= tolerance
 

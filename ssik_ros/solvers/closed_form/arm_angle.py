@@ -116,8 +116,8 @@ class ArmAngle:
     def _turned_wrist(self, bend: float) -> FloatArray:
         """Return W with joint 4 alone at a value."""
         h, o = self.chain.axes[3], self.chain.points[3]
-        turned: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
-        return turned
+        rotated: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
+        return rotated
 
     def _angle(self, wrist: FloatArray, elbow: FloatArray) -> float:
         """Return the angle about the line to the wrist from axis 1 to the elbow; both seen from S."""
@@ -133,7 +133,7 @@ class ArmAngle:
 
 
 def _rotation_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a rotation (3, 3) that turns the direction of a into that of b."""
+    """Return a rotation (3, 3) that takes the direction of a to that of b."""
     axis = np.cross(a, b)
     sine, cosine = float(np.linalg.norm(axis)), float(a @ b)
     if sine <= 1e-15 * float(np.linalg.norm(a) * np.linalg.norm(b)):

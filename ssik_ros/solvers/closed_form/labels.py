@@ -72,7 +72,7 @@ class Lines(NamedTuple):
 
     def lever(self, axis: int, point: FloatArray) -> FloatArray:
         """
-        Return (k, 3) the velocity of a point when an axis turns.
+        Return (k, 3) the velocity of a point when an axis rotates.
 
         :param axis: index of the axis.
         :param point: (k, 3).
@@ -179,34 +179,34 @@ def _sliding_shoulder(lines: Lines) -> Factors:
     """
     Return what tells branches where some of the first three joints slide and the other axes meet in c.
 
-    The determinant of c's motion is the elbow's sign where two joints that turn are parallel, else the shoulder's; it
+    The determinant of c's motion is the elbow's sign where two revolute joints are parallel, else the shoulder's; it
     is a product where a slide at one end is perpendicular to the axis beside it.
     """
     none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
     if not wrist:
         return none, none, none
     c = lines.meeting(wrist) if len(wrist) > 1 else lines.points[:, 3]
-    turn = lines.triple(3, 4, 5) if len(wrist) == 3 else none
+    flip = lines.triple(3, 4, 5) if len(wrist) == 3 else none
     moves = [lines.velocity(joint, c) for joint in range(3)]
     arm = dot(moves[0], np.cross(moves[1], moves[2]))
-    turning = [joint for joint in range(3) if joint not in lines.slides]
-    if len(turning) < 2:
-        return arm, none, turn
-    across = np.cross(lines.directions[:, turning[0]], lines.directions[:, turning[1]])
+    revolute = [joint for joint in range(3) if joint not in lines.slides]
+    if len(revolute) < 2:
+        return arm, none, flip
+    across = np.cross(lines.directions[:, revolute[0]], lines.directions[:, revolute[1]])
     if lines.are_always(np.linalg.norm(across, axis=1)):
-        return none, arm, turn
+        return none, arm, flip
     middle, (slide,) = lines.directions[:, 1], lines.slides & {0, 1, 2}
     along = lines.directions[:, slide]
     if slide == 1 or not lines.are_always(dot(middle, along)):
-        return arm, none, turn
-    return dot(middle, moves[2 - slide]), dot(along, c - lines.points[:, 1]), turn
+        return arm, none, flip
+    return dot(middle, moves[2 - slide]), dot(along, c - lines.points[:, 1]), flip
 
 
 def _orientation_first(lines: Lines) -> Factors:
     """Return what tells branches where three joints make the orientation."""
     none = np.zeros(len(lines.directions))
-    turning = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
-    return none, none, lines.triple(*turning) if len(turning) == 3 else none
+    revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
+    return none, none, lines.triple(*revolute) if len(revolute) == 3 else none
 
 
 FACTORS: dict[str, Callable[[Lines], Factors]] = {
@@ -303,9 +303,9 @@ def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray
         if chain.kinds[i] == JointKind.PRISMATIC:
             shift = shift + q[:, i, None] * directions[:, i]
             continue
-        turn = _rotations(axis, q[:, i])
-        shift = shift + np.einsum('kij,kj->ki', rotation, point - turn @ point)
-        rotation = rotation @ turn
+        step = _rotations(axis, q[:, i])
+        shift = shift + np.einsum('kij,kj->ki', rotation, point - step @ point)
+        rotation = rotation @ step
     return directions, points
 
 

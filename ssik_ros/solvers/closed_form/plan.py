@@ -151,13 +151,13 @@ def _possible_plans(
         return
     # Iteration and elimination know only revolute joints: a slide has to be the held joint then.
     joints = PREFERRED if held is None else (held,)
-    turning = [joint for joint in joints if exact.slides <= {joint}]
+    revolute = [joint for joint in joints if exact.slides <= {joint}]
     yield from _held_plans(chain, exact, joints, is_exact=True)
     nearby = replace(
         exact, parallel=max(parallel, NEARBY_PARALLEL), near=max(meeting, NEARBY_MEETING)
     )
-    yield from _held_plans(chain, nearby, turning, is_exact=False)
-    yield from _general_plans(chain, turning)
+    yield from _held_plans(chain, nearby, revolute, is_exact=False)
+    yield from _general_plans(chain, revolute)
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
@@ -239,7 +239,7 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
 
 
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
-    """Return the axes with everything behind a joint turned by its angle."""
+    """Return the axes with everything behind a joint rotated by its angle."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
     if held in geometry.slides:
         points[held + 1 :] += value * axes[held]

@@ -133,8 +133,8 @@ class _Iteration:
         if self.fixed is not None:
             jacobian[:, self.fixed] = 0.0
         have, want = pose[:9].reshape(3, 3), self.aim[:9].reshape(3, 3)
-        turn = 0.5 * np.cross(have.T, want.T).sum(axis=0)
-        error = np.concatenate([self.aim[9:] - pose[9:], turn])
+        rotation = 0.5 * np.cross(have.T, want.T).sum(axis=0)
+        error = np.concatenate([self.aim[9:] - pose[9:], rotation])
         square = jacobian @ jacobian.T + damping * np.eye(6)
         step: FloatArray = jacobian.T @ np.linalg.solve(square, error)
         return step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))

@@ -141,10 +141,10 @@ def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
 
 def _orientation_first(axes: AxisGeometry) -> Special | None:
     """Return no points if the revolute joints make an orientation in one way, or in two."""
-    turning = [i for i in range(len(axes.axes)) if i not in axes.slides]
-    if len(turning) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
+    revolute = [i for i in range(len(axes.axes)) if i not in axes.slides]
+    if len(revolute) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
         return None
-    if any(axes.are_parallel(a, b) for a, b in itertools.pairwise(turning)):
+    if any(axes.are_parallel(a, b) for a, b in itertools.pairwise(revolute)):
         return None
     return _special()
 
@@ -235,7 +235,7 @@ RULES: tuple[ClassRule, ...] = (
     *_sliding_rules(),
     ClassRule(
         'orientation_first',
-        'at most three joints turn and at most three slide: the orientation gives the angles',
+        'at most three joints are revolute and at most three slide: the orientation gives the angles',
         candidates.ORIENTATION_FIRST,
         0,
         _orientation_first,

@@ -1,5 +1,5 @@
 """
-Parameters of solvers: a schema that checks values and turns them into a solver's options.
+Parameters of solvers: a schema that checks values and makes a solver's options of them.
 
 Values may be nested or have dotted names; a wrong type, a value out of range, a misspelt name, and an
 alias that contradicts the name are errors that say where the value was written.

@@ -43,7 +43,7 @@ FIRST_SEED = 0x5331C0DE
 LARGEST_RANDOM_SEED = 2**52
 LARGEST_STEP = {'newton': 1.5, 'gauss': 1.5}
 OTHER_STEP = 2.0
-"""Longest step of a turning joint, by law [rad]: further, the linear model has no meaning."""
+"""Longest step of a revolute joint, by law [rad]: further, the linear model has no meaning."""
 LONG_SLIDE = 100.0
 """Range of a slide from which on its steps are measured by that range, not in metres [m]."""
 NEWTON_POLICY = {
@@ -84,7 +84,7 @@ class SearchSettings:
     seed: int | None = None
     """Of the random and low-discrepancy sequences."""
     max_step: float | None = None
-    """Longest step of a turning joint [rad]; None means the law's own."""
+    """Longest step of a revolute joint [rad]; None means the law's own."""
     joint_weights: tuple[float, ...] | None = None
     """(n,) positive weight of the motion of each joint."""
     kq: float = 0.0
@@ -243,7 +243,7 @@ class SearchSettings:
         """
         Return 1 / sqrt(weight) of each velocity variable.
 
-        Without weights, a long slide moves more readily than turning joints. Otherwise these would take part of its motion,
+        Without weights, a long slide moves more readily than revolute joints. Otherwise these would take part of its motion,
         the step would be shortened to their largest step, and the slide would move slowly.
         """
         if self.joint_weights is None:

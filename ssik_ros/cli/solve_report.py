@@ -42,22 +42,22 @@ class SolveReport:
         return self.oracle.group
 
 
-def as_mapping(answer: SolveReport) -> dict[str, Any]:
+def as_mapping(report: SolveReport) -> dict[str, Any]:
     """
-    Return the answer for JSON.
+    Return a report for JSON.
 
-    :param answer: the answer.
+    :param report: the report.
     """
-    result, solver = answer.result, answer.solver
-    shown = [_solution(answer, q) for q in answer.vectors]
+    result, solver = report.result, report.solver
+    shown = [_solution(report, q) for q in report.vectors]
     return {
-        'robot': answer.oracle.robot.name,
-        'group': answer.group.name,
+        'robot': report.oracle.robot.name,
+        'group': report.group.name,
         'solver': solver.name,
-        'reason': answer.reason,
+        'reason': report.reason,
         'base_frame': solver.base_frame,
         'tip_frames': list(solver.tip_frames),
-        'variables': list(answer.group.variable_names),
+        'variables': list(report.group.variable_names),
         'status': result.status.name,
         'cause': result.cause.name,
         'summary': result.summary(),
@@ -66,14 +66,14 @@ def as_mapping(answer: SolveReport) -> dict[str, Any]:
         'iterations': result.iterations,
         'searches': result.searches,
         'clock_ended': result.clock_ended,
-        'solve_time_ms': answer.elapsed_ms,
+        'solve_time_ms': report.elapsed_ms,
     }
 
 
-def _solution(answer: SolveReport, q: FloatArray) -> dict[str, Any]:
+def _solution(report: SolveReport, q: FloatArray) -> dict[str, Any]:
     """Return one joint vector with its errors by independent FK and its distance to the limits."""
-    distances, angles = answer.oracle.errors(q, answer.targets)
-    margin = _limit_margin(answer.group, q)
+    distances, angles = report.oracle.errors(q, report.targets)
+    margin = _limit_margin(report.group, q)
     return {
         'positions': q.tolist(),
         'position_error': float(distances.max()),
@@ -87,35 +87,35 @@ def _limit_margin(group: JointGroup, q: FloatArray) -> float:
     return float(np.minimum(q - group.lower, group.upper - q).min())
 
 
-def print_answer(answer: SolveReport) -> None:
+def print_report(report: SolveReport) -> None:
     """
-    Print the answer as a table: a row per joint, a column per solution.
+    Print a report as a table: a row per joint, a column per solution.
 
-    :param answer: the answer.
+    :param report: the report.
     """
-    result, group = answer.result, answer.group
-    console = open_console(_NAME_WIDTH + _CELL_WIDTH * (len(answer.vectors) + 2))
-    tips = ', '.join(answer.solver.tip_frames)
-    heading = f'{answer.solver.name}: {group.name}, {answer.solver.base_frame} -> {tips}'
+    result, group = report.result, report.group
+    console = open_console(_NAME_WIDTH + _CELL_WIDTH * (len(report.vectors) + 2))
+    tips = ', '.join(report.solver.tip_frames)
+    heading = f'{report.solver.name}: {group.name}, {report.solver.base_frame} -> {tips}'
     console.print(heading, markup=False, highlight=False, soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(escape('joint [rad or m]'), no_wrap=True)
     numbers = (
-        [f'#{i + 1}' for i in range(len(answer.vectors))]
+        [f'#{i + 1}' for i in range(len(report.vectors))]
         if result.solved
-        else ['nearest'] * len(answer.vectors)
+        else ['nearest'] * len(report.vectors)
     )
     for title in ('lower', 'upper', *numbers):
         table.add_column(title, justify='right', no_wrap=True)
     for i, name in enumerate(group.variable_names):
-        values = (group.lower[i], group.upper[i], *(q[i] for q in answer.vectors))
+        values = (group.lower[i], group.upper[i], *(q[i] for q in report.vectors))
         table.add_row(escape(name), *(f'{value:.4f}' for value in values))
     table.add_section()
-    shown = [_solution(answer, q) for q in answer.vectors]
+    shown = [_solution(report, q) for q in report.vectors]
     for key, title in _FOOTER.items():
         table.add_row(escape(title), '', '', *(_footer_cell(one[key]) for one in shown))
     console.print(table)
-    print(f'{result.summary()} {answer.elapsed_ms:.3g} ms.')
+    print(f'{result.summary()} {report.elapsed_ms:.3g} ms.')
 
 
 def _footer_cell(value: float | None) -> str:
