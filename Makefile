@@ -85,7 +85,8 @@ pictures: setup  ## Draw the pictures of README and docs into docs/images
 	. ./activate && python tools/make_pictures.py $(PICTURES)
 
 docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a warning is an error
-	. ./activate && python -m sphinx -W --keep-going -q -b html docs build/docs/html
+	. ./activate && python tools/make_pictures.py && \
+	  python -m sphinx -W --keep-going -q -b html docs build/docs/html
 	@echo 'Open build/docs/html/index.html'
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)

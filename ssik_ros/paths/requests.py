@@ -19,11 +19,11 @@ class PathObjective(Enum):
     """What the best joint path has least of."""
 
     JOINT_LENGTH = layers.SUM_OF_STEPS
-    """Sum of |dq| over all joints and steps [rad and m]."""
+    """Sum of ``|dq|`` over all joints and steps [rad and m]."""
     SQUARED_STEPS = layers.SUM_OF_SQUARES
     """Sum of dq^2."""
     LARGEST_SPEED = layers.LARGEST_STEP
-    """Largest |dq| of a step as a part of the joint's velocity limit [s]."""
+    """Largest ``|dq|`` of a step as a part of the joint's velocity limit [s]."""
     TIME = layers.SUM_OF_LARGEST
     """Sum over the steps of the time that the slowest joint takes [s]."""
 

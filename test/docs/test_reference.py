@@ -19,6 +19,14 @@ PUBLIC = ('ssik_ros', 'ssik_ros.tasks', 'ssik_ros.mechanisms')
 """Packages whose ``__all__`` is for users."""
 NO_SECTION = {'ssik_ros.__version__', 'ssik_ros.postprocess'}
 """Named in the introductions of their pages."""
+FROM_MODULES = {
+    'ssik_ros.model.collision.checks': {'CollisionChecker'},
+    'ssik_ros.model.description_files': {'find_moveit_config'},
+    'ssik_ros.paths.planner': {'plan_tool_path'},
+    'ssik_ros.paths.requests': {'PathObjective', 'ToolPath', 'ToolPathRequest'},
+    'ssik_ros.view.pictures': {'RobotPictures', 'save_animation', 'save_picture'},
+}
+"""Names for users that they import from modules."""
 DIRECTIVE = re.compile(r'^\.\. auto(?:class|function|data):: ([\w.]+)$', re.M)
 
 
@@ -49,6 +57,7 @@ def public_names() -> set[str]:
         and value.__module__ == postprocess.__name__
         and not name.startswith('_')
     }
+    names |= {f'{module}.{name}' for module, own in FROM_MODULES.items() for name in own}
     return names - NO_SECTION
 
 
