@@ -23,12 +23,14 @@ from ssik_ros.paths.reasons import explain, PathFailure
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
-MOST_CORRIDORS = 4
+MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
-WORST_CORRIDOR = 1.3
-"""Cost of such a sequence in that of the best one."""
-NEAR = 3.0
-"""Distance of parameters, in those of the grid, up to which two sequences are in the same corridor."""
+AVERSION = 0.5
+"""What the rows near one of them cost the next one, as a part of its mean cost of a step."""
+NEAR = 8.0
+"""Distance of parameters, in those of the grid, up to which rows are near."""
+BRANCH = 0.5
+"""Difference of a joint from which on rows are no longer near [rad or m]."""
 SHRINK = 0.4
 """Spacing of a finer grid in that of the one before."""
 GAIN = 2e-3
@@ -89,6 +91,10 @@ class CorridorSearch:
         values = self.space.grid(len(waypoints), density)
         spacing = self.space.spacing / density
         layers, counts = self._layers(waypoints, values, float(stride))
+        if self.obstacles is not None and not self.obstacles[0].has_meshes:
+            for layer in range(layers.count):
+                layers.check(layers.rows_of(layer), self.obstacles[0])
+                self.pause()
         piece = self._search(layers, stride == 1)
         if len(piece.rows) == len(waypoints):
             pieces = self._different(layers, piece, spacing)
@@ -152,28 +158,32 @@ class CorridorSearch:
         )
 
     def _different(self, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
-        """Return the best piece and others that are not much worse and lie elsewhere."""
-        pieces = [best]
-        last = layers.rows_of(layers.count - 1)
-        last = last[(layers.lengths[last] == layers.count)]
-        for row in last[np.argsort(layers.costs[last], kind='stable')]:
-            if len(pieces) == MOST_CORRIDORS or layers.costs[row] > WORST_CORRIDOR * best.cost:
+        """Return the best piece and others, each the cheapest where all rows near those before it cost more."""
+        if not self.space.size:
+            return [best]
+        pieces, before = [best], layers.own.copy()
+        extra = AVERSION * best.cost / layers.count
+        for _ in range(MOST_CORRIDORS - 1):
+            layers.own[self._rows_near(layers, pieces[-1], spacing)] += extra
+            piece = search_layers(
+                layers, self.obstacles[0] if self.obstacles else None, self.pause
+            )
+            if len(piece.rows) < layers.count:
                 break
-            own = layers.piece_to(int(row))
-            is_new = all(self._are_apart(layers, own, other, spacing) for other in pieces)
-            if is_new and not self._collides(layers, own):
-                pieces.append(own)
+            pieces.append(piece)
+        finite = np.isfinite(layers.own)
+        layers.own[finite] = before[finite]
         return pieces
 
-    def _are_apart(self, layers: Layers, a: Piece, b: Piece, spacing: FloatArray) -> bool:
-        """Return whether two full pieces lie in different corridors, for half of the way at least."""
-        steps = wrap_steps(layers.q[a.rows] - layers.q[b.rows], layers.limits.turning)
-        near = (np.abs(steps) < NEAR * float(spacing.max(initial=0.05))).all(axis=1)
-        return bool(near.mean() < 0.5)
-
-    def _collides(self, layers: Layers, piece: Piece) -> bool:
-        """Return whether a piece collides at a waypoint."""
-        return self.obstacles is not None and layers.check(piece.rows, self.obstacles[0]) > 0
+    def _rows_near(self, layers: Layers, piece: Piece, spacing: FloatArray) -> IntArray:
+        """Return the rows that have nearly the parameters, and the branch, of a piece in their layer."""
+        of_row = piece.rows[layers.layer_of(np.arange(len(layers.q)))]
+        away = layers.parameters - layers.parameters[of_row]
+        turn = np.round(away / (2.0 * math.pi)) * (2.0 * math.pi)
+        away = np.abs(np.where(self.space.is_endless, away - turn, away))
+        steps = np.abs(wrap_steps(layers.q - layers.q[of_row], layers.limits.turning))
+        near = (away < NEAR * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
+        return np.flatnonzero(near)
 
     def _layers(
         self, waypoints: IntArray, values: Sequence[FloatArray], scale: float

@@ -82,13 +82,14 @@ class Layers:
         """
         return np.searchsorted(self.starts, rows, side='right') - 1
 
-    def connect(self, pause: Callable[[], None]) -> None:
+    def connect(self, pause: Callable[[], None], begin: int = 0) -> None:
         """
         Compute the best piece that ends at each row.
 
         :param pause: is called between layers.
+        :param begin: the first layer in which something has changed.
         """
-        for first in range(0, self.count, LAYERS_AT_ONCE):
+        for first in range(begin, self.count, LAYERS_AT_ONCE):
             kernels.connect(
                 self.costs,
                 self.lengths,
@@ -202,9 +203,9 @@ def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[
     :param obstacles: None for no checks.
     :param pause: is called between steps of the search.
     """
-    reach = max(1, round(NEARBY * layers.count))
+    reach, changed = max(1, round(NEARBY * layers.count)), 0
     while True:
-        layers.connect(pause)
+        layers.connect(pause, changed)
         piece = layers.best_piece()
         if obstacles is None or not len(piece.rows):
             return piece
@@ -214,6 +215,8 @@ def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[
             return piece
         bad = np.unique(layers.layer_of(piece.rows[np.isinf(layers.own[piece.rows])]))
         near = np.unique((bad[:, None] + np.arange(-reach, reach + 1)).ravel())
-        for layer in near[(near >= 0) & (near < layers.count)]:
+        near = near[(near >= 0) & (near < layers.count)]
+        changed = int(near[0])
+        for layer in near:
             layers.check(layers.rows_of(int(layer)), obstacles)
             pause()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.paths import clearance
+from ssik_ros.kernels.paths import clearance, convex
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
@@ -42,6 +42,8 @@ class Obstacles:
         self._scene = CollisionScene(chain.robot, import_coal(), scene.shapes, pairs, distance)
         names = [entry.shape.link for entry in scene.shapes]
         self._names = [(names[a], names[b]) for a, b in self._arrays.pairs.tolist()]
+        self.has_meshes = bool((self._arrays.kinds == convex.HULL).any())
+        """Whether a posture may need the collision library, which takes long."""
         self.checked = 0
         """Postures that have been checked so far."""
 

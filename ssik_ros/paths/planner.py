@@ -47,7 +47,7 @@ DENSITIES = (1, 3)
 """Values of the first grid, one after the other while there is no path."""
 ROUGH, FINEST = 0.1, 1e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
-SPARE = 0.0
+SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
 
 
@@ -137,7 +137,7 @@ class ToolPathPlanner:
         space = self.space
         search = CorridorSearch(space, self.limits, poses, self.obstacles, control.pause)
         search.ends = self._ends
-        stride, failure = space.stride, None
+        stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
         while densities:
             control.report(0.1, f'first grid, every {stride}. waypoint')

@@ -13,8 +13,9 @@ from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
 VALUES = {0: (1, 1), 1: (400, 400), 2: (72, 12), 3: (30, 8)}
 """Values of an angle and of a slide in the first grid, by the number of parameters."""
-STRIDE = {0: 1, 1: 1, 2: 4, 3: 8}
-"""Waypoints from one layer of the first grid to the next, by the number of parameters."""
+FEWEST_LAYERS, LONGEST_STRIDE = 40, 8
+"""Layers that the first grid has at least, and the most waypoints from one to the next: fewer layers hide less of a path's length
+behind the steps of the grid."""
 OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
 """Values to each side of the present one in the finer grids."""
 MOST_PARAMETERS = 3
@@ -53,7 +54,17 @@ class SearchSpace:
         counts = np.where(self.is_slide, slides, angles)
         self.spacing: FloatArray = (self.upper - self.lower) / counts
         """(r,) distance of neighbouring values in the first grid."""
-        self.stride, self.offsets = STRIDE[self.size], OFFSETS[self.size]
+        self.offsets = OFFSETS[self.size]
+
+    def stride(self, waypoints: int) -> int:
+        """
+        Return how many waypoints lie between neighbouring layers of the first grid.
+
+        :param waypoints: number of waypoints.
+        """
+        if not self.size:
+            return 1
+        return max(1, min(LONGEST_STRIDE, waypoints // FEWEST_LAYERS))
 
     def grid(self, layers: int, density: int = 1) -> list[FloatArray]:
         """
