@@ -33,8 +33,10 @@ BRANCH = 0.5
 """Difference of a joint from which on rows are no longer near [rad or m]."""
 SHRINK = 0.4
 """Spacing of a finer grid in that of the one before."""
-GAIN = 2e-3
+GAIN = 4e-3
 """Part of the cost that another grid of the same spacing has to save."""
+SAME_BRANCH = 1.0
+"""Difference of a joint from which on a posture is not looked at in a finer grid [rad or m]."""
 MOST_ROUNDS = 40
 MOST_REPAIRS = 40
 """Motions of one grid that collide and are led around."""
@@ -117,7 +119,7 @@ class CorridorSearch:
             reach = self.space.offsets * (2 if is_new else 1)
             values = self.space.window(best.parameters, spacing, reach)
             every = np.arange(len(self.poses))
-            layers, _ = self._layers(every, values, 1.0)
+            layers, _ = self._layers(every, values, 1.0, None if is_new else best.q)
             piece = self._search(layers, True)
             if len(piece.rows) < len(self.poses):
                 return None if is_new else best
@@ -186,11 +188,19 @@ class CorridorSearch:
         return np.flatnonzero(near)
 
     def _layers(
-        self, waypoints: IntArray, values: Sequence[FloatArray], scale: float
+        self,
+        waypoints: IntArray,
+        values: Sequence[FloatArray],
+        scale: float,
+        near: FloatArray | None = None,
     ) -> tuple[Layers, IntArray]:
-        """Return the postures on a grid as layers, and what was counted for each."""
+        """Return the postures on a grid as layers, only those near given ones (m, n), and what was counted for each."""
         found, parameters = self.space.postures(self.poses[waypoints], values)
         q, owners = found.q, found.owners
+        if near is not None:
+            away = np.abs(wrap_steps(q - near[owners], self.limits.turning))
+            kept = np.flatnonzero((away < SAME_BRANCH).all(axis=1))
+            q, owners, parameters = q[kept], owners[kept], parameters[kept]
         for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
             if posture is not None:
                 kept = owners != layer

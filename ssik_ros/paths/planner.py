@@ -45,7 +45,7 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 MOST_WAYPOINTS = 100_000
 DENSITIES = (1, 3)
 """Values of the first grid, one after the other while there is no path."""
-ROUGH, FINEST = 0.1, 1e-3
+ROUGH, FINEST = 0.15, 4e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
 SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
