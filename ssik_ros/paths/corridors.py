@@ -23,6 +23,8 @@ from ssik_ros.paths.reasons import explain, PathFailure
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
+WIDEST_STEP = 1.0
+"""Largest step over several waypoints at once, unless one may be as long [rad or m]."""
 MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
 AVERSION = 0.5
@@ -211,7 +213,10 @@ class CorridorSearch:
         for joint in self.space.chain.wound:
             q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
             owners, parameters = owners[origin], parameters[origin]
-        limits = self.limits._replace(largest=scale * self.limits.largest)
+        own = self.limits.largest
+        limits = self.limits._replace(
+            largest=np.minimum(scale * own, np.maximum(own, WIDEST_STEP))
+        )
         return make_layers(q, owners, parameters, len(waypoints), limits), found.counts
 
     def _search(self, layers: Layers, are_motions_checked: bool) -> Piece:

@@ -7,13 +7,14 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidLimits, InvalidOption
-from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
 VALUES = {0: (1, 1), 1: (400, 400), 2: (72, 12), 3: (30, 8)}
 """Values of an angle and of a slide in the first grid, by the number of parameters."""
-FEWEST_LAYERS, LONGEST_STRIDE = 40, 8
+SPINS = {1: 90, 2: 36, 3: 20}
+"""Values of the spin in the first grid, by the number of parameters."""
+FEWEST_LAYERS, LONGEST_STRIDE = 40, 16
 """Layers that the first grid has at least, and the most waypoints from one to the next: fewer layers hide less of a path's length
 behind the steps of the grid."""
 OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
@@ -52,6 +53,8 @@ class SearchSpace:
         self.is_endless, self.is_slide = columns[2] > 0.0, columns[3] > 0.0
         angles, slides = VALUES[self.size]
         counts = np.where(self.is_slide, slides, angles)
+        if self.axis is not None:
+            counts[spin] = SPINS[self.size]
         self.spacing: FloatArray = (self.upper - self.lower) / counts
         """(r,) distance of neighbouring values in the first grid."""
         self.offsets = OFFSETS[self.size]
@@ -184,8 +187,9 @@ def _products(values: Sequence[FloatArray], layers: int) -> FloatArray:
 
 def _spins(axis: FloatArray, angles: FloatArray) -> FloatArray:
     """Return rotations (k, 4, 4) about an axis."""
-    different, index = np.unique(angles, return_inverse=True)
-    motions = np.tile(np.eye(4), (len(different), 1, 1))
-    for own, angle in zip(motions, different, strict=True):
-        own[:3, :3] = rotate_about(axis, float(angle))
-    return motions[index]
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
+    motions = np.tile(np.eye(4), (len(angles), 1, 1))
+    motions[:, :3, :3] += sines * cross + (1.0 - cosines) * (cross @ cross)
+    return motions

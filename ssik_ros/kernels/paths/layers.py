@@ -51,9 +51,9 @@ def first_not_below(q, key, begin, end, value):
 
 
 @kernel
-def join(q, a, b, turning, largest, weights, objective):
+def join(q, a, b, turning, largest, weights, objective, most):
     """
-    Return the cost of a step, infinite where a joint moves further than it may.
+    Return the cost of a step, infinite where a joint moves further than it may, and where the cost is above ``most``.
 
     :param q: (k, n) postures.
     :param a, b: rows.
@@ -61,6 +61,7 @@ def join(q, a, b, turning, largest, weights, objective):
     :param largest: (n,) largest steps.
     :param weights: (n,) of the objective.
     :param objective: SUM_OF_STEPS, ...
+    :param most: cost from which on a step is of no use.
     """
     total = 0.0
     for j in range(q.shape[1]):
@@ -74,6 +75,8 @@ def join(q, a, b, turning, largest, weights, objective):
             total += away * away
         else:
             total = max(total, away)
+        if total > most:
+            return math.inf
     return total
 
 
@@ -137,12 +140,16 @@ def _reach(
         value = q[row, key] + side * TWO_PI
         at = first_not_below(q, key, begin, end, value - largest[key])
         while at < end and q[at, key] <= value + largest[key]:
-            if lengths[at] + 1 >= lengths[row] and lengths[at] > 0:
-                step = join(q, at, row, turning, largest, weights, objective)
+            is_longer = lengths[at] + 1 > lengths[row]
+            is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
+            if lengths[at] > 0 and (is_longer or is_close):
+                most = math.inf if is_longer else costs[row]
+                if objective != LARGEST_STEP:
+                    most -= costs[at] + own
+                step = join(q, at, row, turning, largest, weights, objective, most)
                 total = costs[at] + step + own
                 if objective == LARGEST_STEP:
                     total = max(costs[at], step)
-                is_longer = lengths[at] + 1 > lengths[row]
                 if not math.isinf(step) and (is_longer or total < costs[row]):
                     costs[row], lengths[row], parents[row] = total, lengths[at] + 1, at
             at += 1
