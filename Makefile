@@ -48,10 +48,10 @@ test-all: setup  ## Run all tests, sweeps over many arms and long scenarios incl
 	@. ./activate && tools/run_tests.sh all $(PYTEST_ARGS)
 
 native: $(VENV_READY)  ## Build the native library of the kernels, as far as the sources have changed
-	@.venv/bin/python tools/build_native.py
+	@.venv/bin/python tools/build_native.py --portable
 
 wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution into dist/, and check them
-	.venv/bin/python tools/build_native.py --objects build/native_objects \
+	.venv/bin/python tools/build_native.py --portable --objects build/native_objects \
 	  --target x86_64_v2 --target x86_64_v3 --target aarch64
 	.venv-wheels/bin/python tools/make_wheels.py
 
@@ -133,7 +133,7 @@ $(DOCS_READY): $(VENV_READY) requirements/docs.txt
 	@touch $@
 
 $(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)
-	.venv/bin/python tools/build_native.py
+	.venv/bin/python tools/build_native.py --portable
 	@touch $@
 
 $(INTERFACES_READY): $(VENV_READY) $(INTERFACES_SOURCES)

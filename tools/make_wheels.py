@@ -29,6 +29,8 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from native import link, provide  # noqa: E402
 
 OBJECTS = ROOT / 'build' / 'native_objects'
+PORTABLE = link.NATIVE / 'c_kernels'
+"""The kernels for C programs."""
 WORK = ROOT / 'build' / 'wheels'
 DIST = ROOT / 'dist'
 FAMILIES = {'x86_64': ('x86_64_v2', 'x86_64_v3'), 'aarch64': ('aarch64',)}
@@ -130,6 +132,8 @@ def sdist_files() -> dict[str, Path]:
     for path in OBJECTS.rglob('*'):
         if path.is_file() and path.name != link.ROWS:  # the extension's object holds the rows
             files[f'{provide.SHIPPED.name}/{path.relative_to(OBJECTS)}'] = path
+    for path in sorted(PORTABLE.glob('*')):
+        files[str(path.relative_to(ROOT))] = path
     return files
 
 

@@ -25,9 +25,10 @@ static int64_t memory[PASTE(UPPER, MEMORY) / 8];
 static double poses[POSES][16], seeds[POSES][N], rows[MOST * N];
 static CALL(solver) * solver;
 
+/* Time of this thread: what other programs take does not count. */
 static double now_us(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 

@@ -102,10 +102,10 @@ class CArm:
 
 
 def package_arm(name):
-    """Return the arm that ``--robot NAME`` chooses as the package solves it."""
+    """Return the arm that ``--robot NAME``, or a URDF, chooses as the package solves it."""
     parser = argparse.ArgumentParser()
     add_robot_options(parser)
-    chosen = choose_arm(parser.parse_args(['--robot', name]))
+    chosen = choose_arm(parser.parse_args([name] if name.endswith('.urdf') else ['--robot', name]))
     return blocks.find_arm(chosen.robot, chosen.group)
 
 

@@ -3,10 +3,13 @@
 import shutil
 
 from c_arm import CArm
+import numpy as np
 import pytest
 
 from ssik_ros.cli.command import main
+from ssik_ros.errors import NativeLibraryError
 from ssik_ros.kernels.native import portable
+from ssik_ros.manipulator.kin_body import KinBody
 
 FROZEN = ('ur5e',)
 """Arms whose constants are part of the machine code, unless a test says otherwise: that takes a while."""
@@ -15,8 +18,10 @@ FROZEN = ('ur5e',)
 @pytest.fixture(scope='session', autouse=True)
 def _needs_kernels_and_compiler():
     """Skip where a C library cannot be built, and say what is missing."""
-    if not (portable.FOLDER / portable.STAMP).is_file():
-        pytest.skip(f'the kernels for C programs are not built: run "{portable.BUILD}"')
+    try:
+        portable.digest()
+    except NativeLibraryError as error:
+        pytest.skip(str(error))
     for program in ('cc', 'objcopy', 'ar'):
         if shutil.which(program) is None:
             pytest.skip(f'{program} is not installed')
@@ -32,7 +37,7 @@ def build(tmp_path_factory):
             options = ('--shared-kernels',)
         key = robot, *options
         if key not in made:
-            folder = tmp_path_factory.mktemp(robot) / robot
+            folder = tmp_path_factory.mktemp('arm') / 'library'
             robot_options = [robot] if robot.endswith('.urdf') else ['--robot', robot]
             code = main(['build', *robot_options, '--target', 'c', '-o', str(folder), *options])
             assert code == 0
@@ -54,3 +59,33 @@ def c_arm(build):
         return made[key]
 
     return load
+
+
+@pytest.fixture(scope='session')
+def build_generic(tmp_path_factory):
+    """Return the folder of the library that reads blocks."""
+    folder = tmp_path_factory.mktemp('generic') / 'libssik'
+    assert main(['build', '--target', 'libssik', '-o', str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope='session')
+def made_urdf(tmp_path_factory):
+    """Return a function that writes a URDF: a gantry with a wrist, or six axes without structure."""
+    slides = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    places = [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, -0.2], [0, 0, 0], [0, 0, 0], [0.1, 0, -0.1]]
+
+    def make(name):
+        rng = np.random.default_rng(3)
+        axes, points = rng.standard_normal((6, 3)), rng.uniform(-0.3, 0.3, (7, 3))
+        axes /= np.linalg.norm(axes, axis=1)[:, None]
+        limits, kinds = [(-2.9, 2.9)] * 6, ['revolute'] * 6
+        if name == 'gantry':
+            axes, points = np.array(slides, dtype=float), np.array(places, dtype=float)
+            limits, kinds = [(-1.0, 1.0)] * 3 + limits[3:], ['prismatic'] * 3 + kinds[3:]
+        body = KinBody.from_axes(axes, points, limits, joint_types=kinds)
+        path = tmp_path_factory.mktemp(name) / f'{name}.urdf'
+        path.write_text(body.to_urdf(), encoding='utf-8')
+        return str(path)
+
+    return make

@@ -5,7 +5,7 @@ import math
 import shutil
 import subprocess
 
-from c_arm import doubles, package_arm, requests
+from c_arm import CArm, doubles, package_arm, requests
 import numpy as np
 import pytest
 
@@ -30,7 +30,7 @@ LIBM = {
     'sqrt',
     'tan',
 }
-BAD_ARGUMENT, BAD_MEMORY = -1, -2
+BAD_ARGUMENT, BAD_MEMORY, BAD_BLOCKS = -1, -2, -3
 
 
 def compare(arm, c, count):
@@ -60,10 +60,45 @@ def test_branches_have_the_bytes_of_the_package(c_arm, robot):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('robot', ARMS)
-def test_ten_thousand_poses_have_the_bytes_of_the_package(c_arm, robot):
-    """The same for many poses of each kind of arm."""
-    compare(package_arm(robot), c_arm(robot), 10_000)
+@pytest.mark.parametrize('robot', [*ARMS, 'hsr065', 'gantry', 'general'])
+def test_ten_thousand_poses_have_the_bytes_of_the_package(build, made_urdf, robot):
+    """The same for many poses of each kind of arm, with the arm's constants in the machine code."""
+    described = made_urdf(robot) if robot in ('gantry', 'general') else robot
+    # Any option keeps the fixture from leaving the constants out.
+    folder = build(described, '--name', robot)
+    compare(package_arm(described), CArm(folder, robot), 10_000)
+
+
+def test_one_library_serves_many_arms(build_generic, tmp_path):
+    """The generic library returns the package's bytes for each arm whose blocks it is given."""
+    for robot in ('ur5e', 'panda', 'xarm6'):
+        path = tmp_path / f'{robot}.blocks'
+        assert main(['build', '--robot', robot, '--blocks', '-o', str(path)]) == 0
+        words = np.fromfile(path, dtype=np.int64)
+        first = doubles(words), ctypes.c_size_t(words.nbytes)
+        compare(package_arm(robot), CArm(build_generic, 'ssik', first=first), 20)
+
+
+def test_bad_blocks_are_refused(build_generic, tmp_path):
+    """Blocks that are cut off, changed or from elsewhere are refused with a code."""
+    path = tmp_path / 'ur5e.blocks'
+    assert main(['build', '--robot', 'ur5e', '--blocks', '-o', str(path)]) == 0
+    words = np.fromfile(path, dtype=np.int64)
+    library = ctypes.CDLL(build_generic / 'lib' / 'libssik.so.1')
+    library.ssik_memory_size.restype = ctypes.c_int64
+
+    def size_for(data):
+        return library.ssik_memory_size(
+            doubles(data), ctypes.c_size_t(data.nbytes), ctypes.c_int64(0)
+        )
+
+    assert size_for(words) > 0
+    for place in (0, 1, 2, 3, 4, 20, len(words) // 2, len(words) - 1):
+        changed = words.copy()
+        changed[place] ^= 4
+        assert size_for(changed) == BAD_BLOCKS, place
+    assert size_for(words[:-1]) == size_for(words[:9]) == BAD_BLOCKS
+    assert library.ssik_memory_size(None, ctypes.c_size_t(0), ctypes.c_int64(0)) == BAD_BLOCKS
 
 
 @pytest.mark.parametrize('robot', ['ur5e', 'panda'])

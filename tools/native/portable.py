@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import binding as llvm
 
 from native import back_end
-from ssik_ros.kernels.native import portable
+from ssik_ros.kernels.native import portable, sources
 
 _AVAILABLE = llvm.Linkage.available_externally
 CLOCK = 'clock_gettime', 'ssik_ros_clock'
@@ -111,5 +111,6 @@ def write(code: bytes, objects: dict[str, bytes]) -> None:
     }
     for name, data in files.items():
         (folder / name).write_bytes(lzma.compress(data))
-    digest = hashlib.sha256(code).hexdigest()
-    (folder / portable.STAMP).write_text(json.dumps({'digest': digest}), encoding='utf-8')
+    table = {name: hashes[:2] for name, hashes in sources.manifest().items()}
+    stamp = {'digest': hashlib.sha256(code).hexdigest(), 'sources': table}
+    (folder / portable.STAMP).write_text(json.dumps(stamp), encoding='utf-8')

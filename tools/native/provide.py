@@ -94,7 +94,7 @@ def _build() -> None:
             ' unpack the source distribution of a release into src/ instead, or run "pip install -r'
             ' requirements/native.txt".'
         )
-    command = [sys.executable, str(ROOT / 'tools' / 'build_native.py')]
+    command = [sys.executable, str(ROOT / 'tools' / 'build_native.py'), '--portable']
     subprocess.run([*command, *(['--progress', progress] if progress else [])], check=True)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ssik_ros.errors import NativeLibraryError
+from ssik_ros.kernels.native import sources
 
 KERNELS = (
     'closed_form.branches.branch_block.solve',
@@ -48,6 +49,11 @@ def targets() -> list[str]:
     return sorted(path.name.split('.')[1] for path in FOLDER.glob(object_name('*')))
 
 
+def _refusal(what: str) -> NativeLibraryError:
+    """Return the error that says what is wrong and how to mend it."""
+    return NativeLibraryError(f'{what}: run "{BUILD}".', what=what, mend=BUILD)
+
+
 def read(name: str) -> bytes:
     """
     Return the contents of one of the files.
@@ -56,16 +62,23 @@ def read(name: str) -> bytes:
     """
     path = FOLDER / name
     if not path.is_file():
-        what = f'The kernels for C programs are not built ({path})'
-        raise NativeLibraryError(f'{what}: run "{BUILD}".', what=what, mend=BUILD)
+        raise _refusal(f'The kernels for C programs are not built ({path})')
     return lzma.decompress(path.read_bytes())
 
 
 def digest() -> int:
-    """Return what tells kernels apart, as a number of 63 bits."""
-    if not (FOLDER / STAMP).is_file():
-        read(STAMP)
-    stamp = json.loads((FOLDER / STAMP).read_text(encoding='utf-8'))
+    """
+    Return what tells kernels apart, as a number of 60 bits.
+
+    :raises NativeLibraryError: when they are not built, or from other sources than those of now.
+    """
+    path = FOLDER / STAMP
+    if not path.is_file():
+        raise _refusal(f'The kernels for C programs are not built ({path})')
+    stamp = json.loads(path.read_text(encoding='utf-8'))
+    # An installed wheel compares nothing, as for the library.
+    if (FOLDER.parent / 'sources.json').is_file() and sources.changed(stamp.get('sources', {})):
+        raise _refusal('The kernels for C programs were built from other kernels')
     return int(stamp['digest'][:15], 16)
 
 
