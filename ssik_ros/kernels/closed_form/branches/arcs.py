@@ -1,10 +1,10 @@
 """
-Seven joints within limits: on which arcs of the held joint a branch lies inside them.
+Find the arcs of the held joint of seven on which a branch is within all joint limits.
 
 Problem
 -------
-The branches of six joints are curves over the value of the seventh. A branch may be taken where it exists and every
-joint is within its limits: on arcs, which may be narrow, or one value.
+The branches of six joints are curves over the value of the seventh. A branch is a solution where it exists and every
+joint is within its limits. Those values form arcs, which may be narrow or a single value.
 
 Solutions
 ---------
@@ -12,27 +12,27 @@ At least one posture on every arc of every branch.
 
 Method
 ------
-1. The margin of a branch is the least distance of a joint to its limits, its room is minus the residual of the nearest
-   posture where it does not exist. It is inside where the margin is not negative and the room is 0.
-2. Values are scanned. An arc that holds none of them lies between two neighbours that are both outside.
-3. Between two neighbours a joint is taken to be off its chord by no more than half the width times the change of slope
-   towards the intervals beside, which is exact where two straight lines meet and four times too much for a parabola.
-   That says between which shares of the interval each joint may be within its limits. The room is bounded by its slopes:
-   it is at most (f(a) + f(b) + K (b - a)) / 2. Where no share is left, there is no arc; elsewhere values between are
-   tried, until an arc is met or ruled out.
-4. Beside a sampled arc there may be another one. Where a branch leaves the limits by joints that go steadily, it does not
-   come back; where two joints may leave and return between two places inside, there may be a third arc between.
+1. The margin of a branch is the smallest distance of a joint to its limits. Where the branch does not exist, its room is minus
+   the residual of the nearest posture. The branch is inside where the margin is not negative and the room is 0.
+2. Scan values. An arc that contains no scanned value lies between two neighbours that are both outside.
+3. Assume that, between two neighbours, a joint deviates from its chord by at most half the width times the change of slope
+   towards the adjacent intervals. This is exact where two straight lines meet, and four times too large for a parabola.
+   It bounds the part of the interval in which each joint may be within its limits. The slopes bound the room:
+   it is at most (f(a) + f(b) + K (b - a)) / 2. If no part is left, there is no arc. Otherwise try values in between until an
+   arc is found or ruled out.
+4. There may be another arc next to a sampled one. If a branch leaves the limits by joints that move steadily, it does not
+   return. If two joints may leave and return between two values that are inside, there may be a third arc between them.
 
 Degeneracies
 ------------
-An arc that is one value (two joints on their limits, or one that touches its own): the bounds close in on it, to
-NARROWEST. A branch that turns quickly next to a singular posture has large slopes, and is looked at more closely. What
-a curve does between two values without a trace in its slopes is not seen.
+If an arc is a single value (two joints on their limits, or one that touches its limit), the bounds close in on it down to
+NARROWEST. A branch that bends sharply next to a singular posture has large slopes, so more values are tried there. What
+a curve does between two values without an effect on its slopes is missed.
 
 Cost
 ----
-All eight branches of an interval are looked at together. Values are tried eight at a time: half way in each of eight
-intervals, or more of them in fewer intervals.
+All eight branches of an interval are examined together. Eight values are tried at a time: the middle of each of eight
+intervals, or several values in fewer intervals.
 
 References
 ----------
@@ -48,25 +48,25 @@ from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LEAST_BEND = 0.03
-"""What a joint may be off its chord without a trace in its changes, over the width of the interval."""
+"""Deviation of a joint from its chord that its changes need not show, over the width of the interval."""
 GROWTH = 1.5
-"""Slopes of the room inside an interval are at most so much larger than those seen."""
+"""Most that slopes of the room inside an interval exceed the measured ones, as a factor."""
 LEAST_SLOPE = 0.1
-"""Slope that the room may have without having been seen [1/rad]."""
+"""Slope of the room that is assumed even if none was measured [1/rad]."""
 STEADY = 0.1
-"""A joint whose changes next to an interval go back by no more than this share of the change in it is on its way."""
+"""A joint moves steadily if its changes next to an interval go back by at most this share of the change in the interval."""
 LARGEST_TURN = 2.0
 """Change of a joint between two places beyond which its direction is not known [rad]."""
 NEIGHBOURS = 2e-4
-"""Arcs next to a sampled one and nearer to it than this [rad] are not looked for."""
+"""Arcs next to a sampled one and nearer to it than this [rad] are not searched for."""
 NARROWEST = 1e-12
-"""Width of an interval that is not looked into any more [rad]."""
+"""Width of an interval that is not divided any further [rad]."""
 MOST = 600
 """Values that are tried for one pose between those of the scan."""
 COLUMNS = 4
 """Numbers of an interval on the stack: the place before, both ends, the place behind."""
 STACK_HEAD = LANES + 3
-"""Rows of the stack that hold the intervals that are looked into, and a chain of LANES + 4 places."""
+"""Rows of the stack that hold the intervals under examination, and a chain of LANES + 4 places."""
 
 
 class Interval(NamedTuple):
@@ -146,7 +146,7 @@ def _step(places, ranges, n, interval, joint):
     after = _turned(at_b, lanes.load(places, hb.row_at(interval.r, joint, n)))
     change = _turned(at_a, at_b)
     slope = change * interval.between
-    # At an end of the range half of the change has to do.
+    # At an end of the range only one side is known: half of the change stands for it.
     left = before * interval.before if interval.before > 0.0 else 0.5 * slope
     right = after * interval.after if interval.after > 0.0 else 0.5 * slope
     turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
@@ -258,7 +258,7 @@ def is_doubtful(places, ranges, n, interval):
     """
     hit_a = hb.bits_at(places, interval.a, hb.HIT_BITS, n)
     hit_b = hb.bits_at(places, interval.b, hb.HIT_BITS, n)
-    # Of branches that are hit at neither end any arc counts, of the others another one.
+    # If a branch is inside at neither end, any arc counts; otherwise only another arc.
     others = (hit_a | hit_b) if interval.width > NEIGHBOURS else 0
     hidden = existing(places, n, interval) & ~(hit_a | hit_b)
     if hidden == 0 and others == 0:
@@ -292,7 +292,7 @@ def is_doubtful(places, ranges, n, interval):
         return True
     in_a = hb.bits_at(places, interval.a, hb.INSIDE_BITS, n)
     in_b = hb.bits_at(places, interval.b, hb.INSIDE_BITS, n)
-    # One joint that leaves and comes back parts two arcs; it takes two to leave a third one between them.
+    # One joint that leaves and returns separates two arcs; a third arc between them needs two such joints.
     stay = lanes.bits_of(leaving < 0.5) | (lanes.bits_of(leaving < 1.5) & hit_a & hit_b)
     settled = (in_a & in_b & stay) | (~(in_a & in_b) & lanes.bits_of(steady > 0.5))
     return others & ~settled != 0
@@ -367,7 +367,7 @@ def choose_values(places, ranges, n, pending, stack, size, values):
         if not is_doubtful(places, ranges, n, interval):
             continue
         if interval.width < NARROWEST:
-            # One value, as far as numbers go: certification decides.
+            # A single value within rounding: certification decides.
             hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
             hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
             continue

@@ -16,8 +16,8 @@ Method
    the value, and every axis stays where it is. On the reversed chain the target is the inverse.
 2. The subproblems of MEETING_12 in :mod:`spherical_wrist`, one value in each lane: 3 for joint 3, 2 for joints 1 and 2,
    and the wrist of :mod:`spherical_wrist_lanes` for each of the four postures.
-3. A subproblem out of reach has its nearest answer twice. Branches that come from one are marked: whether they are
-   tangent or do not exist is seen from what they miss the pose by.
+3. A subproblem out of reach has its nearest solution twice. Branches that come from one are marked: whether they are
+   tangent or do not exist follows from their pose error.
 
 Degeneracies
 ------------

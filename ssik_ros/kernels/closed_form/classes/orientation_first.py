@@ -13,8 +13,8 @@ Two with three revolute joints, one with fewer.
 Method
 ------
 1. Slides do not rotate anything: the product of the rotations is R_G. Three axes: see
-   :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first turns b onto R_G b, the second the rest. One:
-   it turns a vector perpendicular to it.
+   :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first rotates b onto R_G b, the second the rest. One:
+   it rotates a vector perpendicular to it.
 2. With the angles known, every slide has a known direction d_i, and sum q_i d_i = G x - x', where x is any point and x'
    what the chain makes of it with its slides at zero: linear.
 

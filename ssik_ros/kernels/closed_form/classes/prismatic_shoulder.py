@@ -17,9 +17,9 @@ W is not moved by the wrist: E_1 E_2 E_3 W = p = G W.
 
 * One revolute joint: what it does to a point minus a constant is made by the two slides, so its component along the
   normal of their plane vanishes: subproblem 4. The slides follow, see :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`.
-  Slide, turn, slide: (h1 x R_2 h3) . (p - o2 - R_2 v) = 0 with v = W - o2. As R_2 h3 x R_2 v = R_2 (h3 x v), this too
+  Slide, rotation, slide: (h1 x R_2 h3) . (p - o2 - R_2 v) = 0 with v = W - o2. As R_2 h3 x R_2 v = R_2 (h3 x v), this too
   is of degree one: R_2 h3 . ((p - o2) x h1) = h1 . R_2 (h3 x v).
-* Turn, slide, turn: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components across h2 are
+* Rotation, slide, rotation: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components across h2 are
   subproblem 6.
 * The slide first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) = (h2, W - o2, h3, -h1,
   p - o1, o1 - o2) or (-h2, p - o2, -h1, h3, W - o3, o3 - o2). Component along k and length do not know t:
@@ -35,7 +35,7 @@ Then the rotations of the wrist make what is left of R_G, see :mod:`ssik_ros.ker
 
 Degeneracies
 ------------
-A point on the axis that should turn it: its angle is free, and zero is returned. Parallel slides, a slide across two
+A point on the axis that should rotate it: its angle is free, and zero is returned. Parallel slides, a slide across two
 parallel axes: W cannot be brought everywhere, and the class does not hold. A wrist of two parallel axes likewise.
 
 Cost
@@ -113,7 +113,7 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
 @kernel
 def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
-    Write rows (q1, q2, q3) of a shoulder that turns, slides and turns into ``arm`` and return how many.
+    Write rows (q1, q2, q3) of a shoulder that rotates, slides and rotates into ``arm`` and return how many.
 
     :param pairs: (4, 2) scratch.
     :param zeros: (4,) scratch.

@@ -12,7 +12,7 @@ One. With fewer directions than three, the one that comes nearest to r.
 Method
 ------
 Quotients of triple products: with n = a x b, x = (r x b) . n / n.n and y = (a x r) . n / n.n; with three directions,
-x = r . (b x c) / a . (b x c), and in turn.
+x = r . (b x c) / a . (b x c), and cyclically.
 
 Degeneracies
 ------------

@@ -12,13 +12,13 @@ Up to eight: up to four pairs (q1, q5), each with two postures of the plane.
 
 Method
 ------
-The three joints keep heights along h and turn about h only. K is the motion that they make.
+The three joints keep heights along h and rotate about h only. K is the motion that they make.
 
 AXES_234, h = h_2, K = E_1^-1 G E_6^-1 E_5^-1:
 
 1. h . K x = h . x for x = E_5 o_6, and K keeps h: two equations in (q1, q5), subproblem 6. Where axes 5 and 6 meet, o_6
    is their point, and the first has q1 alone.
-2. q6 turns R_G^T R_1 h onto R_5^T h: subproblem 1.
+2. q6 rotates R_G^T R_1 h onto R_5^T h: subproblem 1.
 3. The plane: joint 3 brings o_4 to the distance of K o_4 from axis 2 (subproblem 3), joint 2 the rest (1), joint 4 what
    is left of the angle of K about h.
 
@@ -26,7 +26,7 @@ AXES_123, h = h_1, K = G E_6^-1 E_5^-1 E_4^-1:
 
 1. h . G A = h . E_4 A: q4, subproblem 4.
 2. h . R_G h_6 = (R_4^T h) . R_5 h_6: q5, subproblem 4.
-3. q6 turns R_G^T h onto R_5^T R_4^T h: subproblem 1. Then the plane with axes 1, 2, 3.
+3. q6 rotates R_G^T h onto R_5^T R_4^T h: subproblem 1. Then the plane with axes 1, 2, 3.
 
 Degeneracies
 ------------

@@ -29,7 +29,7 @@ EQUATIONS = 14
 RANK = 8
 """Unknowns of the joints k-1 and k-2: products of (sin, cos, 1), the last one known."""
 LEFT = 6
-"""Equations that remain when they are gone."""
+"""Equations that remain without these joints."""
 PRODUCTS = 9
 SIZE = 12
 """Unknowns x_a^i x_b^j of the joints k+1 and k+2, i = 3..0, j = 2..0."""
@@ -37,13 +37,13 @@ LARGEST = 16
 """Largest size of the eigenvalue problem, and the largest number of solutions."""
 
 RANK_LOST = 1e-10
-"""Size relative to the largest below which an equation of the joints k-1 and k-2 says nothing."""
+"""Size relative to the largest below which an equation of the joints k-1 and k-2 counts as zero."""
 PARTLY_FREE = 1e-8
 """The same for what is left of the equations when the joint k is taken out."""
 
 
 class Elimination(NamedTuple):
-    """What the joints k-1 and k-2 have to do with the equations, as views of one flat array."""
+    """The part of the joints k-1 and k-2 in the equations, as views of one flat array."""
 
     null: np.ndarray
     """(6, 14) combinations of the equations that do not contain them."""
@@ -171,7 +171,7 @@ def _write_mix(out, scratch):
     """
     Write which combinations of the six equations have a low degree in the half-angle of joint k.
 
-    :param out: an :class:`Elimination` whose ``null`` is known; it is turned so that rows without joint k come last.
+    :param out: an :class:`Elimination` whose ``null`` is known; it is rotated so that rows without joint k come last.
     :param scratch: (236,).
     """
     a = matrix(scratch, 0, LEFT, 8)
@@ -210,7 +210,7 @@ def _write_mix(out, scratch):
             mix[row, i] = 1.0 if i == row else 0.0
         if row < real:
             write_orthogonal(mix[row], b, real, vector(scratch, 84, LEFT), found, row)
-    # Back from the turned rows.
+    # Back from the rotated rows.
     for row in range(LEFT):
         for c in range(LEFT):
             total = 0.0
@@ -362,7 +362,7 @@ def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, ro
 @kernel
 def _divide(table, width):
     """
-    Solve with the leading twelve columns: turn them into the unit matrix by row operations, in place.
+    Solve with the leading twelve columns: reduce them to the unit matrix by row operations, in place.
 
     :param table: (12, WIDTH).
     :param width: columns that are used.
@@ -430,7 +430,7 @@ def other_angles(loop_line, elimination, scratch):
     """
     Return the angles of the joints k-1 and k-2 that the line left of them determines.
 
-    :param loop_line: (15, 1) the line, all joints of its side turned.
+    :param loop_line: (15, 1) the line, after the rotations of all joints of its side.
     :param elimination: the :class:`Elimination`.
     :param scratch: (14,).
     """

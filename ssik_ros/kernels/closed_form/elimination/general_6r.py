@@ -8,7 +8,7 @@ E_1(q_1) ... E_6(q_6) = G, with E_i the rotation about axis i and G = T M^-1.
 Solutions
 ---------
 At most sixteen candidates, close to exact; the caller certifies them on the chain. Solutions that share the angle
-of the joint k at which the loop is cut are told apart.
+of the joint k at which the loop is cut are distinguished.
 
 Method
 ------
@@ -17,7 +17,7 @@ Method
    already divided out.
 3. At each real root take the null vector of twelve equations, read two joints from it, two more from a linear system
    and the last from the closed loop.
-4. Where a root has no candidate, take safer roots, then another cut, then a target a little beside.
+4. If a root has no candidate, use more robust roots, then another cut, then a slightly moved target.
 
 Degeneracies
 ------------
@@ -90,27 +90,27 @@ from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 MOST = 16
 """Rows that candidates need."""
 NUDGE = 3e-3
-"""How far a target is moved, in link lengths and radians, when nothing else removes a doubt."""
+"""Distance by which a target is moved, in link lengths and radians, if nothing else removes a doubt."""
 NEARER = 3e-4
-"""The same for solutions that are nearly singular, and lost further off."""
+"""The same for nearly singular solutions, which are lost at the larger distance."""
 NUDGE_AXIS = (0.48, -0.6, 0.64)
 NUDGE_SHIFT = (0.6, 0.64, -0.48)
 """Its directions, unit vectors."""
 BESIDE = 6
-"""Targets beside one that is in doubt."""
+"""Moved targets for one target that is in doubt."""
 CERTAIN, MULTIPLE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0
-"""Whether every root has its candidate, some of them lie together, or a doubt is left."""
+"""Whether every root has its candidate, some candidates coincide, or a doubt is left."""
 
 NEARLY_REAL = 1e-3
 """Imaginary part of tan, relative to 1 + |tan|^2, up to which a root counts as real."""
 SURELY_REAL = 1e-5
-"""The same, up to which a root must have a solution; beyond, it may be one of two that have just become complex."""
+"""The same, up to which a root must have a solution. Beyond, the root may be one of a pair that has just become complex."""
 GOOD = 100.0
 """Entry of the eigenvalue problem up to which an origin is taken at once."""
 DOUBTFUL = 1e6
 """Entry above which the eigenvalues are in doubt."""
 TRUSTED = 1e4
-"""Entry up to which a cut may say that there is no root, or remove the doubt of another one."""
+"""Entry up to which a cut may prove that there is no root, or remove the doubt of another cut."""
 ORIGINS = 5
 """Origins of q_k that are tried otherwise, 1 rad apart."""
 
@@ -242,7 +242,7 @@ def _add_roots(found, begin, elimination, k, work, ints):
     if total < 0:
         return begin, False
     count, complete = add_candidates(found, begin, roots, total, elimination, k, work, ints)
-    # Equations that are singular for every angle have roots by chance: none is no evidence then.
+    # If the equations are singular for every angle, their roots are arbitrary, and the absence of roots proves nothing.
     return count, complete and count > begin
 
 
@@ -364,11 +364,11 @@ def solve(out, constants, g, work, ints):
     count, certain = solve_cut(found, 0, vector(constants, 1, CUT), g, work, ints)
     multiple = work[W_MULTIPLE] != 0.0
     if not certain and constants[0] > 1.0:
-        # What is in doubt at one cut is clear at another: solutions share the angle of one joint, not of two.
+        # Another cut resolves a doubt: solutions share the angle of one joint, not of two.
         cut = vector(constants, 1 + CUT, CUT)
         count, certain = solve_cut(found, count, cut, g, work, ints)
         multiple = multiple or work[W_MULTIPLE] != 0.0
-        # Near symmetric targets every cut is nearly singular, and may have lost what the other one has lost.
+        # Near symmetric targets every cut is nearly singular, so both may have lost the same solution.
         certain = certain and work[W_LARGEST] < TRUSTED
     work[W_DOUBT] = MULTIPLE if multiple else CERTAIN
     work[W_COUNT] = count
@@ -409,9 +409,9 @@ TRIALS = 8
 FOUND = 1e-3
 """Distance up to which a known posture counts as found [rad]."""
 DIGITS_FOR_SPEED = 1.0
-"""Digits that a cut whose elimination can be done once may be worse and still be preferred."""
+"""Digits of accuracy that are given up for a cut whose elimination is done once for all poses."""
 DIGITS_FOR_DOUBT = 8.0
-"""Digits that a cut may be worse which never leaves a doubt where another one always does."""
+"""Digits of accuracy that are given up for a cut that never leaves a doubt, if another one always does."""
 
 
 def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:

@@ -1,10 +1,10 @@
 """
-Every branch of one pose for chains without structure, or nearly with one: elimination.
+Find every branch of one pose by elimination, for chains without special structure or close to one with structure.
 
-Where the chain is near one that has a closed form, that comes first, and the elimination only where it leaves a doubt.
+If the chain is close to one with a closed form, the closed form comes first. The elimination follows only if a doubt is left.
 
-A module of its own, because the elimination is much machine code, and only few arms need it. Seven joints are six for
-each value of the held one; the constants of that chain are computed on the way.
+This is a module of its own, because the elimination is much machine code and few arms need it. Seven joints become six for
+each value of the held joint; the constants of that chain are computed for each value.
 """
 
 import math

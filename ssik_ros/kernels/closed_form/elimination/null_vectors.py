@@ -16,9 +16,9 @@ from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
 TINY = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
 TURN_A, TURN_B = 0.61, 1.13
-"""Half-angles by which the origins of x_a and x_b are moved before a space is split; any will do that no solution has."""
+"""Half-angles by which the origins of x_a and x_b are moved before a space is split; any half-angles that no solution has are suitable."""
 WEIGHT_B = 0.71
-"""Share of x_b in the operator that tells the solutions of a space apart."""
+"""Share of x_b in the operator that separates the solutions of a space."""
 
 SCRATCH = 2 * LARGEST * (LARGEST + 1) + max(
     2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST)

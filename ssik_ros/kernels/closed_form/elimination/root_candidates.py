@@ -32,9 +32,9 @@ JOINED = 1e-4
 SAME = 1e-9
 """Candidates closer than this in every joint are one [rad]."""
 FAR = 0.3
-"""Candidates that miss the target by more, in link lengths and radians, come from no solution."""
+"""Candidates that miss the target by more, in link lengths and radians, belong to no solution."""
 CLOSE = 1e-5
-"""Candidates that miss by more leave a doubt whether their root has been understood."""
+"""Candidates that miss the target by more leave a doubt about their root."""
 
 
 @kernel

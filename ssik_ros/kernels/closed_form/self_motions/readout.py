@@ -131,7 +131,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     """
     Write the posture of a curve that is nearest to a posture; return its arc length [rad].
 
-    Angles of joints without limits are compared modulo a turn.
+    Angles of joints without limits are compared modulo 2 pi.
 
     :param q: (7,) out.
     :param posture: (7,).

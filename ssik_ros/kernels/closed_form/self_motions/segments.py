@@ -38,7 +38,7 @@ def length_of(knots, a, b):
     along = 0.0
     for k in range(N):
         along += knots[a, TANGENT + k] * knots[b, TANGENT + k]
-    # An arc of a circle that turns by an angle is longer than its chord by angle^2 / 24.
+    # An arc of a circle over an angle is longer than its chord by angle^2 / 24.
     return chord_of(knots, a, b) * (1.0 + max(0.0, 1.0 - along) / 12.0)
 
 
@@ -135,7 +135,7 @@ def reach(knots, a, b, width, k, limit, side, end):
 @inline_kernel
 def wrapped(difference, low):
     """
-    Return the difference of two values of a joint, modulo a turn for one without limits.
+    Return the difference of two values of a joint, modulo 2 pi for one without limits.
 
     :param difference: [rad or m].
     :param low: its lower limit, -inf for none.
@@ -151,7 +151,7 @@ def share_of(knots, a, b, q, lower, reach_aside):
     Return the share of a segment that is nearest to a posture, -1 where none is near.
 
     :param q: (7,) the posture.
-    :param lower: (7,) lower limits, -inf for joints that are compared modulo a turn.
+    :param lower: (7,) lower limits, -inf for joints that are compared modulo 2 pi.
     :param reach_aside: how far the posture may be from the chord.
     """
     along = square = own = 0.0

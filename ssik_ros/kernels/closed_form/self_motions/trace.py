@@ -24,7 +24,7 @@ Degeneracies
 ------------
 A posture in which several joints stand on their limits so that no direction is left: a curve of one point. Singular
 postures without a tangent: the same, and marked. A curve that comes near another one: steps are short where the
-tangent turns, and a given posture that no curve passes is followed on its own.
+tangent rotates, and a given posture that no curve passes is followed on its own.
 
 Cost
 ----
@@ -160,7 +160,7 @@ def _trace_one(run, seed, first):
 
 @kernel
 def _turn_round(knots, first, last):
-    """Write the knots from the first to the last row in the other order, with their tangents and arc lengths turned round."""
+    """Write the knots from the first to the last row in the other order, with their tangents and arc lengths reversed."""
     whole = knots[last, ARC]
     for row in range((last - first) // 2 + 1):
         a, b = first + row, last - row

@@ -1,5 +1,5 @@
 """
-A chain at a posture with one singular direction: how many solutions lie there, or is it a curve of them.
+Classify a solution with one singular direction: isolated, multiple, or a point of a curve of solutions.
 
 Problem
 -------
@@ -42,7 +42,7 @@ from ssik_ros.kernels.geometry.vectors import copy
 PLACES = 9
 """Places at which g is measured."""
 SPACINGS = (5e-4, 2e-2)
-"""Distances of these places; the larger one where g vanishes at all of them with the smaller one [rad]."""
+"""Distances of these places; if g vanishes at all places with the smaller distance, the larger one is used [rad]."""
 _NODES = np.arange(PLACES) - PLACES // 2
 COEFFICIENTS = tuple(
     tuple(row) for row in np.linalg.inv(np.vander(_NODES.astype(float), increasing=True)).tolist()
@@ -51,17 +51,17 @@ COEFFICIENTS = tuple(
 CORRECTIONS = 8
 """Most steps across a curve."""
 ARRIVED = 1e-13
-"""Step across a curve after which there is nothing to gain [rad]."""
+"""Step across a curve below which the correction has converged [rad]."""
 VANISHES = 1e-13
-"""Value of g that rounding makes."""
+"""Value of g that rounding causes."""
 RADII = (0.05, 0.25, 1.0, 4.0)
-"""Within which zeros count as one, in distances of places."""
+"""Radii within which zeros count as one, in distances of places."""
 FARTHEST = 4.0
-"""Farthest mean of such zeros that is believed, in the same."""
+"""Largest distance of their mean that is accepted, in the same unit."""
 SETTLED = 1e-4
-"""Move, in the same, after which the next one is not worth its time."""
+"""Move, in the same unit, below which the iteration ends."""
 LOOKS = 5
-"""How often the mean is taken again from there."""
+"""Most iterations of the mean."""
 STRIDE = 0.1
 """Length of a step along a curve [rad]."""
 MOST_STRIDES = 240
@@ -69,14 +69,14 @@ MOST_STRIDES = 240
 ON_CURVE = 1e-11
 """Error of a point that is on a curve."""
 CLOSED = 0.7
-"""Distance from its beginning at which a curve is closed, in strides."""
+"""Distance from its start below which a curve counts as closed, in strides."""
 BESIDE = 0.02
 """Distance from the chords of a curve below which a posture is on it [rad]."""
 FALSI_STEPS = 30
 NEAREST = 1e-11
-"""Scalar product of the tangent and the way to the reference that counts as none [rad]."""
+"""Scalar product of the tangent and the difference to the reference that counts as zero [rad]."""
 NOT_NEAREST = 1e3
-"""Added to the squared distance of points that are nearest to nothing: they depend on where the curve was met."""
+"""Added to the squared distance of points that are no nearest points of their curve: they depend on where the curve was found."""
 
 ISOLATED = 0
 CURVE = 1
@@ -252,7 +252,7 @@ def examine(q, along, aim, exact, scratch):
 
 @kernel
 def _write_tangent(along, q, aim, scratch):
-    """Turn a direction (6,) into the tangent of the curve at q, in place."""
+    """Replace a direction (6,) by the tangent of the curve at q, in place."""
     n, count = aim.n, aim.moving
     system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
     normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)

@@ -1,5 +1,5 @@
 """
-The exact place of an isolated solution at which the Jacobian has several null vectors.
+Find the exact place of an isolated solution at which the Jacobian has several null vectors.
 
 Problem
 -------
@@ -29,9 +29,9 @@ STEPS = 3
 SIDE = 1e-3
 """Distance of the places between which J is differentiated [rad]."""
 SAYS_NOTHING = 1e-6
-"""Damping of the least squares relative to its size: directions in which the derivatives vanish stay."""
+"""Damping of the least squares relative to its size: it keeps the solution where the derivatives vanish."""
 FARTHEST = 1e-3
-"""Largest move [rad]; the solution was known better than that."""
+"""Largest move [rad]; the error of the given solution is smaller."""
 
 AT_RIGHT = 42
 AT_VALUES = AT_RIGHT + 36

@@ -1,5 +1,5 @@
 """
-Candidates of a pose at which some postures are singular: each solution once, by a point that rounding does not move.
+Reduce the candidates of a pose with singular postures to one reproducible point for each solution.
 
 Problem
 -------
@@ -21,7 +21,7 @@ Degeneracies
 ------------
 Surfaces of solutions are represented by the points that the candidates lead to. Where an arm nearly has a curve of
 solutions, but misses the pose along it by more than rounding and less than the tolerance, which points are found is
-left to chance.
+arbitrary.
 
 Cost
 ----
@@ -56,15 +56,15 @@ SAME = 1e-6
 SAME_SINGULAR = 3e-5
 """Singular ones nearer than this are one: rounding moves them by the root of its size [rad]."""
 APART = 1e-2
-"""Distance of a solution that is not exact from all others; it may be what rounding has left of one of these [rad]."""
+"""Least distance of an inexact solution from all others; a nearer one may be a copy that rounding has moved [rad]."""
 PROBE = 0.25
-"""How far along a null vector a curve is looked for [rad]."""
+"""Distance along a null vector at which a curve is searched for [rad]."""
 STAYED = 0.3
-"""Share of that way below which there is none."""
+"""Share of that distance below which there is no curve."""
 FOLLOWED = 1e-10
 """Frobenius norm of FK - T at a point of a curve, which is corrected later."""
 CURVES = 4
-"""Curves that are remembered."""
+"""Curves that are stored."""
 MOST = 16
 """Solutions that are returned."""
 
@@ -75,11 +75,11 @@ class Place(NamedTuple):
     found: np.ndarray
     """(16, n) solutions."""
     is_point: np.ndarray
-    """(16,) 1 for singular solutions, which may turn out to lie on a curve, 0 for others."""
+    """(16,) 1 for singular solutions, which may lie on a curve, 0 for others."""
     q: np.ndarray
-    """(1, n) the one in hand."""
+    """(1, n) the solution under examination."""
     probe: np.ndarray
-    """(n,) one beside it."""
+    """(n,) a posture beside it."""
     values: np.ndarray
     """(6,) singular values."""
     vectors: np.ndarray
@@ -100,14 +100,14 @@ class Choice(NamedTuple):
     """What counts as a solution, and which point stands for a curve of them."""
 
     exact: float
-    """Frobenius norm of FK - T that rounding makes."""
+    """Frobenius norm of FK - T that rounding causes."""
     tolerance: float
     """The same, up to which a posture is a solution."""
     lower: np.ndarray
     """(n,) limits, within which the point is looked for that stands for a curve."""
     upper: np.ndarray
     wish: np.ndarray
-    """(n,) posture to which this point shall be near."""
+    """(n,) reference posture: the point nearest to it is taken."""
 
 
 @inline_kernel
@@ -209,7 +209,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
     :param place: the tangent of the curve stands in ``along``.
     :param q: (n,) overwritten.
     """
-    # The last one is forgotten where there are too many.
+    # If there are too many, the last one is dropped.
     curve = min(curves, CURVES - 1)
     trace = _trace(place, curve, aim.n)
     place.strides[curve] = sc.represent(

@@ -1,5 +1,5 @@
 """
-Solutions at singular postures to rounding, where Newton's steps are long, slow or lead away.
+Refine solutions at singular postures to rounding, where Newton's method diverges or converges slowly.
 
 Problem
 -------
@@ -47,11 +47,11 @@ MORE = 8.0
 MOST_REFUSALS = 10
 """Steps in a row that may not gain."""
 FLOOR = 2e-16
-"""Error below which nothing can be gained."""
+"""Error below which no step improves."""
 STALLED, WORTH_IT = 1e-14, 1e-5
 """Errors between which the squares in the normal equations may have ended the steps."""
 NEGLIGIBLE = 1e-10
-"""Singular value, relative to the largest, that says nothing."""
+"""Singular value, relative to the largest, that counts as zero."""
 LONGEST_STEP = 0.3
 """Largest change of a joint in one step [rad or m]."""
 ALONE = 1e-15
@@ -74,11 +74,11 @@ class Aim(NamedTuple):
     free: np.ndarray
     """(n,) indices of the joints that may move."""
     moving: int
-    """How many of these are meant."""
+    """How many of these are used."""
     target: np.ndarray
     """(12,) T."""
     unit: float
-    """Length that counts as one [m]."""
+    """Unit of length [m]."""
 
 
 @inline_kernel

@@ -15,7 +15,7 @@ ORTHOGONAL = 1e-15
 
 @kernel
 def _turn_columns(table, rows, p, q, c, s):
-    """Turn two columns of a table into each other."""
+    """Rotate two columns of a table in their common plane."""
     for i in range(rows):
         a, b = table[i, p], table[i, q]
         table[i, p], table[i, q] = c * a - s * b, s * a + c * b
