@@ -155,7 +155,7 @@ class ChainResult(int):
         for k, (frame, dof) in enumerate(program.keys):
             at = program.states[frame, dof]
             values[k] = state[at]
-            if program.shape.balls[frame] and dof >= DOF.EX:
+            if program.shape.is_ball(frame, dof):
                 rotation = matrix_of_quaternion(state[at : at + 4])
                 values[k] = zyx_angles(rotation.ravel())[dof - DOF.EX]
         return values

@@ -243,15 +243,15 @@ class ChainProgram:
 
     def _place_states(self) -> dict[tuple[int, int], int]:
         """Return where the state of each degree of freedom stands; a ball has four numbers."""
-        states, size = {}, 0
+        states: dict[tuple[int, int], int] = {}
+        size = 0
         for frame, dof in self.keys:
-            ball = self.shape.balls[frame] and dof >= FIRST_TURN
-            if not ball or dof == FIRST_TURN:
-                states[frame, dof] = size
-                size += 4 if ball else 1
-        for frame, dof in self.keys:
-            if self.shape.balls[frame] and dof > FIRST_TURN:
+            ball = self.shape.is_ball(frame, dof)
+            if ball and dof > FIRST_TURN:
                 states[frame, dof] = states[frame, FIRST_TURN]
+                continue
+            states[frame, dof] = size
+            size += 4 if ball else 1
         self.state_count = size
         return states
 
@@ -275,9 +275,8 @@ class ChainProgram:
             kind, moves = row_layout.LINEAR, row_layout.SLIDES
             if dof >= FIRST_TURN:
                 moves = row_layout.TURNS
-                if self.shape.balls[frame]:
-                    is_first = dof == FIRST_TURN
-                    kind = row_layout.BALL_FIRST if is_first else row_layout.BALL_REST
+            if self.shape.is_ball(frame, dof):
+                kind = row_layout.BALL_FIRST if dof == FIRST_TURN else row_layout.BALL_REST
             first = self._first[position]
             diagonal += position - first + 1
             rows.append([kind, states[frame, dof], moves, frame, dof, first, diagonal])
@@ -420,7 +419,7 @@ class ChainProgram:
         frame, dof = self.keys[natural]
         at = self.states[frame, dof]
         out[:] = state
-        if self.shape.balls[frame] and dof >= FIRST_TURN:
+        if self.shape.is_ball(frame, dof):
             vector = amount * np.eye(3)[dof - FIRST_TURN]
             so3.rotate_quaternion(out[at : at + 4], *vector)
         else:

@@ -79,7 +79,7 @@ def draw_start(
     Angles without limits are drawn from a full circle; lengths without limits and locked unknowns stay.
     """
     for frame, dof in program.keys:
-        if program.shape.balls[frame] and dof >= FIRST_TURN:
+        if program.shape.is_ball(frame, dof):
             if dof == FIRST_TURN and not flags[frame, BALL_ANGLES].any():
                 quaternion = random.normal(size=4)
                 table[frame, BALL_ROTATION] = quaternion / np.linalg.norm(quaternion)

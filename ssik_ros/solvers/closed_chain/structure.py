@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import NamedTuple
 
+from ssik_ros.kernels.mechanisms.layout import FIRST_TURN
 from ssik_ros.value_class import dataclass
 
 LINK, JOINT, GOAL = 'link', 'joint', 'goal'
@@ -45,6 +46,10 @@ class Shape:
     def free(self, frame: int) -> tuple[int, ...]:
         """Return the degrees of freedom by which a frame moves."""
         return self.dof[frame] if self.kinds[frame] == JOINT else ()
+
+    def is_ball(self, frame: int, dof: int) -> bool:
+        """Return whether a degree of freedom is one of the three rotations of a ball."""
+        return self.balls[frame] and dof >= FIRST_TURN
 
     def rows(self, frame: int) -> int:
         """Return the selected rows of a closing frame as bits."""
