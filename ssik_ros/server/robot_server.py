@@ -42,6 +42,7 @@ from ssik_ros.server.groups.notes import (
     notes_on_failure,
     notes_on_request,
 )
+from ssik_ros.server.groups.self_motion_finder import SelfMotionFinder, SelfMotionsResponse
 from ssik_ros.server.paths.path_follower import PathFollower
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
 from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
@@ -163,6 +164,7 @@ class RobotServer:
             group.name: self._make_group(group, given.get(group.name)) for group in groups
         }
         self._finders = {name: BranchFinder(group) for name, group in self.groups.items()}
+        self._motion_finders = {name: SelfMotionFinder(own) for name, own in self._finders.items()}
 
     def _make_group(self, group: JointGroup, kinematics: GroupKinematics | None) -> GroupServer:
         return GroupServer(
@@ -181,6 +183,8 @@ class RobotServer:
         other.groups = {**self.groups, kinematics.group: replaced}
         finder = self._finders[kinematics.group].with_server(replaced)
         other._finders = {**self._finders, kinematics.group: finder}
+        own = SelfMotionFinder(finder)
+        other._motion_finders = {**self._motion_finders, kinematics.group: own}
         return other
 
     def warm_up(self) -> None:
@@ -353,6 +357,15 @@ class RobotServer:
             text = f'No solution: {checks.describe()}.'
             return response._replace(text=text, cause=checks.cause)
         return response
+
+    @refused_as(SelfMotionsResponse, *BLAMED)
+    def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
+        """Find all postures of a pose as curves."""
+        group = self.find_group(request.group)
+        state = self.states.merge(current, request.state)
+        (goal,) = self._resolve(request, current, group, state).goals
+        finder = self._motion_finders[group.group.name]
+        return finder.find(goal, state, request.self_motions)
 
     @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:

@@ -16,6 +16,7 @@ SERVICES = (
     'ssik_msgs/FindConfigs',
     'ssik_msgs/GeneratePath',
     'ssik_msgs/HandleTaskSets',
+    'ssik_msgs/SelfMotions',
     'ssik_msgs/SolveAll',
     'ssik_msgs/SolveBatch',
     'ssik_msgs/SolveGoals',

@@ -413,7 +413,14 @@ def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
 
 ALL_SERVICES = (
     *('compute_ik', 'solve_ik', 'compute_fk', 'compute_cartesian_path', 'check_state_validity'),
-    *('~/describe', '~/solve_all', '~/solve_batch', '~/explain_ik', '~/solve_goals'),
+    *(
+        '~/describe',
+        '~/solve_all',
+        '~/self_motions',
+        '~/solve_batch',
+        '~/explain_ik',
+        '~/solve_goals',
+    ),
     *('~/complete_state', '~/handle_task_sets', '~/find_configs', '~/generate_path'),
 )
 

@@ -14,7 +14,7 @@ from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetS
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
-from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
+from ssik_msgs.srv import ExplainIk, SelfMotions, SolveAll, SolveBatch
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.ros.conversions.messages import StateWriter
@@ -40,6 +40,7 @@ COUNTS = {
     'solve_batch': 2000,
     'compute_cartesian_path': 600,
     'solve_all': 300,
+    'self_motions': 300,
     'explain_ik': 300,
 }
 """Twenty thousand in all."""
@@ -51,6 +52,7 @@ KINDS = {
     'solve_batch': SolveBatch,
     'compute_cartesian_path': GetCartesianPath,
     'solve_all': SolveAll,
+    'self_motions': SelfMotions,
     'explain_ik': ExplainIk,
 }
 NUMBERS = (0.0, 1.0, -1.0, 0.3, 1e-300, 1e300, np.nan, np.inf, -np.inf, 1e-9)

@@ -85,3 +85,63 @@ def test_a_maximum_is_looked_for_within_the_curve_only():
         asked = []
         find_maximum(lambda s, asked=asked: asked.append(s) or -s, float(length), 0.05)
         assert min(asked) == 0.0 and max(asked) == length
+
+
+def test_objectives_find_the_best_posture_of_all():
+    arm = Manipulator.from_prebuilt('panda')
+    (q,) = random_postures(arm, 1, 8)
+    motions = arm.self_motions(arm.fk(q))
+    lower, upper = np.array(arm.joint_limits).T
+    rows = motions.sample(0.01)
+    margins = np.minimum(rows - lower, upper - rows).min(axis=1)
+    best = motions.best('limit_margin')
+    assert margins.max() - 1e-9 <= best.value <= margins.max() + 0.02
+    jacobians = np.array([arm.jacobian(row) for row in rows])
+    measures = np.sqrt(np.linalg.det(jacobians @ jacobians.swapaxes(1, 2)))
+    dexterous = motions.best('manipulability')
+    assert measures.max() - 1e-9 <= dexterous.value <= measures.max() + 1e-3
+    own = motions.best(lambda posture: -abs(posture[3] + 1.5))
+    assert own.value >= -np.abs(rows[:, 3] + 1.5).min() - 1e-9
+    near = motions.best('distance', posture=q)
+    assert near.value == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(InvalidOption, match='limit_margin'):
+        motions.best('beauty')
+
+
+def test_a_pose_out_of_reach_has_no_curve():
+    arm, far = Manipulator.from_prebuilt('panda'), np.eye(4)
+    far[0, 3] = 5.0
+    motions = arm.self_motions(far)
+    assert len(motions) == 0
+    assert motions.nearest(np.zeros(7)) is None and motions.best('limit_margin') is None
+
+
+def test_an_arc_length_outside_is_refused():
+    arm = Manipulator.from_prebuilt('panda')
+    (q,) = random_postures(arm, 1, 9)
+    curve = arm.self_motions(arm.fk(q))[0]
+    for s in (-1e-3, curve.length + 1e-3, np.nan):
+        with pytest.raises(InvalidOption, match='arc length'):
+            curve(s)
+
+
+def test_the_same_request_gives_the_same_bytes():
+    arm = Manipulator.from_prebuilt('iiwa14')
+    (q,) = random_postures(arm, 1, 10)
+    first, second = (arm.self_motions(arm.fk(q)) for _ in range(2))
+    arm.self_motions(arm.fk(np.zeros(7) + 0.3))
+    assert [c.knots.tobytes() for c in first] == [c.knots.tobytes() for c in second]
+
+
+@pytest.mark.parametrize('axis', ['x', (0.3, -0.2, 0.9)])
+def test_any_axis_of_the_tool_may_be_free(axis):
+    arm = Manipulator.from_prebuilt('ur5e')
+    q = np.array([0.3, -1.2, 1.1, 0.4, 0.9, 0.2])
+    target = arm.fk(q)
+    vector = np.eye(3)[0] if axis == 'x' else np.array(axis) / np.linalg.norm(axis)
+    motions = arm.self_motions(target, free_axis=axis)
+    assert motions.nearest(q).value <= ON_CURVE
+    for row in motions.sample(0.3):
+        there = arm.fk(row)
+        assert np.abs(there[:3, 3] - target[:3, 3]).max() < 1e-9
+        assert np.abs((there - target)[:3, :3] @ vector).max() < 1e-9

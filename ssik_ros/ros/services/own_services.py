@@ -1,4 +1,4 @@
-"""This package's own services for planning groups: batches, every branch, explanations, and descriptions."""
+"""This package's own services for planning groups: batches, every branch, self-motions, explanations, and descriptions."""
 
 from array import array
 import math
@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from ssik_msgs.msg import (
     BranchDiagnostic,
+    CurveEnd as EndMessage,
     GroupKinematics as GroupMessage,
     IkBranch,
+    SelfMotion as CurveMessage,
     SolverParameter,
 )
-from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveBatch
+from ssik_msgs.srv import Describe, ExplainIk, SelfMotions, SolveAll, SolveBatch
 import yaml
 
 from ssik_ros.results import Cause
@@ -26,17 +28,20 @@ from ssik_ros.ros.services.status_codes import code_of_cause
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.groups.self_motion_finder import SelfMotionsResponse
 from ssik_ros.server.requests.ik_requests import (
     Branch,
     BranchesResponse,
     BranchOptions,
     BranchReport,
     IkRequest,
+    SelfMotionOptions,
 )
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotReport
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
 from ssik_ros.solvers.registry import solver_schema, solver_spec
+from ssik_ros.solvers.self_motions.curve import CurveEnd
 
 CAUSE_NAMES = [cause.name for cause in Cause]
 
@@ -96,6 +101,51 @@ def _write_all(
     message.joint_names = list(response.joint_names)
     message.branches = [_write_branch(branch) for branch in response.branches]
     message.diagnostic = _write_report(response.report)
+
+
+def _read_self_motions(message: SelfMotions.Request) -> IkRequest:
+    axis = message.free_axis
+    return IkRequest(
+        group=message.group,
+        links=(message.link,),
+        poses=(read_framed_pose(message.pose_stamped),),
+        state=read_state(message.robot_state),
+        self_motions=SelfMotionOptions(
+            (axis.x, axis.y, axis.z), message.resolution, message.spacing
+        ),
+    )
+
+
+def _write_self_motions(
+    message: SelfMotions.Response, response: SelfMotionsResponse, served: Served, request: Any
+) -> None:
+    message.joint_names = list(response.joint_names)
+    motions = response.motions
+    if motions is None:
+        return
+    message.complete, message.resolution = motions.is_complete, motions.resolution
+    message.reason = motions.reason
+    message.curves = [
+        CurveMessage(
+            label=curve.label,
+            length=curve.length,
+            start=_write_end(curve.start),
+            end=_write_end(curve.end),
+            arc_lengths=array('d', arcs.tobytes()),
+            positions=array('d', q.tobytes()),
+        )
+        for curve, (arcs, q) in zip(motions, response.postures)
+    ]
+
+
+def _write_end(end: CurveEnd) -> EndMessage:
+    """Return the message of one end of a curve."""
+    return EndMessage(
+        kind=getattr(EndMessage, end.kind.name),
+        joint=end.joint,
+        is_upper=end.is_upper,
+        curves=array('I', end.curves),
+    )
 
 
 def _write_branch(branch: Branch) -> IkBranch:
@@ -217,6 +267,9 @@ DESCRIBE = Service(
 GROUP_SERVICES = (
     Service(SolveBatch, '~/solve_batch', 'solve_batch', _read_batch, _write_batch),
     Service(SolveAll, '~/solve_all', 'solve_all', _read_all, _write_all),
+    Service(
+        SelfMotions, '~/self_motions', 'self_motions', _read_self_motions, _write_self_motions
+    ),
     Service(ExplainIk, '~/explain_ik', 'explain', _read_explain, _write_explain),
 )
 """A row for each service that needs a robot."""

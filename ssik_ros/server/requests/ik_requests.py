@@ -111,6 +111,17 @@ class BranchOptions(NamedTuple):
     """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
 
 
+class SelfMotionOptions(NamedTuple):
+    """What a request for self-motions says beside :class:`IkRequest`."""
+
+    free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Axis of the link about which it may spin, in its own frame; zero for none."""
+    resolution: float = 0.0
+    """No curve is missed on which the held joint moves by more than this [rad or m]; zero for the arm's own."""
+    spacing: float = 0.0
+    """Distance of two postures of a curve at most [rad]; zero for 0.1."""
+
+
 @dataclass(slots=True)
 class IkRequest:
     """Find joint positions of a group with which links are at poses."""
@@ -126,6 +137,8 @@ class IkRequest:
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     branches: BranchOptions = BranchOptions()
     """Read by ``~/solve_all`` alone."""
+    self_motions: SelfMotionOptions = SelfMotionOptions()
+    """Read by ``~/self_motions`` alone."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """One curve of a self-motion: its ends, and the postures on it."""
 
-from collections.abc import Callable
 import enum
 import functools
 from typing import NamedTuple
@@ -15,9 +14,8 @@ from ssik_ros.kernels.closed_form.self_motions import readout, segments
 from ssik_ros.solvers.closed_form.labels import label_branch, NO_LABEL
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.self_motions.maximum import find_maximum
+from ssik_ros.solvers.self_motions.objectives import make_objective, Objective
 
-Objective = Callable[[FloatArray], float]
-"""A function of a joint vector (dof,), larger being better."""
 JOINTS = np.arange(7)
 LOOK_EVERY = 0.05
 """Distance of the postures of a curve at which an objective is asked first [rad]."""
@@ -177,15 +175,21 @@ class SelfMotion:
         away = self._differences(found - given)
         return CurvePoint(found, self.index, s, float(np.linalg.norm(away)))
 
-    def best(self, objective: Objective) -> CurvePoint:
+    def best(self, objective: str | Objective, posture: ArrayLike | None = None) -> CurvePoint:
         """
-        Return the posture of the curve with the largest value of an objective, up to rounding.
+        Return the posture of the curve with the largest value of an objective.
 
-        The objective is asked every 0.05 rad, and around the three best of those postures as often as needed.
+        The objective is asked every 0.05 rad, and around the three best of those postures as often as needed. A peak
+        narrower than that may be missed.
 
-        :param objective: a function of a joint vector (dof,).
+        :param objective: ``manipulability``; ``limit_margin``, the least distance of a joint to a limit; ``distance`` from
+            a posture, which is to be small; or a function of a joint vector (dof,), such as the clearance in a scene.
+        :param posture: (dof,) for ``distance``.
+        :raises TypeError: for other objectives.
         """
-        s, value = find_maximum(lambda s: objective(self(s)), self.length, LOOK_EVERY)
+        pose = self._pose
+        function = make_objective(objective, pose.plan.chain, pose.dof, posture)
+        s, value = find_maximum(lambda s: function(self(s)), self.length, LOOK_EVERY)
         return CurvePoint(self(s), self.index, s, value)
 
     def _solve(self, arcs: FloatArray) -> FloatArray:

@@ -14,10 +14,10 @@ from ssik_ros.solvers.self_motions.curve import (
     CurvePoint,
     EndKind,
     JOINTS,
-    Objective,
     SelfMotion,
     TracedPose,
 )
+from ssik_ros.solvers.self_motions.objectives import Objective
 
 INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
 SAME_POSTURE = 1e-4
@@ -143,13 +143,15 @@ class SelfMotions:
         found = [curve.nearest(seed) for curve in self.curves]
         return min(found, key=lambda point: point.value, default=None)
 
-    def best(self, objective: Objective) -> CurvePoint | None:
+    def best(
+        self, objective: str | Objective, posture: ArrayLike | None = None
+    ) -> CurvePoint | None:
         """
         Return the posture of all curves with the largest value of an objective, None where there is no curve.
 
-        :param objective: a function of a joint vector (dof,).
+        :param objective, posture: as for :meth:`SelfMotion.best`.
         """
-        found = [curve.best(objective) for curve in self.curves]
+        found = [curve.best(objective, posture) for curve in self.curves]
         return max(found, key=lambda point: point.value, default=None)
 
 

@@ -264,22 +264,23 @@ def fix_joint(c, joint):
 @kernel
 def write_first_tangent(c, q):
     """
-    Write the tangent of the curve at a posture without a known direction; return False where there is none.
+    Write the tangent of the curve at a posture without a known direction.
 
     :param c: of :func:`open_curve`; its ``tangent`` is written.
     :param q: (7,) a posture on the curve.
+    :returns: a number with the sign of the determinant of [J; tangent], 0 where there is no tangent.
     """
     best, largest = -1, 0.0
     for k in range(N):
         joint = (c.held + k) % N
         fix_joint(c, joint)
-        determinant = abs(solve_there(c, q, q[joint]))
-        if determinant > largest:
-            best, largest = joint, determinant
-        if determinant > 0.0 and abs(c.tangent[joint]) > CLEAR:
-            return True
+        # The joint's part of the tangent is positive then: the sign is that of [J; tangent], too.
+        determinant = solve_there(c, q, q[joint])
+        if abs(determinant) > largest:
+            best, largest = joint, abs(determinant)
+        if determinant != 0.0 and c.tangent[joint] > CLEAR:
+            return determinant
     if best < 0:
-        return False
+        return 0.0
     fix_joint(c, best)
-    solve_there(c, q, q[best])
-    return True
+    return solve_there(c, q, q[best])

@@ -61,7 +61,9 @@ LEAST_COSINE = 0.7
 """Of the angle between two tangents."""
 NEAR_ENOUGH = 2e-3
 """Last Newton step of a knot [rad]: its square is left."""
-STEPS = 4
+PART_OF_STEP = 0.01
+"""The same as a share of the step: short ones follow sharp turns."""
+STEPS = 5
 CROSSES = 1e-4
 """Step within which the determinant has to change its sign where curves cross: wider gaps are none [rad]."""
 ON_CHORD = 1e-4
@@ -141,7 +143,8 @@ def _trace_one(run, seed, first):
     for k in range(N):
         knots[first, k] = run.seeds[seed, k]
     knots[first, ARC], knots[first, KIND], knots[first, segments.ROOM] = 0.0, REGULAR, 0.0
-    if not cp.write_first_tangent(c, knots[first]):
+    sign = cp.write_first_tangent(c, knots[first])
+    if sign == 0.0:
         for k in range(N):
             knots[first, TANGENT + k] = 0.0
         knots[first, KIND] = SINGULAR
@@ -149,12 +152,12 @@ def _trace_one(run, seed, first):
     for k in range(N):
         knots[first, TANGENT + k] = -c.tangent[k]
     knots[first, segments.ROOM] = c.facts[cp.PIVOT]
-    last, kind = _follow(run, first)
+    last, kind = _follow(run, first, -sign)
     if kind == FULL:
         return -1
     _turn_round(knots, first, last)
     if kind != CLOSED:
-        last, kind = _follow(run, last)
+        last, kind = _follow(run, last, sign)
     return -1 if kind == FULL else last - first + 1
 
 
@@ -173,14 +176,15 @@ def _turn_round(knots, first, last):
 
 
 @kernel
-def _follow(run, first):
+def _follow(run, first, sign):
     """
     Write the knots behind one, along its tangent, up to the end of the curve.
 
+    :param sign: a number with the sign of the determinant of [J; tangent] there.
     :returns: the last row, and what stands there; FULL where there is no room.
     """
     knots, c = run.knots, run.curve
-    row, step, before = first, FIRST, 0.0
+    row, step, before = first, FIRST, sign
     for _ in range(MOST_STEPS):
         if row + 4 >= knots.shape[0]:
             return row, FULL
@@ -234,7 +238,7 @@ def _take_step(run, row, first, step):
         )
         knots[row + 1, k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
         aim += c.row[k] * knots[row + 1, k]
-    determinant = cp.correct(c, knots[row + 1], aim, NEAR_ENOUGH, STEPS)
+    determinant = cp.correct(c, knots[row + 1], aim, min(NEAR_ENOUGH, PART_OF_STEP * step), STEPS)
     if determinant == 0.0 or not c.facts[cp.MISS] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
         return 0.0
     cosine = 0.0

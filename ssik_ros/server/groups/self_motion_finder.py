@@ -1,0 +1,126 @@
+"""All postures of a group with one redundant joint that put a link at a pose, as curves."""
+
+from dataclasses import replace
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, TopologyMismatch
+from ssik_ros.manipulator.self_motion_arms import make_tracer, read_axis
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.requests.ik_requests import (
+    FullState,
+    LARGEST_RESPONSE,
+    LinkGoal,
+    SelfMotionOptions,
+)
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
+
+SPACING = 0.1
+"""Distance of two postures of a curve where a request names none [rad]."""
+MOST_KEPT = 16
+"""Chains with a link and a free axis of which the closed form is kept."""
+
+
+class SelfMotionsResponse(NamedTuple):
+    """Curves of postures, or why there are none."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    joint_names: tuple[str, ...] = ()
+    motions: SelfMotions | None = None
+    postures: tuple[tuple[FloatArray, FloatArray], ...] = ()
+    """Arc lengths (m,) and postures (m, n) of each curve."""
+
+
+class SelfMotionFinder:
+    """Finds the self-motions of one group."""
+
+    def __init__(self, finder: BranchFinder) -> None:
+        """
+        Take a group.
+
+        :param finder: what knows its links.
+        """
+        self._finder = finder
+        self._tracers: dict[bytes, SelfMotionTracer] = {}
+
+    def find(
+        self, goal: LinkGoal, state: FullState, options: SelfMotionOptions
+    ) -> SelfMotionsResponse:
+        """
+        Return the curves of a pose within the limits.
+
+        :param goal: the pose in the model frame, and its link.
+        :param state: joints outside the group.
+        :param options: what else is asked.
+        :raises RequestRefused: for options without a meaning, and arms without one redundant joint or a closed form.
+        """
+        server = self._finder.server
+        solver = server.require_solver()
+        spacing = _read_positive('spacing', options.spacing) or SPACING
+        resolution = _read_positive('resolution', options.resolution)
+        led = self._finder.led_link(solver, goal)
+        q = server.robot.default_positions()[server.group.idx_q]
+        tracer = self._tracer(led.pose(q, state.positions), options)
+        target = server.frames.model_in_link(solver.base_frame, state) @ goal.pose
+        motions = tracer.motions(np.ascontiguousarray(target), resolution)
+        names = server.group.variable_names
+        if motions is None:
+            raise RequestRefused(Refusal.BAD_TARGET, 'The target pose is no rigid transform.')
+        if not len(motions):
+            text = 'No solution: no posture within the limits was found.'
+            return SelfMotionsResponse(Refusal.NONE, Cause.NOT_FOUND, text, names, motions)
+        postures = _sample(motions, spacing)
+        proof = f'complete to {motions.resolution:.3g}' if motions.is_complete else motions.reason
+        text = f'{counted(len(motions), "curve")}, {proof}.'
+        return SelfMotionsResponse(Refusal.NONE, Cause.NONE, text, names, motions, postures)
+
+    def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
+        """Return what finds the curves of a link that is at a pose (4, 4) where joints have their default values."""
+        server = self._finder.server
+        axis = read_axis(options.free_axis) if any(options.free_axis) else None
+        key = pose.tobytes() + np.array(axis or ()).tobytes()
+        if key not in self._tracers:
+            try:
+                chain = SerialChain.from_group(server.robot, server.group)
+                if chain.joint_names != server.group.joint_names:
+                    raise TopologyMismatch('The group has joints beside the chain to its tip.')
+                q = server.robot.default_positions()[server.group.idx_q]
+                tool = np.linalg.solve(chain.pose(q), pose)
+                own = replace(chain, home=chain.home @ tool)
+                made = make_tracer(own, axis, DEFAULT_TOLERANCE_POLICY)
+            except TopologyMismatch as error:
+                raise RequestRefused(Refusal.NO_SOLVER, str(error)) from error
+            if len(self._tracers) >= MOST_KEPT:
+                self._tracers.clear()
+            self._tracers[key] = made
+        return self._tracers[key]
+
+
+def _read_positive(name: str, value: float) -> float | None:
+    """Return a positive number of a request, None for zero; refuse anything else."""
+    if not 0.0 <= value < math.inf:
+        text = f'{name} is {value:g}; it must be a finite number of at least zero.'
+        raise RequestRefused(Refusal.BAD_OPTION, text)
+    return value or None
+
+
+def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, FloatArray], ...]:
+    """Return arc lengths and postures of each curve; refuse more than a response may hold."""
+    counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
+    if sum(counts) > LARGEST_RESPONSE:
+        raise RequestRefused(
+            Refusal.BAD_OPTION,
+            f'spacing {spacing:g} asks for {sum(counts)} postures; a response holds {LARGEST_RESPONSE} at most.',
+        )
+    arcs = [np.linspace(0.0, c.length, n) for c, n in zip(motions, counts, strict=True)]
+    return tuple((s, curve(s)) for s, curve in zip(arcs, motions, strict=True))

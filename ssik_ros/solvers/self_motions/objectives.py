@@ -1,0 +1,66 @@
+"""Objectives for the best posture of a curve, by name."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.labels import move_axes
+
+Objective = Callable[[FloatArray], float]
+"""A function of a joint vector (dof,), larger being better."""
+
+
+def make_objective(
+    objective: str | Objective, chain: SerialChain, dof: int, posture: ArrayLike | None
+) -> Objective:
+    """
+    Return an objective as a function.
+
+    :param objective: ``manipulability``, ``limit_margin``, ``distance`` from ``posture``, which is to be small, or a
+        function of a joint vector (dof,).
+    :param chain: the arm, with a spin of the tool behind ``dof`` joints or none.
+    :param dof: joints of the arm.
+    :param posture: (dof,) for ``distance``.
+    :raises TypeError: for other objectives.
+    :raises ValueError: when the posture has another shape.
+    """
+    if callable(objective):
+        return objective
+    if objective == 'manipulability':
+        return lambda q: manipulability(chain, q)
+    if objective == 'limit_margin':
+        lower, upper = chain.lower[:dof], chain.upper[:dof]
+        return lambda q: float(np.minimum(q - lower, upper - q).min())
+    if objective == 'distance':
+        near = np.asarray(posture, dtype=np.float64) if posture is not None else np.empty(0)
+        if near.shape != (dof,) or not np.isfinite(near).all():
+            raise DimensionMismatch(
+                f"The objective 'distance' needs a posture of {dof} finite joint values, not {posture!r}.",
+                expected=(dof,),
+            )
+        return lambda q: -float(np.linalg.norm(q - near))
+    raise InvalidOption(
+        f"The objective must be 'manipulability', 'limit_margin', 'distance' or a function, not {objective!r}."
+    )
+
+
+def manipulability(chain: SerialChain, q: FloatArray) -> float:
+    """
+    Return the root of the determinant of J J^T, or |det J| of six joints: 0 where the arm is singular.
+
+    :param chain: the arm, whose first joints count.
+    :param q: (dof,) joint vector.
+    """
+    whole = np.zeros(len(chain.joint_names))
+    whole[: len(q)] = q
+    axes, points = (each[0] for each in move_axes(chain, whole[None]))
+    tip = chain.pose(whole)[:3, 3]
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    linear = np.where(turns, np.cross(axes, tip - points), axes)
+    jacobian = np.hstack([linear, np.where(turns, axes, 0.0)])[: len(q)].T
+    return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))

@@ -1,0 +1,72 @@
+"""No solution that Newton finds from many starts is off the curves of its pose."""
+
+from newton_oracle import solutions
+import numpy as np
+import pytest
+from test_curves import random_postures
+
+from ssik_ros import Manipulator
+from ssik_ros.model.serial_chain import SerialChain
+
+ARMS = ('panda', 'iiwa14', 'gen3', 'fr3', 'xarm7', 'rizon4')
+
+
+def assert_all_on_curves(name, poses, values, starts, seed):
+    """Compare solutions at values of the last joint with the curves of random poses; return how many there were."""
+    arm = Manipulator.from_prebuilt(name)
+    body = SerialChain.from_group(arm.robot, arm.group)
+    low, high = np.clip([body.lower[6], body.upper[6]], -np.pi, np.pi)
+    held = low + (high - low) * (np.arange(values) + 0.5) / values
+    count = 0
+    for index, q in enumerate(random_postures(arm, poses, seed)):
+        target = arm.fk(q)
+        motions = arm.self_motions(target)
+        for row in solutions(body, target, 6, held, starts, index):
+            assert motions.nearest(row).value < 1e-9, (name, index, row.tolist())
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_every_solution_of_some_poses_lies_on_a_curve(name):
+    assert assert_all_on_curves(name, poses=3, values=20, starts=12, seed=41) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ARMS)
+def test_every_solution_of_many_poses_lies_on_a_curve(name):
+    assert assert_all_on_curves(name, poses=40, values=200, starts=12, seed=42) > 4000
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_the_random_posture_of_every_pose_lies_on_a_curve(name):
+    arm = Manipulator.from_prebuilt(name)
+    for q in random_postures(arm, 40, 43):
+        assert arm.self_motions(arm.fk(q)).nearest(q).value < 1e-9
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_curves_end_where_they_say(name):
+    arm = Manipulator.from_prebuilt(name)
+    body = SerialChain.from_group(arm.robot, arm.group)
+    kinds = set()
+    for q in random_postures(arm, 12, 44):
+        motions = arm.self_motions(arm.fk(q))
+        for curve in motions:
+            for s, inward, end in ((0.0, 1.0, curve.start), (curve.length, -1.0, curve.end)):
+                here, kind = curve(s), end.kind.name
+                kinds.add(kind)
+                if kind == 'LIMIT':
+                    joint = arm.joint_names.index(end.joint)
+                    limit = (body.upper if end.is_upper else body.lower)[joint]
+                    assert here[joint] == pytest.approx(limit, abs=1e-9)
+                elif kind == 'FOLD':
+                    near = curve(min(max(s + 1e-4 * inward, 0.0), curve.length))
+                    held = motions._pose.plan.held
+                    # The held joint stands still: its change is of second order.
+                    assert abs(near[held] - here[held]) < 1e-6 + 2e-2 * np.abs(near - here).max()
+                    assert end.curves
+                elif kind == 'CLOSED':
+                    away = curve(0.0) - curve(curve.length)
+                    assert np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < 1e-8
+    assert 'FOLD' in kinds and kinds <= {'LIMIT', 'FOLD', 'CLOSED', 'CROSSING'}

@@ -1,0 +1,100 @@
+"""Self-motions of a served group: curves at the pose of any link, and refusals that name what is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from served_robots import question, serve, true_pose
+
+from ssik_ros import load_robot
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.results import Cause
+from ssik_ros.server.requests.ik_requests import FullState, SelfMotionOptions
+from ssik_ros.server.requests.refusals import Refusal
+
+Q = np.array([0.3, -0.4, 0.2, -1.9, 0.1, 1.7, 0.6])
+
+
+def served(name, group):
+    """Return the server of a robot that comes along."""
+    config = find_moveit_config(name)
+    return serve(load_robot(config.urdf_path, config.srdf_path), group)
+
+
+@pytest.fixture(scope='module')
+def panda():
+    """Return the server of a Panda."""
+    return served('panda', 'panda_arm')
+
+
+def ask(server, group, link, pose, **wishes):
+    """Return the answer for a link at a pose in the model frame."""
+    request = question(group, [(link, pose)])
+    request = dataclasses.replace(request, self_motions=SelfMotionOptions(**wishes))
+    return server.self_motions(request, standing(server))
+
+
+def standing(server):
+    """Return a state with all joints at their default values."""
+    return FullState(server.robot.default_positions(), np.eye(4))
+
+
+def pose_of(server, group, link, q):
+    """Return the pose of a link in the model frame, by pinocchio."""
+    return true_pose(server.robot, server.groups[group].with_group(standing(server), q), link)
+
+
+@pytest.mark.parametrize('link', ['', 'panda_link8', 'panda_hand'])
+def test_postures_of_all_curves_put_the_link_at_the_pose(panda, link):
+    tip = link or 'panda_link8'
+    target = pose_of(panda, 'panda_arm', tip, Q)
+    answer = ask(panda, 'panda_arm', link, target, spacing=0.4)
+    assert answer.refusal is Refusal.NONE and answer.cause is Cause.NONE
+    assert answer.motions.is_complete
+    assert answer.motions.nearest(Q).value < 1e-9
+    assert len(answer.postures) == len(answer.motions)
+    for arcs, postures in answer.postures:
+        assert np.diff(arcs).max(initial=0.0) <= 0.4
+        for q in postures:
+            assert np.abs(pose_of(panda, 'panda_arm', tip, q) - target).max() < 1e-8
+
+
+def test_a_free_axis_goes_through_the_link():
+    server = served('ur5e', 'ur_manipulator')
+    q = np.array([0.3, -1.2, 1.1, 0.4, 0.9, 0.2])
+    target = pose_of(server, 'ur_manipulator', 'tool0', q)
+    answer = ask(server, 'ur_manipulator', '', target, free_axis=(0.0, 0.0, 2.0), spacing=0.5)
+    assert len(answer.motions)
+    for _, postures in answer.postures:
+        for posture in postures:
+            reached = pose_of(server, 'ur_manipulator', 'tool0', posture)
+            np.testing.assert_allclose(reached[:3, 2:], target[:3, 2:], atol=1e-8)
+
+
+def test_a_pose_out_of_reach_has_a_cause(panda):
+    far = np.eye(4)
+    far[0, 3] = 9.0
+    answer = ask(panda, 'panda_arm', '', far)
+    assert answer.refusal is Refusal.NONE and answer.cause is Cause.NOT_FOUND
+    assert not answer.postures
+
+
+@pytest.mark.parametrize(
+    ('wishes', 'text'),
+    [
+        ({'spacing': -1.0}, 'spacing is -1'),
+        ({'spacing': 1e-9}, '10000 at most'),
+        ({'resolution': float('nan')}, 'resolution is nan'),
+    ],
+)
+def test_options_without_a_meaning_are_refused(panda, wishes, text):
+    target = pose_of(panda, 'panda_arm', 'panda_link8', Q)
+    answer = ask(panda, 'panda_arm', '', target, **wishes)
+    assert answer.refusal is Refusal.BAD_OPTION and text in answer.text
+
+
+def test_six_joints_need_a_free_axis():
+    server = served('ur5e', 'ur_manipulator')
+    target = pose_of(server, 'ur_manipulator', 'tool0', np.full(6, 0.5))
+    answer = ask(server, 'ur_manipulator', '', target)
+    assert answer.refusal is Refusal.NO_SOLVER and 'one redundant joint' in answer.text
