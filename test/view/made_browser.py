@@ -46,7 +46,7 @@ class Screen:
         self.tab.on('pageerror', lambda error: self.errors.append(str(error)))
         before = set(page._viser.get_clients())
         self.tab.goto(page.url)
-        self.tab.wait_for_selector('canvas')
+        self.tab.wait_for_selector('canvas', state='attached')
         self.wait_for(lambda: set(page._viser.get_clients()) - before)
         self.client = page._viser.get_clients()[max(set(page._viser.get_clients()) - before)]
 
@@ -63,6 +63,10 @@ class Screen:
         self.tab.evaluate(
             '() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))'
         )
+
+    def texts(self):
+        """Return what the text fields of the page hold."""
+        return self.tab.eval_on_selector_all('input', 'all => all.map(one => one.value)')
 
     def pixels(self, point):
         """Return where a point of the world is on the screen."""

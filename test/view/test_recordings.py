@@ -81,3 +81,12 @@ def test_targets_go_on_straight_lines():
         assert np.allclose(targets['a'][:3, 3], part * end[:3, 3])
         turned = Rotation.from_matrix(targets['a'][:3, :3]).as_rotvec()
         assert np.allclose(turned, (0.0, 0.0, part))
+
+
+def test_a_name_that_is_no_robot_is_refused_with_the_nearest(capsys):
+    assert main(['view', 'pand', '--snapshot', 'a.png']) == 2
+    assert "Did you mean 'panda'?" in capsys.readouterr().err
+
+
+def test_an_arm_of_the_catalogue_is_found_by_its_name(tmp_path):
+    assert main(['view', 'iiwa14', '--snapshot', str(tmp_path / 'a.png')]) == 0

@@ -1,0 +1,109 @@
+"""
+Measure the view: time from a dragged handle to new joint values at a client, memory, and what connections leave behind.
+
+A client speaks viser's protocol over the websocket, as a page does, and drags the target of a Panda with eight ghosts. The time ends
+when the client has the new values of the sliders; what a browser needs to draw them comes on top.
+"""
+
+import argparse
+from pathlib import Path
+import resource
+import sys
+import time
+
+import msgspec
+import numpy as np
+import zstandard
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test/view')]
+
+from made_pages import connect, drag, open_page, say_hello  # noqa: E402
+
+from ssik_ros.server.requests.poses import numbers_of_pose  # noqa: E402
+
+LINK = 'panda_link8'
+PERIOD = 1.0 / 60.0
+"""A page sends so many updates while its user drags [s]."""
+
+
+def read_messages(data):
+    """Return the messages of one frame of viser's protocol."""
+    packed = int.from_bytes(data[8:16], 'little')
+    inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
+    return msgspec.msgpack.decode(inner)['messages']
+
+
+def is_slider(message, sliders):
+    return message['type'] == 'GuiUpdateMessage' and message['uuid'] in sliders
+
+
+def measure(page, samples):
+    """Return the times [s] from sending a pose to receiving other joint values."""
+    handles = page._viser.gui._gui_input_handle_from_uuid
+    names = set(page.session.group.variable_names)
+    sliders = {uuid for uuid, handle in handles.items() if handle.label in names}
+    start = page.session.targets[LINK].copy()
+    times = []
+    with connect(page) as socket:
+        say_hello(socket)
+        for number in range(samples + 20):
+            assert page.mailbox.wait_idle(10.0)
+            drain(socket)
+            pose = start.copy()
+            pose[:3, 3] += 0.05 * np.array((np.cos(0.1 * number), np.sin(0.1 * number), 0.3))
+            begin = time.perf_counter()
+            drag(socket, LINK, numbers_of_pose(pose))
+            while not any(is_slider(m, sliders) for m in read_messages(socket.recv(timeout=10))):
+                pass
+            times.append(time.perf_counter() - begin)
+            time.sleep(max(0.0, PERIOD - times[-1]))
+    return np.array(times[20:])
+
+
+def drain(socket):
+    """Read what has come already."""
+    try:
+        while True:
+            socket.recv(timeout=0.005)
+    except TimeoutError:
+        return
+
+
+def memory():
+    """Return the memory of this process [MiB], now and at most."""
+    now = int(Path('/proc/self/statm').read_text().split()[1]) * resource.getpagesize()
+    return now / 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def visit(page, count):
+    """Open and close connections, each as soon as it has the scene."""
+    for _ in range(count):
+        with connect(page) as socket:
+            say_hello(socket)
+            socket.recv(timeout=30)
+
+
+def main():
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--samples', type=int, default=500)
+    samples = parser.parse_args().samples
+    before = memory()[0]
+    with open_page() as page:
+        assert page.mailbox.wait_idle(30.0)
+        times = 1e3 * measure(page, samples)
+        p50, p99 = np.percentile(times, (50, 99))
+        print(
+            f'drag to joint values: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(times)} drags, {len(page.session.branches)} ghosts'
+        )
+        visit(page, 200)
+        first = memory()[0]
+        visit(page, 200)
+        now, most = memory()
+        print(f'memory: {before:.0f} MiB before, {now:.0f} MiB now, {most:.0f} MiB at most')
+        print(f'200 connections: {now - first:+.1f} MiB')
+
+
+if __name__ == '__main__':
+    main()
