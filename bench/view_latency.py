@@ -11,27 +11,18 @@ import resource
 import sys
 import time
 
-import msgspec
 import numpy as np
-import zstandard
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test/view')]
 
-from made_pages import connect, drag, open_page, say_hello  # noqa: E402
+from made_pages import connect, drag, open_page, read_messages, say_hello  # noqa: E402
 
 from ssik_ros.server.requests.poses import numbers_of_pose  # noqa: E402
 
 LINK = 'panda_link8'
 PERIOD = 1.0 / 60.0
 """A page sends so many updates while its user drags [s]."""
-
-
-def read_messages(data):
-    """Return the messages of one frame of viser's protocol."""
-    packed = int.from_bytes(data[8:16], 'little')
-    inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
-    return msgspec.msgpack.decode(inner)['messages']
 
 
 def is_slider(message, sliders):

@@ -258,14 +258,14 @@ class BranchPanel:
         :param page: the page.
         """
         self._page = page
-        self._text = gui.add_markdown('')
         ghosts = gui.add_checkbox('show ghosts', True)
         on_change(ghosts, lambda value: page.post(lambda: setattr(page, 'shows_ghosts', value)))
-        windings = gui.add_checkbox('whole turns as branches of their own', False)
+        windings = gui.add_checkbox('list windings', False)
         on_change(windings, lambda value: page.post(lambda: self._wind(value)))
         self._buttons = [
             gui.add_button('', visible=False) for _ in range(page.session.most_branches)
         ]
+        self._text = gui.add_markdown('')
         for number, button in enumerate(self._buttons):
             on_press(button, partial(page.post, partial(page.take, number)))
 
@@ -276,17 +276,21 @@ class BranchPanel:
         """Keep the branches until new ones are found."""
 
     def show_details(self, session: Session) -> None:
-        self._text.content = plain(session.branches_text or 'A pose that is reached has branches.')
+        lines = [plain(session.branches_text or 'A pose that is reached has branches.')]
         for number, button in enumerate(self._buttons):
             button.visible = number < len(session.branches)
             if button.visible:
                 branch = session.branches[number]
-                windings = ' '.join(map(str, branch.windings)) if any(branch.windings) else ''
-                label = f'{branch.label}, windings {windings}' if windings else branch.label
-                button.label = (
-                    f'{number + 1}: {label} ({branch.distance:.2f} away, '
-                    f'{branch.limit_margin:.2f} to a limit)'
+                has_windings = any(branch.windings)
+                winding = (
+                    f', winding {" ".join(map(str, branch.windings))}' if has_windings else ''
                 )
+                button.label = f'{number + 1}: {branch.label}{winding}'
+                lines.append(
+                    f'{number + 1}\\. {branch.distance:.2f} from here, '
+                    f'{branch.limit_margin:.2f} to the nearest limit'
+                )
+        self._text.content = '\n\n'.join(lines)
 
 
 class ReasonPanel:

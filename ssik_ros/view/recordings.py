@@ -118,10 +118,10 @@ def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, Floa
     found: list[dict[str, FloatArray]] = [{} for _ in parts]
     for link, first in start.items():
         last = end[link]
-        turns = Slerp((0.0, 1.0), Rotation.from_matrix(np.stack((first, last))[:, :3, :3]))
-        for between, part, turn in zip(found, parts, turns(parts).as_matrix()):
+        path = Slerp((0.0, 1.0), Rotation.from_matrix(np.stack((first, last))[:, :3, :3]))
+        for between, part, rotation in zip(found, parts, path(parts).as_matrix()):
             pose = np.eye(4)
-            pose[:3, :3] = turn
+            pose[:3, :3] = rotation
             pose[:3, 3] = first[:3, 3] + part * (last[:3, 3] - first[:3, 3])
             between[link] = pose
     return found

@@ -64,10 +64,6 @@ class Screen:
             '() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))'
         )
 
-    def texts(self):
-        """Return what the text fields of the page hold."""
-        return self.tab.eval_on_selector_all('input', 'all => all.map(one => one.value)')
-
     def pixels(self, point):
         """Return where a point of the world is on the screen."""
         camera = self.client.camera

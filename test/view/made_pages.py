@@ -5,6 +5,7 @@ import http.client
 
 import msgspec
 import pytest
+import zstandard
 
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
@@ -78,6 +79,13 @@ CAMERA = {
     'look_at': (0.0, 0.0, 0.0),
     'up_direction': (0.0, 0.0, 1.0),
 }
+
+
+def read_messages(data):
+    """Return the messages of one frame of viser's protocol."""
+    packed = int.from_bytes(data[8:16], 'little')
+    inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
+    return msgspec.msgpack.decode(inner)['messages']
 
 
 def say_hello(socket):

@@ -7,8 +7,6 @@ from made_browser import open_browser, Screen
 from made_pages import open_page
 import numpy as np
 
-from ssik_ros.view.pose_text import write_numbers
-
 pytestmark = pytest.mark.slow
 REACH = 0.8
 """Where the head of an arrow is, as a part of the handle's size."""
@@ -88,20 +86,6 @@ def test_a_click_on_a_ghost_takes_its_branch(browser):
         screen.tab.get_by_text('Branch taken').wait_for()
         assert not screen.errors and not page.guard.dropped
         screen.tab.close()
-
-
-def test_two_browsers_see_and_move_the_same_robot(browser):
-    with open_page('ur5e') as page:
-        screens = [Screen(browser, page, size=(640, 320)) for _ in range(2)]
-        for screen in screens:
-            page.post(page.session.go_anywhere)
-            screen.settle()
-            for one in screens:
-                value = write_numbers(page.session.joints)
-                one.wait_for(lambda one=one, value=value: value in one.texts())
-        assert not any(screen.errors for screen in screens) and not page.guard.dropped
-        for screen in screens:
-            screen.tab.close()
 
 
 def ghost_points(page):

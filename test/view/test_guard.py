@@ -1,10 +1,11 @@
 """Who is let in, and which messages are passed on."""
 
-import msgspec
 import numpy as np
 import pytest
 
 pytest.importorskip('websockets', reason='needs the extra view: pip install viser')
+pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
+import msgspec
 from websockets.datastructures import Headers
 
 from ssik_ros.view.guard import Admission, Guard, is_allowed

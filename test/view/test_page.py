@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import connect, cookie_of, drag, get, message, open_page, say_hello
+from made_pages import connect, cookie_of, drag, get, message, open_page, read_messages, say_hello
 import numpy as np
 from websockets.exceptions import InvalidStatus
 
@@ -73,6 +73,32 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def test_two_clients_see_the_same_joints_whoever_drags(page):
+    handles = page._viser.gui._gui_input_handle_from_uuid
+    labels = {uuid: handle.label for uuid, handle in handles.items()}
+    with connect(page) as first, connect(page) as second:
+        for socket, step in ((first, 0.02), (second, -0.03)):
+            say_hello(socket)
+            pose = page.session.targets[LINK].copy()
+            pose[:3, 3] += step
+            drag(socket, LINK, numbers_of_pose(pose))
+            wait_until(lambda pose=pose: np.allclose(page.session.targets[LINK], pose, atol=1e-9))
+            assert page.mailbox.wait_idle(30.0)
+            expected = dict(zip(page.session.group.variable_names, page.session.joints.tolist()))
+            for client in (first, second):
+                assert sliders_of(client, labels, expected) == expected
+
+
+def sliders_of(socket, labels, expected):
+    """Return the values of sliders that a client has, once they are as expected or no more come."""
+    values = {}
+    while {name: values.get(name) for name in expected} != expected:
+        for told in read_messages(socket.recv(timeout=10)):
+            if told['type'] == 'GuiUpdateMessage' and 'value' in told['updates']:
+                values[labels.get(told['uuid'])] = told['updates']['value']
+    return {name: values[name] for name in expected}
 
 
 def test_nobody_makes_the_page_public(page):
