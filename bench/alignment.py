@@ -49,7 +49,7 @@ def rotation_vectors(poses: FloatArray) -> FloatArray:
     """
     Return the rotation vectors (k, 3) of poses.
 
-    :param poses: (k, 4, 4), none of them turned by half a turn.
+    :param poses: (k, 4, 4), none of them rotated by pi.
     """
     skew = poses[:, :3, :3] - np.swapaxes(poses[:, :3, :3], 1, 2)
     vectors = 0.5 * np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)

@@ -1,7 +1,7 @@
 """
 The arms of the comparison: limits and forward kinematics straight from the shipped URDFs.
 
-Shares no code with the package, so that it can judge the package's answers and those of its peers alike.
+Shares no code with the package, so that it can judge the package's solutions and those of its peers alike.
 """
 
 from dataclasses import dataclass

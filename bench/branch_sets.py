@@ -12,7 +12,7 @@ from bench.cases import Cases
 HOLDS = 1e-5
 """Frobenius norm of FK - T up to which a branch is one."""
 SAME = 1e-4
-"""Largest difference of two joint vectors, modulo one turn, that are one branch [rad]."""
+"""Largest difference of two joint vectors, modulo 2 pi, that are one branch [rad]."""
 AT_LIMIT = 1e-9
 """How far beyond a limit a joint may be by rounding [rad]."""
 
@@ -52,7 +52,7 @@ def residuals(arm: Arm, q: FloatArray, target: FloatArray) -> FloatArray:
 
 def different(q: FloatArray) -> FloatArray:
     """
-    Return the rows of (k, n) that do not repeat an earlier one, modulo whole turns.
+    Return the rows of (k, n) that do not repeat an earlier one, modulo 2 pi.
 
     :param q: (k, n).
     """

@@ -22,14 +22,14 @@ ITERATIONS = 60
 CONVERGED = 1e-9
 """Norm of the error at which a start has arrived."""
 SAME = 1e-4
-"""Largest joint difference, modulo one turn, within one branch."""
+"""Largest joint difference, modulo 2 pi, within one branch."""
 CHUNK = 60
 """Poses worked on at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """For each pose the answer within limits that is nearest to the seed, over all branches and turns."""
+    """For each pose the solution within limits that is nearest to the seed, over all branches and windings."""
 
     q: FloatArray
     """(k, n)"""
@@ -122,7 +122,7 @@ def find_branches(
     """
     Return the branches of each pose, angles in [-pi, pi).
 
-    :param arm: the arm; all joints must turn.
+    :param arm: the arm; all joints must be revolute.
     :param targets: (k, 4, 4).
     :param generator: where starts come from.
     """
@@ -163,9 +163,9 @@ def nearest_turns(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray | Non
 
 def find_nearest(arm: Arm, cases: Cases) -> Nearest:
     """
-    Return the nearest answer of each case.
+    Return the nearest solution of each case.
 
-    :param arm: the arm; all joints must turn.
+    :param arm: the arm; all joints must be revolute.
     :param cases: goals and seeds.
     """
     generator = np.random.default_rng(1)
@@ -186,7 +186,7 @@ def find_nearest(arm: Arm, cases: Cases) -> Nearest:
 
 def load_nearest(path: Path, arm: Arm, cases: Cases) -> Nearest:
     """
-    Return the stored nearest answers, or find and store them.
+    Return the stored nearest solutions, or find and store them.
 
     :param path: an ``.npz`` file; one for other cases is replaced.
     :param arm: the arm.

@@ -1,5 +1,5 @@
 """
-What is compared: a workload, when an answer counts, and the peer whose times the others are divided by.
+What is compared: a workload, when a solution counts, and the peer whose times the others are divided by.
 
 A new class is a new row of :data:`CLASSES`; a peer says in its own file which classes it takes part in.
 """
@@ -25,9 +25,9 @@ class BenchClass:
     draw: Callable[[Arm, int], Cases] = draw_cases
     """Where goals and seeds come from."""
     tolerance: float = 1e-3
-    """Largest position error [m] and largest orientation error [rad] of an answer."""
+    """Largest position error [m] and largest orientation error [rad] of a solution."""
     reachable: bool = True
-    """False: no pose has an answer, and a right answer is none."""
+    """False: no pose has a solution, and the right result is none."""
     most: int | None = None
     """Most goals of an arm, for searches that cannot succeed take their whole budget; they are asked in one pass."""
 
@@ -39,12 +39,12 @@ CLASSES = {
     for row in (
         BenchClass(
             'first_found_1e-3',
-            'One answer within limits, seed anywhere',
+            'One solution within limits, seed anywhere',
             reference='roboticstoolbox',
         ),
         BenchClass(
             'near_seed_1e-3',
-            'One answer within limits, seed within 0.05 rad of one (tracking)',
+            'One solution within limits, seed within 0.05 rad of one (tracking)',
             reference='roboticstoolbox',
             draw=SEED_NEARBY,
         ),
@@ -75,7 +75,7 @@ CLASSES = {
         ),
         BenchClass(
             'unreachable',
-            'No answer exists: the tip or the wrist would be out of reach',
+            'No solution exists: the tip or the wrist would be out of reach',
             reference='roboticstoolbox',
             draw=draw_unreachable,
             reachable=False,
@@ -83,7 +83,7 @@ CLASSES = {
         ),
         BenchClass(
             'unreachable_inside',
-            'No answer exists, yet tip and wrist are inside the hull of what they reach',
+            'No solution exists, yet tip and wrist are inside the hull of what they reach',
             reference='roboticstoolbox',
             draw=draw_unreachable_inside,
             reachable=False,

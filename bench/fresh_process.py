@@ -1,7 +1,7 @@
 """
 Print what one solver costs this process: ``python bench/fresh_process.py MODULES PEER URDF BASE TIP``.
 
-A line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first answer,
+A line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first solution,
 then the most memory that was in use at once. Nothing of the peer is loaded before.
 """
 

@@ -18,10 +18,10 @@ ARMS = ('panda', 'gen3', 'fanuc', 'ur5e')
 """The arms that the two goals above are set for."""
 SUCCESS_OF_OURS = 99.95
 SUCCESS_OF_PEERS = 90.0
-"""Least share of verified answers that lets a solver count [%]."""
+"""Least share of verified solutions that lets a solver count [%]."""
 CLOSED_FORMS = ('fanuc', 'ur5e')
 REFUSAL = 5.0
-"""How many times a reachable pose one without an answer may cost, on arms with a closed form."""
+"""How many times a reachable pose one without a solution may cost, on arms with a closed form."""
 BESIDE_PARTS = 1.1
 """How many times the time of the better of its parts ``Auto`` may take."""
 ROUND_TRIP = 1.3
@@ -56,7 +56,7 @@ class Verdict:
 
 def best(rows: Sequence[Row], own: bool) -> Row | None:
     """
-    Return the row with the lowest median among those whose answers hold, None without one.
+    Return the row with the lowest median among those whose solutions hold, None without one.
 
     :param rows: rows of one class and arm.
     :param own: whether ours or the peers' are meant.
@@ -103,7 +103,7 @@ def _of_auto(rows: Sequence[Row], peer: Row) -> str:
 
 def refusals(results: Results) -> Iterator[Verdict]:
     """
-    Yield what a pose without an answer costs against one with an answer, on arms with a closed form.
+    Yield what a pose without a solution costs against one with a solution, on arms with a closed form.
 
     :param results: what was measured.
     """
@@ -127,7 +127,7 @@ def refusals(results: Results) -> Iterator[Verdict]:
 
 def one_answer(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of the classes with one answer.
+    Yield the goals of the classes with one solution.
 
     :param results: what was measured.
     """
@@ -161,7 +161,7 @@ def one_answer(results: Results) -> Iterator[Verdict]:
 
 def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     """
-    Yield what ``Auto`` costs beside the fastest other solver of ours whose answers hold: for each class its worst arm.
+    Yield what ``Auto`` costs beside the fastest other solver of ours whose solutions hold: for each class its worst arm.
 
     Each is asked as its users ask it, ``ik_LM`` by a direct call and the others by a request.
 
@@ -319,7 +319,7 @@ def services(results: Results) -> Iterator[Verdict]:
 
 def start_ups(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of what comes before the first answer.
+    Yield the goals of what comes before the first solution.
 
     :param results: what was measured.
     """

@@ -113,7 +113,7 @@ def reach(arm: Arm, offset: FloatArray) -> float:
 
     Found by climbing from random configurations, limits left out, so that no turn of a joint reaches further.
 
-    :param arm: an arm whose first joint turns.
+    :param arm: an arm whose first joint is revolute.
     :param offset: (3,) the point, in the frame of the tip.
     """
     generator = np.random.default_rng(SEED)
@@ -144,7 +144,7 @@ def wrist_point(arm: Arm) -> FloatArray:
 
     The last joint does not move it: a wrist centre, or where the last two axes meet. Parallel axes: the joint itself.
 
-    :param arm: an arm whose last two joints turn.
+    :param arm: an arm whose last two joints are revolute.
     """
     last = arm.joints[-1]
     before = last.placement[:3, :3].T @ arm.joints[-2].axis
@@ -158,11 +158,11 @@ def wrist_point(arm: Arm) -> FloatArray:
 
 def draw_unreachable(arm: Arm, count: int) -> Cases:
     """
-    Draw goals without an answer: one half too far away, the other turned so that the wrist would be.
+    Draw goals without a solution: one half too far away, the other turned so that the wrist would be.
 
     Arms whose tip is that point of the wrist have the first kind only.
 
-    :param arm: an arm whose first and last joint turn.
+    :param arm: an arm whose first and last joint are revolute.
     :param count: number of goals.
     """
     generator = np.random.default_rng(SEED)

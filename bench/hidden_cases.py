@@ -26,12 +26,12 @@ MOST_DRAWS = 50
 
 def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
     """
-    Draw goals without an answer whose tip and wrist are inside the hull of what they reach.
+    Draw goals without a solution whose tip and wrist are inside the hull of what they reach.
 
     That there is none is proved by the closed form, limits left out; for seven joints it is as far as many values of one
     joint tell.
 
-    :param arm: an arm of turning joints with a closed form.
+    :param arm: an arm of revolute joints with a closed form.
     :param count: number of goals.
     :raises NotComparable: when too few poses are such: where a wrist turns freely, places tell nearly all.
     """

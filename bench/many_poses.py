@@ -85,7 +85,7 @@ def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def times(call: Callable[[], Any], poses: int, passes: int) -> tuple[Any, Spent]:
     """
-    Return an answer, and what a pose costs.
+    Return the result of a call, and what a pose costs.
 
     :param call: what to time.
     :param poses: how many it answers.

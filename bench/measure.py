@@ -30,7 +30,7 @@ def measure(
     prepared: Mapping[str, Prepared], cases: Cases, repeats: int
 ) -> dict[str, Measurement]:
     """
-    Return the times and answers of every peer.
+    Return the times and solutions of every peer.
 
     :param prepared: the peers by name; who begins alternates from pose to pose.
     :param cases: goals and seeds.

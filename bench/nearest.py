@@ -1,7 +1,7 @@
 """
 How near to the seed ``optimize_distance`` answers: ``python bench/nearest.py --help``.
 
-Arms with six joints are measured against the nearest of all branches and turns, redundant ones against ``first_found``.
+Arms with six joints are measured against the nearest of all branches and windings, redundant ones against ``first_found``.
 """
 
 import argparse
@@ -68,7 +68,7 @@ class Row:
 
 def answer_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | None], FloatArray]:
     """
-    Return the answers of PoseIK, and the time of each [ms].
+    Return the solutions of PoseIK, and the time of each [ms].
 
     :param arm: the arm.
     :param cases: goals and seeds.
@@ -92,7 +92,7 @@ def distances(arm: Arm, answers: Sequence[FloatArray | None], seeds: FloatArray)
     """
     Return the joint distance (k,) of each answer to its seed; NaN where there is none.
 
-    Joints without limits compare modulo one turn.
+    Joints without limits compare modulo 2 pi.
 
     :param arm: the arm.
     :param answers: k joint vectors or None.
@@ -125,7 +125,7 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
         first, _ = answer_all(arm, cases, 'first_found')
         other, against = distances(arm, first, cases.seeds), 'first_found'
     both = np.isfinite(own) & np.isfinite(other)
-    # An answer may use its tolerance to come nearer; what is farther by less is as near.
+    # A solution may use its tolerance to come nearer; what is farther by less is as near.
     slack = 10.0 * TOLERANCE + 0.01 * other
     return Row(
         arm=arm.name,

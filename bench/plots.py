@@ -1,4 +1,4 @@
-"""Pictures of a run: how the times of each class are distributed, and how many answers hold."""
+"""Pictures of a run: how the times of each class are distributed, and how many solutions hold."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,7 +94,7 @@ def boxes(rows: Sequence[Row], title: str, path: Path) -> None:
 
 def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
     """
-    Write bars of how many answers hold, a panel for each class, the mean of all arms that a solver takes.
+    Write bars of how many solutions hold, a panel for each class, the mean of all arms that a solver takes.
 
     :param rows: rows of ``peers.json``.
     :param titles: of the classes, by their names.

@@ -55,9 +55,9 @@ class Row:
     """Of every pass."""
     wall_medians: tuple[float, ...] = ()
     success: float = 0.0
-    """Verified answers over all passes, or verified refusals where there is none [%]."""
+    """Verified solutions over all passes, or verified refusals where there is none [%]."""
     claimed_wrongly: int = 0
-    """Answers that do not hold; where no pose has one, all answers."""
+    """Solutions that do not hold; where no pose has one, all solutions."""
     own: bool = False
     """A solver of this package."""
     call: str = ''

@@ -1,7 +1,7 @@
 """
-Measure what a solver costs before its first answer, and its memory: ``python bench/start_up.py --help``.
+Measure what a solver costs before its first solution, and its memory: ``python bench/start_up.py --help``.
 
-Every solver gets a process of its own for each arm, from the arm's URDF to the first answer, twice; the faster one counts.
+Every solver gets a process of its own for each arm, from the arm's URDF to the first solution, twice; the faster one counts.
 Compiled kernels and whatever a peer keeps on disk are there, but for the rows that say otherwise. Results go to
 ``bench_output/start_up.json`` and ``start_up.md``.
 
@@ -132,7 +132,7 @@ class Row:
 
     @property
     def together(self) -> float | None:
-        """Return the seconds from the URDF to the first answer, the import left out."""
+        """Return the seconds from the URDF to the first solution, the import left out."""
         if self.set_up is None or self.first_answer is None:
             return None
         return self.set_up + self.first_answer
@@ -232,7 +232,7 @@ def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
 
 
 def start_own(arm: Arm, seconds: float) -> dict[str, float]:
-    """Return the processor times [s] of the import, and from the URDF to the first answer."""
+    """Return the processor times [s] of the import, and from the URDF to the first solution."""
     steps = _steps(ask(arm, OWN_MODULE, FACADE, seconds))
     return {'import': steps['import'], 'answer': steps['set_up'] + steps['first_answer']}
 

@@ -1,7 +1,7 @@
 """
 Ask Auto about 10,000 random reachable poses of each arm: ``python bench/sweep.py --help``.
 
-Every answer is judged by the harness' own kinematics. On arms with all branches known the nearest answer is compared with
+Every solution is judged by the harness' own kinematics. On arms with all branches known the nearest solution is compared with
 the nearest of all branches, too. The program fails when anything is missing.
 """
 
@@ -30,9 +30,9 @@ ARMS = (*CHAINS, 'jaco2', 'xarm6', 'iiwa14', 'rizon4')
 SEEDS = {'anywhere': None, 'within 0.05 rad': 0.05}
 TOLERANCE = 1e-6
 SAME = 1e-6
-"""How much further than the nearest branch an answer may be [rad]."""
+"""How much further than the nearest branch a solution may be [rad]."""
 MOST_TURNS = 2
-"""Whole turns that a joint may be away from where it could be."""
+"""Windings that a joint may be away from where it could be."""
 HEADER = (
     *('arm', 'seeds', 'asked', 'verified %', 'wrong', 'worst m', 'worst rad', 'starts', 'causes'),
     *('nearest asked', 'not nearest'),
@@ -47,16 +47,16 @@ class Row:
     seeds: str
     asked: int
     verified: float
-    """Answers that hold [%]."""
+    """Solutions that hold [%]."""
     wrong: int
     worst_position: float
     worst_orientation: float
     most_starts: int
     causes: str
-    """Why there was no answer, and how often."""
+    """Why there was no solution, and how often."""
     nearest_asked: int
     not_nearest: int
-    """Answers to ``optimize_distance`` that are further away than a branch is."""
+    """Solutions to ``optimize_distance`` that are further away than a branch is."""
 
     @property
     def is_complete(self) -> bool:
@@ -113,7 +113,7 @@ def sweep(arm: Arm, seeds: str, samples: int) -> Row:
 
 def count_further(arm: Arm, cases: Cases) -> tuple[int, int]:
     """
-    Return how many nearest answers were compared with all branches, and how many are further away than one of them.
+    Return how many nearest solutions were compared with all branches, and how many are further away than one of them.
 
     :param cases: targets and seeds; nothing is compared for arms with branches that nobody knows.
     """
@@ -137,7 +137,7 @@ def count_further(arm: Arm, cases: Cases) -> tuple[int, int]:
 
 def seed_distance(arm: Arm, q: FloatArray, seed: FloatArray) -> float:
     """
-    Return the joint distance of a state to a seed; joints without limits compare modulo one turn.
+    Return the joint distance of a state to a seed; joints without limits compare modulo 2 pi.
 
     :param q, seed: (n,).
     """
@@ -149,7 +149,7 @@ def seed_distance(arm: Arm, q: FloatArray, seed: FloatArray) -> float:
 
 def nearest_turns(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray:
     """
-    Return the distances (k,) of states to a seed when each joint may make whole turns within its limits.
+    Return the distances (k,) of states to a seed when each joint may take any winding within its limits.
 
     :param q: (k, n) states within limits.
     :param seed: (n,).

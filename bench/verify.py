@@ -1,4 +1,4 @@
-"""Judge answers by the harness' own forward kinematics."""
+"""Judge solutions by the harness' own forward kinematics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many answers hold, and how far the worst accepted one is off."""
+    """How many solutions hold, and how far the worst accepted one is off."""
 
     asked: int
     solved: int
-    """Answers within limits and within tolerance in position and in orientation."""
+    """Solutions within limits and within tolerance in position and in orientation."""
     claimed_wrongly: int
-    """Answers given that do not hold."""
+    """Solutions given that do not hold."""
     worst_position: float
-    """Over the answers that hold [m]."""
+    """Over the solutions that hold [m]."""
     worst_orientation: float
-    """Over the answers that hold [rad]."""
+    """Over the solutions that hold [rad]."""
     worst_norm: float
-    """Over the answers that hold: position and orientation error in one norm."""
+    """Over the solutions that hold: position and orientation error in one norm."""
 
     @property
     def success(self) -> float:
@@ -50,7 +50,7 @@ def verify(
     arm: Arm, answers: Sequence[FloatArray | None], targets: FloatArray, tolerance: float
 ) -> Verdict:
     """
-    Return how many answers hold.
+    Return how many solutions hold.
 
     :param arm: the arm.
     :param answers: k joint vectors, None where a peer gave none.

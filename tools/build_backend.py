@@ -1,7 +1,7 @@
 """
 The build backend of pip: setuptools, and what the native library of the kernels takes besides.
 
-A clone compiles the kernels and asks for the pinned compiler. A source distribution brings them compiled and asks for nothing.
+A clone compiles the kernels and requires the pinned compiler. A source distribution brings them compiled and requires nothing.
 """
 
 from pathlib import Path

@@ -164,7 +164,7 @@ class Build:
 
     @functools.cached_property
     def _tools(self) -> str:
-        """Return a hash of what turns sources into machine code."""
+        """Return a hash of the compiler and its options."""
         # The rest of both folders comes after the objects: an edit there compiles nothing again.
         tools, package = ROOT / 'tools' / 'native', ROOT / 'ssik_ros' / 'kernels' / 'native'
         digest = hashlib.sha256()

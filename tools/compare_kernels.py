@@ -257,7 +257,7 @@ class Sample:
 
 
 def same_input(call: Call) -> tuple[Any, ...]:
-    """Return what two calls have in common that ask the same."""
+    """Return the key of a call: equal for calls with equal arguments."""
     return call.blocks, call.arguments
 
 
@@ -473,7 +473,7 @@ class Shim:
         Begin before a call.
 
         :param clock: its monotonic time [ns].
-        :param known: what another target asked of libm; None to write it down.
+        :param known: the calls of libm of another target; None to record them.
         """
         count = len(known or b'') // ctypes.sizeof(Entry)
         ctypes.memmove(self._entries, known or b'', len(known or b''))
@@ -488,7 +488,7 @@ class Shim:
         return int(self._counts[1]), shown
 
     def written(self) -> bytes:
-        """Return what was asked of libm."""
+        """Return the calls of libm."""
         return ctypes.string_at(self._entries, self._counts[0] * ctypes.sizeof(Entry))
 
 
@@ -499,7 +499,7 @@ def run_calls(folder: Path, output: Path, chosen: dict[str, list[int]] | None, l
     :param folder: of the recording.
     :param output: file of the results.
     :param chosen: numbers of calls by kernel; None for all.
-    :param libm: 'write' to write down what is asked of libm, 'follow' to get what was written, else nothing.
+    :param libm: 'write' to record the calls of libm, 'follow' to return the recorded results, else nothing.
     """
     shim, signatures = Shim(), json.loads((folder / 'signatures.json').read_text())
     found: dict[str, dict[str, Any]] = {}

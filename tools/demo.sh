@@ -25,7 +25,7 @@ trap stop_children EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Start the node of one robot, let a client ask it, and stop it.
+# Start the node of one robot, let a client call it, and stop it.
 ask_node() {  # robot domain
   local robot=$1 folder=$output/service/$1
   export ROS_DOMAIN_ID=$2
@@ -39,7 +39,7 @@ ask_node() {  # robot domain
   children+=($!)
   # In the background, for a signal is not to wait for the end of a benchmark.
   if ! wait "$!"; then
-    echo "The node of $robot did not answer. The end of its log:" >&2
+    echo "The node of $robot did not respond. The end of its log:" >&2
     tail -n 20 "$folder/node.log" >&2
     return 1
   fi
@@ -52,7 +52,7 @@ echo
 # A process of its own: outside an activated shell the ROS wheels start the interpreter anew.
 if python -c 'import rclpy, moveit_msgs.srv' 2> /dev/null; then
   export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
-  # A domain for each node, so that no answer comes from another one.
+  # A domain for each node, so that no response comes from another one.
   domain=${ROS_DOMAIN_ID:-$((RANDOM % 90 + 1))}
   for config in config/benchmark/*.yaml; do
     robot=$(basename "$config" .yaml)

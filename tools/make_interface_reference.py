@@ -85,12 +85,12 @@ def _services() -> Iterator[str]:
     yield '## Services\n'
     for path in sorted(FOLDER.glob('srv/*.srv')):
         request, response = path.read_text(encoding='utf-8').split('---\n')
-        asked, told = read_part(request, True), read_part(response, False)
+        sent, returned = read_part(request, True), read_part(response, False)
         yield f'### {path.stem}\n\n' + _wrapped(
-            f'`ssik_msgs/srv/{path.stem}`: {asked.introduction}'
+            f'`ssik_msgs/srv/{path.stem}`: {sent.introduction}'
         )
-        yield '**Request**\n\n' + _table(asked.fields)
-        yield '**Response**\n\n' + _table(told.fields)
+        yield '**Request**\n\n' + _table(sent.fields)
+        yield '**Response**\n\n' + _table(returned.fields)
 
 
 def _messages() -> Iterator[str]:

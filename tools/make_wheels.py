@@ -237,10 +237,10 @@ def solve_from(distribution: Path, python: Path, *options: str) -> str:
     :param options: of pip.
     """
     run(python, '-m', 'pip', 'install', '--quiet', *options, distribution)
-    answer = run(python.with_name('ssik'), 'solve', *POSE)
-    if 'solution; the first is off by' not in answer:
-        raise SystemExit(f'wheels: {distribution.name} is installed and solves nothing:\n{answer}')
-    return re.sub(r'\d+(\.\d+)? (ms|us|µs)', '', answer)
+    output = run(python.with_name('ssik'), 'solve', *POSE)
+    if 'solution; the first is off by' not in output:
+        raise SystemExit(f'wheels: {distribution.name} is installed and solves nothing:\n{output}')
+    return re.sub(r'\d+(\.\d+)? (ms|us|µs)', '', output)
 
 
 def check_installed(wheel: Path, sdist: Path) -> None:

@@ -1,5 +1,5 @@
 """
-Break the promises of the package on purpose, one at a time, and show that the tests turn red.
+Break the promises of the package on purpose, one at a time, and show that the tests fail.
 
 Every row of :data:`MUTANTS` replaces a snippet in a temporary copy of the repository and runs the tests named in the row
 there. A mutant whose tests stay green has survived: the promise is then not held by them. Exits with an error if
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'does not measure again after a shift by full turns',
+        'does not measure again after a change of winding',
         SEARCH,
         '        return inside\n    return True\n',
         '        return True\n    return True\n',
@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'does not ask the validation',
+        'does not call the validation',
         SEARCH,
         '            if options[state.VALIDATED] != 0.0:\n',
         '            if False and options[state.VALIDATED] != 0.0:\n',
@@ -418,7 +418,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'the gain ratio is turned around',
+        'the gain ratio is inverted',
         f'{NEWTON}/laws.py',
         'if decrease < POOR * promised:',
         'if decrease > POOR * promised:',
@@ -472,7 +472,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'closed chains: turns move points the wrong way along x',
+        'closed chains: rotations move points the wrong way along x',
         CHAIN_ROWS,
         'vx, vy, vz = y * dz - z * dy, z * dx - x * dz, x * dy - y * dx\n    for i',
         'vx, vy, vz = z * dy - y * dz, z * dx - x * dz, x * dy - y * dx\n    for i',
@@ -480,7 +480,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'closed chains: goals in the axes of the world turn as closed links do',
+        'closed chains: goals in the axes of the world rotate as closed links do',
         ROWS,
         'so3.inverse_left_jacobian(maps[2], wx, wy, wz)',
         'so3.inverse_left_jacobian(maps[2], -wx, -wy, -wz)',
@@ -499,7 +499,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'closed chains: answers of groups have open loops',
+        'closed chains: results of groups have open loops',
         'ssik_ros/mechanisms/closed_chain_solver.py',
         'closed = loops <= self._solver.parameters.loop_tolerance',
         'closed = True',

@@ -52,10 +52,10 @@ def reachable_inventories(sites: Mapping[str, str]) -> dict[str, tuple[str, None
 
     :param sites: addresses by name.
     """
-    return {name: (url, None) for name, url in sites.items() if _answers(url)}
+    return {name: (url, None) for name, url in sites.items() if _responds(url)}
 
 
-def _answers(url: str) -> bool:
+def _responds(url: str) -> bool:
     """Return whether a site hands out its inventory."""
     try:
         with urllib.request.urlopen(f'{url}objects.inv', timeout=INVENTORY_TIMEOUT) as reply:
@@ -126,7 +126,7 @@ def runnable_examples() -> str:
 
 def rewrite_links(app: Any, docname: str, source: list[str]) -> None:
     """
-    Turn links that leave ``docs/``, and links to folders, into links to pages of the site.
+    Replace links that leave ``docs/``, and links to folders, by links to pages of the site.
 
     :param app: of Sphinx.
     :param docname: of the page.

@@ -79,7 +79,7 @@ def prepare(arm: Arm) -> Prepared:
 
 def prepare_nearest(arm: Arm) -> Prepared:
     """
-    Return the call for one answer: its branches, and what a user adds to them, the limits and the distance to the seed.
+    Return the call for one solution: its branches, and what a user adds to them, the limits and the distance to the seed.
 
     :param arm: the arm.
     :raises NotComparable: when it has none.

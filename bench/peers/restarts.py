@@ -1,4 +1,4 @@
-"""What a user writes around a search that starts once and knows no limits: random restarts, whole turns, a check."""
+"""What a user writes around a search that starts once and knows no limits: random restarts, windings, a check."""
 
 from collections.abc import Callable
 import math
@@ -13,7 +13,7 @@ Search = Callable[[FloatArray], FloatArray | None]
 
 
 class Restarts:
-    """Random starts within the limits of an arm until an answer lies within them too."""
+    """Random starts within the limits of an arm until a solution lies within them too."""
 
     def __init__(self, arm: Arm, seconds: float) -> None:
         """
@@ -44,7 +44,7 @@ class Restarts:
 
     def until_found(self, search: Search, seed: FloatArray) -> FloatArray | None:
         """
-        Return the first answer within limits, None when the time is over.
+        Return the first solution within limits, None when the time is over.
 
         :param search: the search.
         :param seed: (n,) the first start.

@@ -13,7 +13,7 @@ DAMPING = 0.1
 TOLERANCE = 5e-7
 """It compares half the squared error with this: 1e-3 in the norm."""
 EXACT_TOLERANCE = 1e-12
-"""1.4e-6 in the norm, of which nearly all answers are within 1e-6."""
+"""1.4e-6 in the norm, of which nearly all solutions are within 1e-6."""
 FK_AGREEMENT = 1e-9
 
 

@@ -95,7 +95,7 @@ def prepare(arm: Arm) -> Prepared:
 
 def prepare_nearest(arm: Arm) -> Prepared:
     """
-    Return the call for one answer, the nearest to the seed.
+    Return the call for one solution, the nearest to the seed.
 
     :param arm: the arm.
     :raises NotComparable: when it has no such arm.

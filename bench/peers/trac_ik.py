@@ -1,4 +1,4 @@
-"""TRAC-IK through ``pytracik``: two solvers in two threads, the first answer counts."""
+"""TRAC-IK through ``pytracik``: two solvers in two threads, the first solution counts."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from bench.classes import AT_MICRO, AT_MILLI
 from bench.peers import NotComparable, Peer, Prepared
 
 TIMEOUT = 0.05
-"""Wall clock [s]: with its default of 5 ms up to 5 % of the poses stay without an answer."""
+"""Wall clock [s]: with its default of 5 ms up to 5 % of the poses stay without a solution."""
 FK_AGREEMENT = 1e-9
 
 
