@@ -1,5 +1,7 @@
 """The chain whose self-motions an arm has: its own seven joints, or six and a spin about an axis of the tool."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -57,7 +59,7 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
         axis = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         axis = np.zeros(0)
-    size = float(np.linalg.norm(axis)) if axis.shape == (3,) else 0.0
+    size = math.hypot(*axis) if axis.shape == (3,) else 0.0
     if not (np.isfinite(size) and size >= SHORTEST_AXIS):
         raise InvalidOption(
             f"free_axis must be 'x', 'y', 'z' or a vector of three numbers, not {free_axis!r}."

@@ -74,6 +74,7 @@ def test_wrong_input_is_named():
         arm.self_motions(np.full((4, 4), np.nan))
     with pytest.raises(InvalidOption, match='free_axis'):
         six.self_motions(np.eye(4), free_axis='w')
+    assert arm.self_motions(arm.fk(np.full(7, -0.5)), resolution=1e-300).resolution < 0.01
     with pytest.raises(InvalidOption, match='resolution'):
         arm.self_motions(np.eye(4), resolution=-1.0)
     with pytest.raises(TopologyMismatch, match='one redundant joint'):

@@ -85,6 +85,8 @@ def test_a_pose_out_of_reach_has_a_cause(panda):
         ({'spacing': -1.0}, 'spacing is -1'),
         ({'spacing': 1e-9}, '10000 at most'),
         ({'resolution': float('nan')}, 'resolution is nan'),
+        ({'free_axis': (0.0, 0.0, 1e-300)}, 'free_axis'),
+        ({'free_axis': (float('nan'), 0.0, 1.0)}, 'free_axis'),
     ],
 )
 def test_options_without_a_meaning_are_refused(panda, wishes, text):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, TopologyMismatch
+from ssik_ros.errors import counted, InvalidOption, TopologyMismatch
 from ssik_ros.manipulator.self_motion_arms import make_tracer, read_axis
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
 from ssik_ros.model.serial_chain import SerialChain
@@ -87,7 +87,7 @@ class SelfMotionFinder:
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
         """Return what finds the curves of a link that is at a pose (4, 4) where joints have their default values."""
         server = self._finder.server
-        axis = read_axis(options.free_axis) if any(options.free_axis) else None
+        axis = _read_axis(options.free_axis)
         key = pose.tobytes() + np.array(axis or ()).tobytes()
         if key not in self._tracers:
             try:
@@ -104,6 +104,14 @@ class SelfMotionFinder:
                 self._tracers.clear()
             self._tracers[key] = made
         return self._tracers[key]
+
+
+def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] | None:
+    """Return a free axis as a unit vector, None for zero; refuse what is no direction."""
+    try:
+        return read_axis(given) if any(given) else None
+    except InvalidOption as error:
+        raise RequestRefused(Refusal.BAD_OPTION, str(error)) from error
 
 
 def _read_positive(name: str, value: float) -> float | None:

@@ -21,7 +21,7 @@ WIDER = 0.5
 """By how much limits are widened for curves of which short stretches are inside [rad], or as a share of shorter ranges."""
 SECOND = (2, 4)
 """Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
-SHARES, MORE_SHARES, MOST_SHARES = 16, 32, 1024
+SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
 
@@ -66,8 +66,8 @@ class SelfMotionTracer:
             arm's own, see :attr:`SelfMotions.resolution`.
         """
         low, high = self._range(pose)
-        shares = self._shares if resolution is None else math.ceil((high - low) / resolution)
-        shares = min(max(shares, SHARES), MOST_SHARES)
+        wanted = self._shares if resolution is None else (high - low) / resolution
+        shares = math.ceil(min(max(wanted, SHARES), MOST_SHARES))
         request = BranchRequest(samples=shares)
         found = self._find(pose, request) if self.is_fast else None
         if found is None:
