@@ -14,8 +14,6 @@ from ssik_ros.paths.tool_chain import ToolChain
 
 AT_ONCE = 500
 """Postures of one kernel call: a few milliseconds."""
-FINEST = 1.0 / 64.0
-"""Part of a motion to which meshes are checked."""
 
 
 class Obstacles:
@@ -39,7 +37,12 @@ class Obstacles:
         self._arrays = make_bodies(chain, scene)
         # Bodies that no joint of the chain moves towards each other are not the path's concern.
         pairs = [(int(a), int(b)) for a, b in self._arrays.pairs]
-        self._scene = CollisionScene(chain.robot, import_coal(), scene.shapes, pairs, distance)
+        coal = import_coal()
+        self._scene = CollisionScene(chain.robot, coal, scene.shapes, pairs, distance)
+        is_mesh = (self._arrays.kinds == convex.HULL)[self._arrays.pairs].any(axis=1)
+        self._mesh_pairs, self._solid_pairs = np.flatnonzero(is_mesh), np.flatnonzero(~is_mesh)
+        own = [pairs[k] for k in self._mesh_pairs]
+        self._meshes = CollisionScene(chain.robot, coal, scene.shapes, own, distance)
         names = [entry.shape.link for entry in scene.shapes]
         self._names = [(names[a], names[b]) for a, b in self._arrays.pairs.tolist()]
         self.has_meshes = bool((self._arrays.kinds == convex.HULL).any())
@@ -65,7 +68,9 @@ class Obstacles:
             )
         self.checked += len(rows)
         for row in rows[verdicts[rows] == clearance.DOUBTFUL]:
-            verdicts[row] = self.is_colliding(q[row])
+            # All pairs before and behind that of a mesh are known to be apart.
+            scene = self._meshes if pairs[row] in self._mesh_pairs else self._scene
+            verdicts[row] = scene.colliding_pair(self._chain.full_state(q[row])) is not None
         return verdicts[rows] != clearance.FREE, pairs[rows]
 
     def is_colliding(self, q: FloatArray) -> bool:
@@ -82,10 +87,46 @@ class Obstacles:
 
         :param q: (k, n) postures, angles not wrapped.
         """
-        reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
-        spare, q = np.empty(q.shape[1]), np.ascontiguousarray(q)
-        clearance.follow(reached, pairs, q, self.distance, spare, *self._arrays)
+        q = np.ascontiguousarray(q)
+        reached, pairs = self._follow_some(q, self._solid_pairs)
+        if not len(self._mesh_pairs):
+            return reached, pairs
+        by_hulls, hulls = self._follow_some(q, self._mesh_pairs)
+        for row in np.flatnonzero((reached == 1.0) & (by_hulls < 1.0)):
+            reached[row] = self._follow_meshes(q[row], q[row + 1])
+            pairs[row] = hulls[row] if reached[row] < 1.0 else -1
         return reached, pairs
+
+    def _follow_some(self, q: FloatArray, chosen: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return how far some pairs let each motion go, by the kernel, and which of all pairs ends it."""
+        own = self._arrays
+        part = own._replace(
+            pairs=np.ascontiguousarray(own.pairs[chosen]),
+            axis_of=np.ascontiguousarray(own.axis_of[chosen]),
+        )
+        reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
+        clearance.follow(reached, pairs, q, self.distance, np.empty(q.shape[1]), *part)
+        return reached, np.where(pairs >= 0, np.append(chosen, -1)[pairs], -1)
+
+    def _follow_meshes(self, start: FloatArray, end: FloatArray) -> float:
+        """Return how far one motion is free of meshes, by distances of the collision library."""
+        own, steps, reached = self._arrays, np.abs(end - start), 0.0
+        ways = []
+        for a, b in own.pairs[self._mesh_pairs]:
+            joints = slice(own.carriers[a] + 1, own.carriers[b] + 1)
+            ways.append(float(steps[joints] @ own.levers[joints, b]))
+        for _ in range(clearance.PARTS):
+            state = self._chain.full_state(start + reached * (end - start))
+            # A bounding sphere that stays away for the rest of the motion needs no distance.
+            rest = [self.distance + way * (1.0 - reached) for way in ways]
+            apart = self._meshes.distances(state, np.array(rest)) - self.distance
+            part = min(
+                (d / way for d, way in zip(apart, ways, strict=True) if way > 0.0), default=1.0
+            )
+            reached = min(1.0, reached + max(part, 0.0))
+            if reached == 1.0 or part < clearance.SHORTEST:
+                break
+        return reached
 
     def describe(self, pair: int) -> str:
         """

@@ -9,6 +9,7 @@ import pytest
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix, pose_numbers, rotate_about
 from ssik_ros.kernels.paths import convex, layers
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.paths.bodies import make_core
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.tool_chain import ToolChain
@@ -165,3 +166,31 @@ def test_motions_that_are_free_collide_nowhere(panda):
             close = Obstacles(chain, [box((0.25, 0.25, 0.25), (0.3, 0.2, 0.6))], 0.01)
             assert close.is_colliding(stop)
     assert 5 < sum(verdicts) < len(verdicts) - 5
+
+
+def test_motions_over_a_mesh_are_judged_by_the_mesh_and_not_by_its_hull(panda):
+    chain, _ = panda
+    n = 12
+    x, y = np.meshgrid(np.linspace(-0.4, 0.4, n), np.linspace(-0.4, 0.4, n), indexing='ij')
+    # A bowl: its hull fills it.
+    vertices = np.column_stack([x.ravel(), y.ravel(), (x**2 + y**2).ravel()])
+    at = np.arange(n * n).reshape(n, n)
+    corners = [at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]]
+    a, b, c, d = (corner.ravel() for corner in corners)
+    triangles = np.vstack([np.column_stack([a, b, c]), np.column_stack([a, c, d])])
+    shape = ObjectShape(SolidKind.MESH, (), np.eye(4), vertices, triangles)
+    bowl = WorldObject('bowl', pose_matrix(np.array([0.5, 0.0, 0.12]), np.eye(3)), (shape,))
+    obstacles = Obstacles(chain, [bowl])
+    assert obstacles.has_meshes
+    over = np.array([0.0, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
+    inside = next(
+        over + s * np.array([0.0, 0.5, 0.0, 0.1, 0.0, 0.0, 0.0])
+        for s in np.linspace(1.0, 0.0, 41)
+        if not obstacles.is_colliding(over + s * np.array([0.0, 0.5, 0.0, 0.1, 0.0, 0.0, 0.0]))
+    )
+    hits, _ = obstacles.check(np.array([over, inside]), np.arange(2))
+    assert not hits.any()
+    motions = np.array([over, over + 0.9 * (inside - over), over + 1.4 * (inside - over)])
+    reached, pairs = obstacles.follow(motions)
+    assert reached[0] == 1.0 and reached[1] < 1.0
+    assert 'bowl' in obstacles.describe(int(pairs[1]))

@@ -133,6 +133,28 @@ class CollisionScene:
                 )
         return list(found.values())
 
+    def distances(self, positions: FloatArray, enough: FloatArray) -> FloatArray:
+        """
+        Return a lower bound on the distance (p) of each pair [m], exact where it is below ``enough``.
+
+        :param positions: (nq) full state.
+        :param enough: (p) distance from which on bounding spheres suffice [m].
+        """
+        poses = self._shape_poses(positions, None)
+        centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
+        a, b = self.pairs.T
+        apart = np.linalg.norm(centers[a] - centers[b], axis=1) - self._radii[a] - self._radii[b]
+        request, placed = self._coal.DistanceRequest(), [self._transform(pose) for pose in poses]
+        for pair in np.flatnonzero(apart < enough):
+            first, second = int(a[pair]), int(b[pair])
+            shapes = self.shapes[first].shape.geometry, self.shapes[second].shape.geometry
+            result = self._coal.DistanceResult()
+            places = placed[first], placed[second]
+            apart[pair] = self._coal.distance(
+                shapes[0], places[0], shapes[1], places[1], request, result
+            )
+        return np.asarray(apart)
+
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """
         Return every pair of shapes that collides.
