@@ -95,9 +95,9 @@ class CorridorSearch:
         values = self.space.grid(len(waypoints), density)
         spacing = self.space.spacing / density
         layers, counts = self._layers(waypoints, values, float(stride))
-        if self.obstacles is not None and not self.obstacles[0].has_meshes:
+        if self.obstacles is not None:
             for layer in range(layers.count):
-                layers.check(layers.rows_of(layer), self.obstacles[0])
+                layers.check_quickly(layers.rows_of(layer), self.obstacles[0])
                 self.pause()
         piece = self._search(layers, stride == 1)
         if len(piece.rows) == len(waypoints):

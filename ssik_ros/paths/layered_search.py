@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.paths import layers as kernels
+from ssik_ros.kernels.paths import clearance, layers as kernels
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.value_class import dataclass
 
@@ -153,6 +153,19 @@ class Layers:
         self.forbid(rows[hits])
         return int(hits.sum())
 
+    def check_quickly(self, rows: IntArray, obstacles: Obstacles) -> None:
+        """
+        Forbid rows that collide by the kernels; those that need the collision library stay unknown.
+
+        :param rows, obstacles: as for :meth:`check`.
+        """
+        rows = rows[~self.is_checked[rows]]
+        verdicts, pairs = obstacles.judge(self.q, rows)
+        self.is_checked[rows] = verdicts != clearance.DOUBTFUL
+        hits = rows[verdicts == clearance.COLLIDES]
+        self.culprits[hits] = pairs[verdicts == clearance.COLLIDES]
+        self.forbid(hits)
+
 
 def make_layers(
     q: FloatArray, owners: IntArray, parameters: FloatArray, count: int, limits: StepLimits
@@ -218,5 +231,5 @@ def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[
         near = near[(near >= 0) & (near < layers.count)]
         changed = int(near[0])
         for layer in near:
-            layers.check(layers.rows_of(int(layer)), obstacles)
+            layers.check_quickly(layers.rows_of(int(layer)), obstacles)
             pause()

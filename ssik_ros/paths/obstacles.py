@@ -47,12 +47,10 @@ class Obstacles:
         self._names = [(names[a], names[b]) for a, b in self._arrays.pairs.tolist()]
         self.has_meshes = bool((self._arrays.kinds == convex.HULL).any())
         """Whether a posture may need the collision library, which takes long."""
-        self.checked = 0
-        """Postures that have been checked so far."""
 
-    def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return of some rows whether each collides, and its pair, -1 for none.
+        Return of some rows whether each is FREE, COLLIDES or is DOUBTFUL by the kernels, and its pair, -1 for none.
 
         :param q: (k, n) postures.
         :param rows: (m,) rows to check.
@@ -66,12 +64,21 @@ class Obstacles:
             clearance.check_rows(
                 verdicts, pairs, distances, q, part, self.distance, self.distance, *own
             )
-        self.checked += len(rows)
-        for row in rows[verdicts[rows] == clearance.DOUBTFUL]:
+        return verdicts[rows], pairs[rows]
+
+    def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """
+        Return of some rows whether each collides, and its pair, -1 for none.
+
+        :param q, rows: as for :meth:`judge`.
+        """
+        verdicts, pairs = self.judge(q, rows)
+        for index in np.flatnonzero(verdicts == clearance.DOUBTFUL):
             # All pairs before and behind that of a mesh are known to be apart.
-            scene = self._meshes if pairs[row] in self._mesh_pairs else self._scene
-            verdicts[row] = scene.colliding_pair(self._chain.full_state(q[row])) is not None
-        return verdicts[rows] != clearance.FREE, pairs[rows]
+            scene = self._meshes if pairs[index] in self._mesh_pairs else self._scene
+            state = self._chain.full_state(q[rows[index]])
+            verdicts[index] = scene.colliding_pair(state) is not None
+        return verdicts != clearance.FREE, pairs
 
     def is_colliding(self, q: FloatArray) -> bool:
         """
