@@ -86,7 +86,7 @@ pictures: setup  ## Draw the pictures of README and docs into docs/images
 
 docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a warning is an error
 	. ./activate && python tools/make_pictures.py && \
-	  python -m sphinx -W --keep-going -q -b html docs build/docs/html
+	  rm -rf build/docs/html && python -m sphinx -W --keep-going -q -b html docs build/docs/html
 	@echo 'Open build/docs/html/index.html'
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
