@@ -37,7 +37,7 @@ def open_browser():
 class Screen:
     """One tab that shows a page."""
 
-    def __init__(self, browser, page, size=(800, 500)):
+    def __init__(self, browser, page, size=(900, 600)):
         """Open the page and wait until it has drawn."""
         self.page, self.errors = page, []
         self.tab = browser.new_page(viewport={'width': size[0], 'height': size[1]})
@@ -48,6 +48,8 @@ class Screen:
         self.tab.goto(page.url)
         self.tab.wait_for_selector('canvas', state='attached')
         self.wait_for(lambda: set(page._viser.get_clients()) - before)
+        # A note about rendering by software lies over the scene.
+        self.tab.add_style_tag(content='[class*=Notification-root] { display: none; }')
         self.client = page._viser.get_clients()[max(set(page._viser.get_clients()) - before)]
 
     def wait_for(self, condition):
