@@ -11,10 +11,13 @@ VENV_READY := .venv/.ready-$(FLAVOUR)
 BENCH_READY := .venv-bench/.ready
 WHEELS_READY := .venv-wheels/.ready
 DOCS_READY := .venv/.ready-docs
+TESTS_READY := .venv/.ready-tests
 OVERLAY_READY := install/.ready-$(FLAVOUR)
 
 # The build looks at the contents of these: what did not change is not compiled again.
 LIBRARY_READY := build/native/.ready
+# What "ssik build --target c" links with.
+PORTABLE_READY := build/native/.ready-portable
 LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/native \
   \( -name '*.py' -o -name '*.txt' -o -name '*.c' \) 2>/dev/null)
 
@@ -41,13 +44,13 @@ setup:  ## Create .venv, install the dependencies, build kernels and package
 demo: setup  ## Run every benchmark of config/benchmark (DEMO_SAMPLES=n for a short one)
 	. ./activate && tools/demo.sh
 
-test: setup  ## Run the quick tests, on all cores (PYTEST_ARGS="-k name" to choose some, in one process)
+test: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run the quick tests (PYTEST_ARGS="-k name" to choose some, in one process)
 	@. ./activate && tools/run_tests.sh quick $(PYTEST_ARGS)
 
-test-all: setup  ## Run all tests, sweeps over many arms and long scenarios included
+test-all: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run all tests, sweeps over many arms and long scenarios included
 	@. ./activate && tools/run_tests.sh all $(PYTEST_ARGS)
 
-native: $(VENV_READY)  ## Build the native library of the kernels, as far as the sources have changed
+native: $(VENV_READY)  ## Build the kernels, for Python and for C programs, as far as the sources have changed
 	@.venv/bin/python tools/build_native.py --portable
 
 wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution into dist/, and check them
@@ -128,12 +131,20 @@ $(WHEELS_READY): requirements/wheels.txt tools/make_wheels_venv.sh
 	tools/make_wheels_venv.sh "$(PYTHON)"
 	@touch $@
 
-$(DOCS_READY): $(VENV_READY) requirements/docs.txt
+$(DOCS_READY): $(TESTS_READY) requirements/docs.txt
 	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/docs.txt
 	@touch $@
 
 $(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)
+	.venv/bin/python tools/build_native.py
+	@touch $@
+
+$(PORTABLE_READY): $(LIBRARY_READY)
 	.venv/bin/python tools/build_native.py --portable
+	@touch $@
+
+$(TESTS_READY): $(VENV_READY) requirements/browser.txt
+	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/browser.txt
 	@touch $@
 
 $(INTERFACES_READY): $(VENV_READY) $(INTERFACES_SOURCES)

@@ -21,7 +21,7 @@ PATIENCE = 60.0
 @contextlib.contextmanager
 def open_browser():
     """Yield a browser; skip where there is none."""
-    reason = 'needs the extra view-test: pip install playwright'
+    reason = 'needs playwright: pip install -r requirements/browser.txt'
     playwright = pytest.importorskip('playwright.sync_api', reason=reason)
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:

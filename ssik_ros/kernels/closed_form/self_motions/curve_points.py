@@ -30,7 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
@@ -63,27 +62,27 @@ LOWER, UPPER = 6 * N + 24, 7 * N + 24
 class Curve(NamedTuple):
     """The chain, the pose and scratch."""
 
-    axes: FloatArray
-    points: FloatArray
-    home: FloatArray
+    axes: np.ndarray
+    points: np.ndarray
+    home: np.ndarray
     slides: int
     held: int
-    lower: FloatArray
+    lower: np.ndarray
     """(7,) limits; infinite for joints of which every angle has a winding inside."""
-    upper: FloatArray
-    target: FloatArray
+    upper: np.ndarray
+    target: np.ndarray
     """(12,) T."""
-    screws: FloatArray
-    pose: FloatArray
-    system: FloatArray
+    screws: np.ndarray
+    pose: np.ndarray
+    system: np.ndarray
     """(7, 9)."""
-    row: FloatArray
+    row: np.ndarray
     """(7,) the seventh equation."""
-    tangent: FloatArray
+    tangent: np.ndarray
     """(7,) out."""
     free: np.ndarray
     """(7,) indices of all joints."""
-    facts: FloatArray
+    facts: np.ndarray
     """(2,) out: length of the first step of the last correction, least pivot of its last elimination."""
 
 

@@ -40,7 +40,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
@@ -83,11 +82,11 @@ MOST_STEPS = 5000
 class Tracing(NamedTuple):
     """What tracing works on."""
 
-    knots: FloatArray
-    seeds: FloatArray
+    knots: np.ndarray
+    seeds: np.ndarray
     is_done: np.ndarray
     curve: cp.Curve
-    q: FloatArray
+    q: np.ndarray
     """(7,) scratch."""
 
 
