@@ -55,7 +55,9 @@ def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise OSError('playwright is not installed: pip install -r requirements/browser.txt') from None
+        raise OSError(
+            'playwright is not installed: pip install -r requirements/browser.txt'
+        ) from None
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise OSError(f'no browser: none of {", ".join(BROWSERS)} is on the path')

@@ -174,8 +174,8 @@ def documented(command):
 
 
 def assert_files_exist(value):
-    """Check that a value which looks like a file of this repository is one."""
-    if value.endswith(('.urdf', '.srdf', '.yaml', '.xacro')):
+    """Check that a value which looks like a file of this repository is one; ``/path/to/`` stands for the user's own."""
+    if not value.startswith('/path/to/') and value.endswith(('.urdf', '.srdf', '.yaml', '.xacro')):
         assert (ROOT / value).is_file(), f'{value} does not exist'
 
 

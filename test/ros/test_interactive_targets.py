@@ -66,6 +66,10 @@ class MarkerClient:
         self.number = response.sequence_number
         self.markers = {marker.name: marker for marker in response.markers}
         self.poses = {name: marker.pose for name, marker in self.markers.items()}
+        # An update may overtake the response.
+        early, self.queue = self.queue, []
+        for update in early:
+            self.take(update)
         self.client.spin_until(self._feedback.get_subscription_count, 'feedback')
 
     def take(self, update):
@@ -74,7 +78,10 @@ class MarkerClient:
         if self.loses:
             self.loses -= 1
             return
-        if self.number is None or update.seq_num <= self.number:
+        if self.number is None:
+            self.queue.append(update)
+            return
+        if update.seq_num <= self.number:
             return
         if update.seq_num != self.number + 1:
             self.number, self.resets = None, self.resets + 1

@@ -205,12 +205,16 @@ def count_clients():
     return sum(isinstance(thing, viser.ClientHandle) for thing in gc.get_objects())
 
 
-def change(page, socket, label, value):
+def change(page, socket, label, value, is_handled):
     """Give a control another value, and wait until the page has handled it."""
     controls = page._viser.gui._gui_input_handle_from_uuid
-    uuid = next(uuid for uuid, handle in controls.items() if handle.label == label)
-    socket.send(message('GuiUpdateMessage', uuid=uuid, updates={'value': value}))
-    wait_until(lambda: controls.get(uuid) is None or controls[uuid].value == value)
+
+    def uuids():
+        return [uuid for uuid, handle in list(controls.items()) if handle.label == label]
+
+    wait_until(uuids)
+    socket.send(message('GuiUpdateMessage', uuid=uuids()[0], updates={'value': value}))
+    wait_until(is_handled)
     assert page.mailbox.wait_idle(30.0)
 
 
@@ -218,17 +222,16 @@ def test_solvers_and_their_parameters_change_in_their_panel(page):
     with connect(page) as socket:
         say_hello(socket)
         wait_until(page._viser.get_clients)
-        change(page, socket, 'solver', 'ssik_ros/LevenbergMarquardt')
-        assert page.session.kinematics.solver == 'ssik_ros/LevenbergMarquardt'
-        change(page, socket, 'ilimit', '55')
-        assert page.session.kinematics.parameters == {'ilimit': 55}
-        change(page, socket, 'ilimit', '-1')
-        assert 'ilimit' in page.note and page.session.kinematics.parameters == {'ilimit': 55}
-        change(page, socket, 'compare with', 'ssik_ros/PoseIK')
-        assert page.session.rival == 'ssik_ros/PoseIK'
-        change(page, socket, 'solver', 'no such solver')
-        assert 'no such solver' in page.note
-        assert page.session.kinematics.solver == 'ssik_ros/LevenbergMarquardt'
-        change(page, socket, 'compare with', 'none')
-        change(page, socket, 'solver', 'ssik_ros/Auto')
-        assert page.session.kinematics.solver == 'ssik_ros/Auto'
+        session, search = page.session, 'ssik_ros/LevenbergMarquardt'
+        change(page, socket, 'solver', search, lambda: session.kinematics.solver == search)
+        change(page, socket, 'ilimit', '55', lambda: session.kinematics.parameters)
+        assert session.kinematics.parameters == {'ilimit': 55}
+        change(page, socket, 'ilimit', '-1', lambda: 'ilimit' in page.note)
+        assert session.kinematics.parameters == {'ilimit': 55}
+        rival = 'ssik_ros/PoseIK'
+        change(page, socket, 'compare with', rival, lambda: session.rival == rival)
+        change(page, socket, 'solver', 'no such solver', lambda: 'no such solver' in page.note)
+        assert session.kinematics.solver == search
+        change(page, socket, 'compare with', 'none', lambda: session.rival != rival)
+        auto = 'ssik_ros/Auto'
+        change(page, socket, 'solver', auto, lambda: session.kinematics.solver == auto)
