@@ -35,7 +35,7 @@ def test_every_solution_of_some_poses_lies_on_a_curve(name):
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ARMS)
 def test_every_solution_of_many_poses_lies_on_a_curve(name):
-    assert assert_all_on_curves(name, poses=40, values=200, starts=12, seed=42) > 4000
+    assert assert_all_on_curves(name, poses=12, values=200, starts=12, seed=42) > 1000
 
 
 @pytest.mark.parametrize('name', ARMS)
