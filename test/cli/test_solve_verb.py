@@ -1,6 +1,8 @@
 """``ssik solve``: targets, solvers, answers with errors, and exit codes."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -172,3 +174,9 @@ def test_the_timeout_of_a_kinematics_file_holds_unless_another_is_given(
     path.write_text('ur_manipulator: {kinematics_solver_timeout: 0.25}\n', encoding='utf-8')
     assert solve('--pose', *POSE, '--kinematics', str(path), *words) == 0
     assert asked[-1] == expected
+
+
+def test_a_plain_solve_loads_no_view():
+    code = "import sys, ssik_ros.cli.verb.solve; print([name for name in sys.modules if 'ssik_ros.view' in name])"
+    run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == '[]', run.stderr

@@ -7,7 +7,6 @@ import time
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
-from ssik_ros.cli.case_file import take_case
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
@@ -63,6 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     :raises SsikError: when robot, group, target, solver or a parameter is wrong.
     """
     if arguments.case is not None:
+        # The view brings the whole server along, which a plain solve does without.
+        from ssik_ros.cli.case_file import take_case
+
         take_case(arguments)
     if (arguments.base is None) != (arguments.tip is None):
         raise InvalidOption('Name the chain with --base and --tip together, or with --group.')
