@@ -21,7 +21,7 @@ from ssik_ros.mechanisms import DOF, Goal, load_mechanism, mechanism_names, Solv
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
-from ssik_ros.view.solids import make_box
+from ssik_ros.view.pictures.solids import make_box
 
 matplotlib.use('Agg')
 FOLDER = Path(__file__).resolve().parents[1] / 'docs/images'

@@ -35,8 +35,8 @@ from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.view.bars import bar_lines
 from ssik_ros.view.mailbox import Mailbox
+from ssik_ros.view.pictures.bars import bar_lines
 from ssik_ros.view.session import Session
 from ssik_ros.view.session_markers import make_markers
 

@@ -1,1 +1,1 @@
-"""Pictures of robots, made without a window or a browser."""
+"""What a viewer shows: sessions, test cases and recordings; pictures and the page have folders of their own."""

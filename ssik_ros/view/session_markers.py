@@ -4,7 +4,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.markers import Color, Marker
-from ssik_ros.view.bars import bar_lines
+from ssik_ros.view.pictures.bars import bar_lines
 from ssik_ros.view.session import Session
 
 REACHED: Color = (0.2, 0.75, 0.35, 0.9)

@@ -17,7 +17,7 @@ ROBOTS = {'panda': 'panda_arm', 'ur5e': 'ur_manipulator'}
 def open_page(name='panda', **options):
     """Yield a page of a shipped robot at a free port; skip without viser."""
     pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-    from ssik_ros.view.page import Page
+    from ssik_ros.view.browser.page import Page
     from ssik_ros.view.session import Session
 
     files = find_moveit_config(name)

@@ -7,8 +7,8 @@ import pytest
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_state import RobotState
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState
-from ssik_ros.view.bars import bar_lines
-from ssik_ros.view.robot_solids import RobotSolids
+from ssik_ros.view.pictures.bars import bar_lines
+from ssik_ros.view.pictures.robot_solids import RobotSolids
 
 
 def test_bars_of_a_posture_join_the_frames_of_the_links():

@@ -90,7 +90,7 @@ def test_a_click_on_a_ghost_takes_its_branch(browser):
 
 def ghost_points(page):
     """Return points of ghosts, those farthest from the robot first."""
-    from ssik_ros.view.link_meshes import link_poses
+    from ssik_ros.view.browser.link_meshes import link_poses
 
     session = page.session
     here = link_poses(session.robot, session.state)[:, :3, 3]

@@ -8,7 +8,7 @@ pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
 import msgspec
 from websockets.datastructures import Headers
 
-from ssik_ros.view.guard import Admission, Guard, is_allowed
+from ssik_ros.view.browser.guard import Admission, Guard, is_allowed
 
 ADMISSION = Admission('secret', frozenset({'localhost', 'robot.lab'}), 8080)
 COOKIE = 'theme=dark; ssik_view_8080=secret'

@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.view.page import describe_access
+from ssik_ros.view.browser.page import describe_access
 
 LINK = 'panda_link8'
 
@@ -111,7 +111,7 @@ def test_nobody_makes_the_page_public(page):
 
 
 def test_a_taken_port_is_an_error_that_names_the_option(page):
-    from ssik_ros.view.page import Page
+    from ssik_ros.view.browser.page import Page
 
     with pytest.raises(InvalidOption, match='--port'):
         Page(page.session, port=page.port)

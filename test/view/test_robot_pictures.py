@@ -7,8 +7,8 @@ import pytest
 from ssik_ros import load_robot, RobotState
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
-from ssik_ros.view.robot_solids import MARKED, PLAIN, RobotSolids
-from ssik_ros.view.solids import make_box
+from ssik_ros.view.pictures.robot_solids import MARKED, PLAIN, RobotSolids
+from ssik_ros.view.pictures.solids import make_box
 
 BODY = """
 <robot name="r">

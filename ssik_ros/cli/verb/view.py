@@ -12,7 +12,7 @@ from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
 from ssik_ros.cli.targets import add_target_options, read_targets
 from ssik_ros.errors import InvalidOption
-from ssik_ros.view.page import describe_access, Page
+from ssik_ros.view.browser.page import describe_access, Page
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
 

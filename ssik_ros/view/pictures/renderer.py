@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.value_class import dataclass
-from ssik_ros.view.solids import join, Surface
+from ssik_ros.view.pictures.solids import join, Surface
 
 OVERSAMPLING = 2
 """Samples along each edge of a pixel."""

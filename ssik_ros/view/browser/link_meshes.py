@@ -10,9 +10,9 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.view.renderer import Colour
-from ssik_ros.view.robot_solids import RobotSolids
-from ssik_ros.view.solids import join, Surface
+from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.pictures.solids import join, Surface
 
 GHOST_OPACITY = 0.35
 DIGITS = 6

@@ -16,9 +16,9 @@ from ssik_ros.model.collision.geometry import load_mesh, origin_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
-from ssik_ros.view.bars import bar_ends
-from ssik_ros.view.renderer import Colour
-from ssik_ros.view.solids import (
+from ssik_ros.view.pictures.bars import bar_ends
+from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.pictures.solids import (
     join,
     make_box,
     make_cylinder,

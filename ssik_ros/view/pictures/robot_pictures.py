@@ -9,9 +9,9 @@ from PIL import Image
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.view.renderer import Camera, Colour, Picture
-from ssik_ros.view.robot_solids import RobotSolids
-from ssik_ros.view.solids import make_frame, make_tube, Surface
+from ssik_ros.view.pictures.renderer import Camera, Colour, Picture
+from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.pictures.solids import make_frame, make_tube, Surface
 
 GHOSTS: tuple[Colour, ...] = (
     (0.25, 0.5, 0.9),

@@ -12,15 +12,15 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.view.guard import Admission, Guard, import_extra
-from ssik_ros.view.link_meshes import GhostMeshes, link_poses, page_pose, RobotMeshes
+from ssik_ros.view.browser.guard import Admission, Guard, import_extra
+from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, page_pose, RobotMeshes
+from ssik_ros.view.browser.panels import make_panels
+from ssik_ros.view.browser.solver_panel import SolverPanel
 from ssik_ros.view.mailbox import Event, Mailbox
-from ssik_ros.view.panels import make_panels
-from ssik_ros.view.pictures import GHOSTS
-from ssik_ros.view.renderer import Colour
-from ssik_ros.view.robot_solids import RobotSolids
+from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.session import Session
-from ssik_ros.view.solver_panel import SolverPanel
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
