@@ -143,8 +143,10 @@ $(PORTABLE_READY): $(LIBRARY_READY)
 	.venv/bin/python tools/build_native.py --portable
 	@touch $@
 
-$(TESTS_READY): $(VENV_READY) requirements/browser.txt
+$(TESTS_READY): $(VENV_READY) requirements/browser.txt requirements/reach.txt
 	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/browser.txt
+	# Without these, as on Python 3.10, the tests of reach maps are skipped.
+	-.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/reach.txt
 	@touch $@
 
 $(INTERFACES_READY): $(VENV_READY) $(INTERFACES_SOURCES)

@@ -126,6 +126,14 @@ setup(
     extras_require={
         'test': ['pytest', 'hypothesis'],
         'view': ['viser>=1.1,<2'],
+        # The same bounds as requirements/reach.txt. zarr 3 needs Python 3.11.
+        'reach': [
+            'dask>=2024.12',
+            'distributed>=2024.12',
+            'zarr>=3.0,<4',
+            'numcodecs>=0.15',
+            'pyarrow>=14',
+        ],
         # Reads the kernels' intermediate code, which the llvmlite of requirements/native.txt writes.
         'build': ['llvmlite>=0.50'],
     },

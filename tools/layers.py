@@ -107,6 +107,7 @@ TABLE = (
         'the public names; the tail of a solve as single steps',
     ),
     Row((6, 0), 'paths', ALL, 'the best joint path along a tool path'),
+    Row((6, 1), 'reach', ALL, 'maps of what an arm reaches, decided in parallel'),
     Row((7, 0), 'server.requests', ALL, 'requests by name, as a service receives them'),
     Row((7, 1), 'server.scene', ALL, 'states, frames, the world, constraints and collisions'),
     Row((7, 2), 'server.groups', ALL, 'one planning group and its solver'),

@@ -1,0 +1,197 @@
+"""
+Poses decided: reachable, proved to be out of reach, or unknown.
+
+What is proved
+    A pose is REACHABLE by a posture within the limits whose forward kinematics is the pose. It is OUT_OF_REACH where the hull of
+    what the arm reaches does not contain it, or where the closed form of six joints gives all branches and none of
+    them is within the limits. A sampled seventh joint and a search without a posture prove nothing: UNKNOWN.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidTarget, TopologyMismatch
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.grid import poses_of
+from ssik_ros.reach.measures import best_measures
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.value_class import dataclass
+
+STARTS = 64
+"""First starts of a search for a posture of an arm without a closed form."""
+MOST_BRANCHES = 255
+MOST_EFFORT = 65_535
+
+
+class Decided(NamedTuple):
+    """What is known of n poses."""
+
+    status: NDArray[np.uint8]
+    """(n,) of :class:`CellStatus`."""
+    branches: NDArray[np.uint8]
+    """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form."""
+    manipulability: NDArray[np.float32]
+    """(n,) best of all branches, NaN for none; see :mod:`ssik_ros.reach.measures`."""
+    limit_margin: NDArray[np.float32]
+    """(n,) largest distance to the limits of all branches [rad or m], NaN for none."""
+    effort: NDArray[np.uint16]
+    """(n,) values of a sampled joint and starts of a search that were tried, 0 where a closed form or a proof said it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReachSettings:
+    """What is to be known of each pose, and how hard to look."""
+
+    measures: bool = False
+    """Whether manipulability and limit margin are wanted."""
+    searches: bool = True
+    """Whether a search follows where samples have met no posture of seven joints."""
+
+
+class ReachArm:
+    """The poses of one chain, decided; a process makes its own from the chain, which may be sent to it."""
+
+    def __init__(self, chain: SerialChain, settings: ReachSettings) -> None:
+        """
+        Prepare the solver.
+
+        :param chain: from the base link, in which poses are given, to the tip link.
+        :param settings: what is wanted.
+        """
+        self.chain, self.settings = chain, settings
+        self._limits = KeptLimits(chain.lower, chain.upper, True)
+        try:
+            self._arm: AnalyticArm | None = AnalyticArm(chain)
+        except TopologyMismatch:
+            self._arm = None
+        plan = None if self._arm is None else self._arm.plan
+        self.is_complete = plan is not None and plan.held < 0 and plan.drift == 0.0
+        """Whether all branches are found, so that none proves that there is none."""
+        held = 0 if plan is None else max(0, plan.held)
+        self._search = None if self.is_complete else PostureSearch(chain, held, STARTS)
+
+    @property
+    def method(self) -> str:
+        """Return how poses are decided, in words."""
+        if self._arm is None:
+            return 'search with restarts; out of reach by the hull of the arm'
+        if self.is_complete:
+            return 'closed form with all branches'
+        return 'closed form at sampled values of a joint, then a search; out of reach by the hull of the arm'
+
+    def decide(self, poses: FloatArray) -> Decided:
+        """
+        Return what is known of some poses.
+
+        :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
+        :raises DimensionMismatch: for other shapes.
+        :raises InvalidTarget: for a pose that is no rigid transform.
+        """
+        matrices = _matrices(poses)
+        decided = _nothing_known(len(matrices))
+        found = self._branches(matrices, decided)
+        counts = found.counts[:, search.COUNT]
+        decided.branches[:] = np.minimum(counts, MOST_BRANCHES)
+        decided.status[counts > 0] = CellStatus.REACHABLE
+        if self.settings.measures:
+            best = best_measures(self.chain, found.q, counts)
+            decided.manipulability[:], decided.limit_margin[:] = best
+        return decided
+
+    def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
+        """Return the branches of poses, and write which poses are proved to have none."""
+        if self._arm is None:
+            nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
+            found = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
+            return self._with_searched(poses, found, decided, np.arange(len(poses)))
+        found = search_batch(self._arm, poses, None, PLAIN, 1)
+        counts = found.counts
+        if (counts[:, search.COUNT] < 0).any():
+            bad = int(np.argmax(counts[:, search.COUNT] < 0))
+            raise InvalidTarget(
+                f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad
+            )
+        is_none = counts[:, search.COUNT] == 0
+        is_proved = is_none if self.is_complete else is_none & (counts[:, search.PROVED] > 0)
+        decided.status[is_proved] = CellStatus.OUT_OF_REACH
+        left = np.flatnonzero(is_none & ~is_proved)
+        return self._with_searched(poses, found, decided, left) if len(left) else found
+
+    def _with_searched(
+        self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
+    ) -> ManyBranches:
+        """Return branches with those of the poses that are left, and write their status and effort."""
+        assert self._search is not None
+        counts = found.counts.copy()
+        more: dict[int, FloatArray] = {}
+        for pose in left.tolist():
+            if self._search.proves_none(poses[pose], self._limits):
+                decided.status[pose] = CellStatus.OUT_OF_REACH
+                continue
+            q, effort, is_too_far = self._look(np.ascontiguousarray(poses[pose]))
+            decided.effort[pose] = min(effort, MOST_EFFORT)
+            if len(q):
+                more[pose], counts[pose, search.COUNT] = q, len(q)
+            elif is_too_far:
+                decided.status[pose] = CellStatus.OUT_OF_REACH
+        if not more:
+            return found._replace(counts=counts)
+        ends = np.cumsum(found.counts[:, search.COUNT])[:-1]
+        parts = np.split(found.q, ends)
+        for pose, q in more.items():
+            parts[pose] = q
+        return ManyBranches(np.concatenate(parts), np.empty(0), counts)
+
+    def _look(self, pose: FloatArray) -> tuple[FloatArray, int, bool]:
+        """Return postures (k, n) of a pose by a search, the effort, and whether a proof says that there are none."""
+        assert self._search is not None
+        if self._arm is None:
+            one = self._search.find(pose, None, self._limits, TOLERANCE)
+            q = np.empty((0, len(self.chain.axes))) if one.q is None else one.q[None]
+            return q, one.starts, one.is_too_far
+        if not self.settings.searches:
+            return np.empty((0, len(self.chain.axes))), self._arm.samples, False
+        found = self._arm.branches_refined(pose, PLAIN)
+        assert found is not None
+        return found.q, found.samples + found.starts, found.is_too_far
+
+
+def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """
+    Return which statuses are facts.
+
+    :param status: any shape, of :class:`CellStatus`.
+    """
+    facts: NDArray[np.bool_] = np.isin(status, (CellStatus.REACHABLE, CellStatus.OUT_OF_REACH))
+    return facts
+
+
+def _matrices(poses: FloatArray) -> FloatArray:
+    """Return poses as contiguous matrices (n, 4, 4)."""
+    given = np.asarray(poses, dtype=np.float64)
+    if given.ndim == 2 and given.shape[1] == 7:
+        given = poses_of(given)
+    if given.ndim != 3 or given.shape[1:] != (4, 4):
+        raise DimensionMismatch(
+            f'Poses are an array (n, 4, 4) or (n, 7), not {given.shape}.', shape=given.shape
+        )
+    return np.ascontiguousarray(given)
+
+
+def _nothing_known(count: int) -> Decided:
+    """Return arrays for poses of which nothing is known yet."""
+    return Decided(
+        np.full(count, CellStatus.UNKNOWN, dtype=np.uint8),
+        np.zeros(count, dtype=np.uint8),
+        np.full(count, np.nan, dtype=np.float32),
+        np.full(count, np.nan, dtype=np.float32),
+        np.zeros(count, dtype=np.uint16),
+    )

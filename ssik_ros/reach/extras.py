@@ -1,0 +1,25 @@
+"""Packages of the optional extra ``reach``, imported where they are needed."""
+
+import importlib
+from typing import Any
+import warnings
+
+from ssik_ros.errors import SolverError
+
+
+def import_extra(name: str) -> Any:
+    """
+    Return a module of the optional extra ``reach``.
+
+    :param name: its name.
+    :raises SolverError: when it is not installed, with what to do.
+    """
+    try:
+        # What these packages tell each other is nothing that their users could change.
+        with warnings.catch_warnings(record=True):
+            return importlib.import_module(name)
+    except ImportError as error:
+        raise SolverError(
+            f"Reach maps need the package '{name.partition('.')[0]}', which is not installed: pip install 'ssik_ros[reach]'.",
+            package=name,
+        ) from error

@@ -1,0 +1,315 @@
+"""
+The cells of a map, and their parts that are decided together: units.
+
+A cell is a pose of the tip in the base. Units depend on the cells alone, never on who decides them, so that a map has the same
+bytes however it was made. Nothing here is as long as the map: places are computed from their numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, InvalidOption
+from ssik_ros.reach.orientations import rotations_of
+from ssik_ros.value_class import dataclass
+
+UNIT_CELLS = 8192
+"""Cells of a unit, about, as long as there are not too many units; a caller whose cells take little time has more."""
+PIECE = 8192
+"""Poses of a unit that are decided at once, about."""
+MOST_UNITS = 1_000_000
+"""Units of the largest maps; theirs have more cells each."""
+LARGEST_UNIT = 1_048_576
+"""Cells of the largest units: what is written of one stays below 20 MiB."""
+FARTHEST = 1e4
+"""Largest coordinate of a region [m]."""
+SPHERE, BOX = 'sphere', 'box'
+
+
+class UnitPoses(NamedTuple):
+    """Poses of a unit, and where they stand in it."""
+
+    poses: FloatArray
+    """(n, 4, 4) poses of the tip in the base."""
+    places: NDArray[np.int64]
+    """(n,) their numbers in the flattened unit; others are outside of the region."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridRegion:
+    """Which positions are asked: the cells of a box, or of a ball in it."""
+
+    kind: str
+    low: tuple[float, float, float]
+    """Lowest corner of the box, or of the box around the ball [m]."""
+    high: tuple[float, float, float]
+
+    @classmethod
+    def sphere(cls, centre: tuple[float, float, float], radius: float) -> 'GridRegion':
+        """
+        Return a ball.
+
+        :param centre: (3,) in the base frame [m].
+        :param radius: [m].
+        """
+        x, y, z = centre
+        return cls(
+            SPHERE,
+            (x - radius, y - radius, z - radius),
+            (x + radius, y + radius, z + radius),
+        )
+
+    def __post_init__(self) -> None:
+        """Check that there is something inside."""
+        numbers = (*self.low, *self.high)
+        if not all(abs(number) <= FARTHEST for number in numbers):
+            raise InvalidOption(
+                f'Coordinates of a region are finite and at most {FARTHEST:g} m, not {numbers}.'
+            )
+        if not all(low < high for low, high in zip(self.low, self.high, strict=True)):
+            raise InvalidOption(
+                f'The region from {self.low} to {self.high} has no cells: each side must be longer than 0 m.'
+            )
+
+    def contains(self, positions: FloatArray) -> NDArray[np.bool_]:
+        """
+        Return which positions are inside (n,).
+
+        :param positions: (n, 3) [m].
+        """
+        low, high = np.array(self.low), np.array(self.high)
+        if self.kind == SPHERE:
+            radius = 0.5 * (high - low)[0]
+            away = np.linalg.norm(positions - 0.5 * (low + high), axis=1)
+            inside: NDArray[np.bool_] = away <= radius * (1.0 + 1e-12)
+            return inside
+        return np.ones(len(positions), dtype=np.bool_)
+
+
+class Grid:
+    """Positions on a grid, and the same orientations at each."""
+
+    def __init__(
+        self,
+        region: GridRegion,
+        step: float,
+        orientations: FloatArray,
+        unit_cells: int = UNIT_CELLS,
+    ) -> None:
+        """
+        Lay the grid into a region; the middle of a cell is its position.
+
+        :param region: which positions are asked.
+        :param step: distance of two positions [m].
+        :param orientations: (k, 4) unit quaternions x, y, z, w.
+        :param unit_cells: how many cells a unit shall have, about.
+        :raises InvalidOption: for a step that is not positive.
+        """
+        if not 0.0 < step <= FARTHEST:
+            raise InvalidOption(
+                f'The grid needs a positive distance of positions, not {step!r} m.'
+            )
+        self.region, self.step, self.orientations = region, step, orientations
+        self.unit_cells = unit_cells
+        self.rotations = rotations_of(orientations)
+        low, high = np.array(region.low), np.array(region.high)
+        sizes = np.maximum(1, np.ceil((high - low) / step - 1e-9))
+        x, y, z = (int(size) for size in sizes)
+        self.shape = (x, y, z, len(orientations))
+        # The cells that do not fit are shared out between both sides.
+        self.origin: FloatArray = 0.5 * (low + high) - 0.5 * step * (sizes - 1.0)
+        """Position of the first cell (3,) [m]."""
+        self.chunks = _block(self.shape, unit_cells)
+
+    @property
+    def count(self) -> int:
+        """Return the number of cells of the box, those outside of a ball included."""
+        return math.prod(self.shape)
+
+    @property
+    def unit_count(self) -> int:
+        """Return the number of units of the box."""
+        return math.prod(self._blocks)
+
+    @property
+    def _blocks(self) -> tuple[int, ...]:
+        """Return how many units there are along each axis."""
+        return tuple(-(-n // b) for n, b in zip(self.shape, self.chunks, strict=True))
+
+    def units(self) -> Iterator[int]:
+        """Yield the numbers of the units that have cells in the region."""
+        return (unit for unit in range(self.unit_count) if self._touches(unit))
+
+    def key(self, unit: int) -> tuple[int, ...]:
+        """
+        Return where a unit stands among the chunks of an array.
+
+        :param unit: its number.
+        """
+        return tuple(int(i) for i in np.unravel_index(unit, self._blocks))
+
+    def positions(self, indices: NDArray[Any]) -> FloatArray:
+        """
+        Return positions (n, 3) [m].
+
+        :param indices: (n, 3) numbers of cells along the axes.
+        """
+        positions: FloatArray = self.origin + self.step * indices
+        return positions
+
+    def pieces(self, unit: int) -> Iterator[UnitPoses]:
+        """
+        Yield the poses of a unit in the region, few enough at a time for the memory that deciding them takes.
+
+        :param unit: its number.
+        """
+        sizes, turns = self.chunks[:3], len(self.rotations)
+        own = np.indices(sizes).reshape(3, -1).T
+        indices = own + np.array(self.key(unit)[:3]) * sizes
+        inside = (indices < self.shape[:3]).all(axis=1)
+        inside &= self.region.contains(self.positions(indices))
+        rows, at_once = np.flatnonzero(inside), max(1, PIECE // turns)
+        for start in range(0, len(rows), at_once):
+            part = rows[start : start + at_once]
+            poses = np.tile(np.eye(4), (len(part), turns, 1, 1))
+            poses[:, :, :3, :3] = self.rotations
+            poses[:, :, :3, 3] = self.positions(indices[part])[:, None]
+            places = (part[:, None] * turns + np.arange(turns)).ravel()
+            yield UnitPoses(poses.reshape(-1, 4, 4), places)
+
+    def asked(self) -> int:
+        """Return about how many cells are in the region."""
+        share = math.pi / 6.0 if self.region.kind == SPHERE and min(self.shape[:3]) > 2 else 1.0
+        return max(1, round(share * self.count))
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what makes the grid, but for the orientations, for JSON."""
+        region = self.region
+        return {
+            'kind': 'grid',
+            'region': region.kind,
+            'low': list(region.low),
+            'high': list(region.high),
+            'step': self.step,
+            'orientations': len(self.orientations),
+            'unit_cells': self.unit_cells,
+        }
+
+    def _touches(self, unit: int) -> bool:
+        """Return whether a unit has cells in the region."""
+        if self.region.kind == BOX:
+            return True
+        low, high = np.array(self.region.low), np.array(self.region.high)
+        first = np.array(self.key(unit)[:3]) * self.chunks[:3]
+        last = np.minimum(first + self.chunks[:3], self.shape[:3]) - 1
+        centre = (0.5 * (low + high) - self.origin) / self.step
+        nearest = np.clip(np.rint(centre), first, last).astype(np.int64)
+        return bool(self.region.contains(self.positions(nearest[None]))[0])
+
+
+class PoseList:
+    """Any poses, in a row."""
+
+    def __init__(self, rows: FloatArray, unit_cells: int = UNIT_CELLS) -> None:
+        """
+        Take poses.
+
+        :param rows: (n, 7) positions [m] and unit quaternions x, y, z, w.
+        :param unit_cells: how many poses a unit has.
+        :raises InvalidOption: for none.
+        """
+        if not len(rows):
+            raise InvalidOption('There are no poses to decide.')
+        self.rows, self.unit_cells = rows, unit_cells
+        self.shape = (len(rows),)
+        self.chunks = (min(len(rows), unit_cells),)
+
+    @property
+    def count(self) -> int:
+        """Return the number of poses."""
+        return len(self.rows)
+
+    @property
+    def unit_count(self) -> int:
+        """Return the number of units."""
+        return -(-len(self.rows) // self.chunks[0])
+
+    def units(self) -> Iterator[int]:
+        """Yield the numbers of all units."""
+        return iter(range(self.unit_count))
+
+    def key(self, unit: int) -> tuple[int, ...]:
+        """Return where a unit stands, as :meth:`Grid.key`."""
+        return (unit,)
+
+    def pieces(self, unit: int) -> Iterator[UnitPoses]:
+        """Yield the poses of a unit, as :meth:`Grid.pieces`."""
+        size = self.chunks[0]
+        rows = self.rows[unit * size : (unit + 1) * size]
+        for start in range(0, len(rows), PIECE):
+            part = rows[start : start + PIECE]
+            yield UnitPoses(poses_of(part), start + np.arange(len(part)))
+
+    def asked(self) -> int:
+        """Return the number of poses."""
+        return self.count
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what makes the list, but for the poses, for JSON."""
+        return {'kind': 'poses', 'count': len(self.rows), 'unit_cells': self.unit_cells}
+
+
+Cells = Grid | PoseList
+
+
+def cells_from_mapping(saved: Mapping[str, Any], rows: FloatArray) -> Cells:
+    """
+    Return the cells that :meth:`Grid.as_mapping` or :meth:`PoseList.as_mapping` describes.
+
+    :param saved: the mapping.
+    :param rows: (k, 4) orientations of a grid, or (n, 7) poses.
+    """
+    if saved['kind'] == 'poses':
+        return PoseList(rows, saved['unit_cells'])
+    low, high = tuple(saved['low']), tuple(saved['high'])
+    region = GridRegion(saved['region'], low, high)
+    return Grid(region, saved['step'], rows, saved['unit_cells'])
+
+
+def poses_of(rows: FloatArray) -> FloatArray:
+    """
+    Return poses (n, 4, 4).
+
+    :param rows: (n, 7) positions [m] and unit quaternions x, y, z, w.
+    """
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3, :3], poses[:, :3, 3] = rotations_of(rows[:, 3:]), rows[:, :3]
+    return poses
+
+
+def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
+    """Return how many cells a unit has along each axis: a cube of positions with all orientations."""
+    x, y, z, turns = shape
+    cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))
+    edge = max(1, round((cells / turns) ** (1.0 / 3.0)))
+    # Rounding the edge, and cubes cut off at the borders, must not make more units than allowed.
+    while math.prod(-(-n // min(edge, n)) for n in (x, y, z)) > MOST_UNITS:
+        edge += 1
+    block = (min(edge, x), min(edge, y), min(edge, z), turns)
+    return block
+
+
+def describe(cells: Cells) -> str:
+    """
+    Return the size of a map in words.
+
+    :param cells: its cells.
+    """
+    if isinstance(cells, PoseList):
+        return counted(cells.count, 'pose')
+    x, y, z, turns = cells.shape
+    return f'{x} x {y} x {z} positions, {counted(turns, "orientation")}: {cells.asked():.3g} cells'

@@ -1,0 +1,187 @@
+"""A map, made or gone on with: its cells decided unit by unit and written to its store."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.cells import Decided, ReachArm, ReachSettings
+from ssik_ros.reach.engine import Progress, run_units, Workers
+from ssik_ros.reach.grid import Cells, LARGEST_UNIT
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.reach.store import ALWAYS, FILLS, MapPlan, MapStore, STATUS, StoreError
+
+MEASURES = ('manipulability', 'limit_margin')
+"""Arrays that a map has if they are asked for."""
+COMPRESSED = 0.15
+"""Share of its bytes that a cell takes on the disk, about."""
+SECONDS = 1e-4
+"""Processor time of a cell, about, where nothing was measured [s]."""
+
+
+class Estimate(NamedTuple):
+    """What a map takes."""
+
+    cells: int
+    units: int
+    seconds: float
+    """Processor time [s]."""
+    stored: float
+    """On the disk [bytes]."""
+
+    def __str__(self) -> str:
+        """Return the estimate in words."""
+        return (
+            f'{self.cells:.3g} cells in {self.units:,} units, about {in_words(self.seconds)} of processor time and '
+            f'{self.stored / 1e9:.3g} GB on the disk'
+        )
+
+
+class MapJob:
+    """Decides the units of a map and writes them; made anew from the plan in each process."""
+
+    def __init__(self, plan: MapPlan, path: Path) -> None:
+        """
+        Take what a worker needs.
+
+        :param plan: of the map.
+        :param path: of the map, which every worker sees.
+        """
+        self._plan, self._path = plan, path
+        self._arm: ReachArm | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process: all but the solver."""
+        return {**vars(self), '_arm': None}
+
+    def run(self, unit: int) -> NDArray[np.int64]:
+        """Decide a unit, write it, and return its number of cells by :class:`CellStatus`."""
+        plan, cells = self._plan, self._plan.cells
+        if not (self._path / 'zarr.json').exists():
+            raise StoreError(
+                f"A worker does not see the map '{self._path}'; workers need a file system that they share."
+            )
+        if self._arm is None:
+            self._arm = ReachArm(plan.chain, settings_of(plan))
+        size = int(np.prod(cells.chunks))
+        values = {name: np.full(size, FILLS[name][1], FILLS[name][0]) for name in plan.arrays}
+        for piece in cells.pieces(unit):
+            decided: Decided = self._arm.decide(piece.poses)
+            for name in plan.arrays:
+                values[name][piece.places] = getattr(decided, name)
+        MapStore(self._path).write_unit(cells, unit, values)
+        counts = np.bincount(values[STATUS], minlength=len(CellStatus))
+        counts[CellStatus.NOT_ASKED] = 0
+        return counts
+
+
+def settings_of(plan: MapPlan) -> ReachSettings:
+    """
+    Return how the poses of a map are decided.
+
+    :param plan: of the map.
+    """
+    return ReachSettings(
+        measures=any(name in plan.arrays for name in MEASURES),
+        searches=bool(plan.settings['searches']),
+    )
+
+
+def make_plan(
+    chain: SerialChain,
+    robot: str,
+    cells: Cells,
+    quantities: tuple[str, ...] = (),
+    searches: bool = True,
+) -> MapPlan:
+    """
+    Return the plan of a map.
+
+    :param chain: of the arm.
+    :param robot: its name.
+    :param cells: which poses are asked.
+    :param quantities: ``manipulability``, ``limit_margin``, or none.
+    :param searches: whether a search follows where samples of seven joints have met no posture.
+    :raises InvalidOption: for other quantities, and for a map that nobody could make.
+    """
+    for name in quantities:
+        if name not in (*MEASURES, *ALWAYS):
+            raise InvalidOption.unknown(
+                f"A map has no quantity '{name}'", name, (*MEASURES, 'branches')
+            )
+    arrays = tuple(name for name in FILLS if name in ALWAYS or name in quantities)
+    plan = MapPlan(chain, robot, cells, arrays, {'searches': searches})
+    if np.prod(cells.chunks, dtype=float) > LARGEST_UNIT:
+        raise InvalidOption(
+            f'The map is too large: {estimate(plan)}. Take a wider grid, fewer orientations or a smaller region.',
+            estimate=estimate(plan),
+        )
+    return plan
+
+
+def estimate(plan: MapPlan, seconds: float = SECONDS) -> Estimate:
+    """
+    Return what a map takes.
+
+    :param plan: of the map.
+    :param seconds: processor time of a cell [s].
+    """
+    asked = plan.cells.asked()
+    size = sum(np.dtype(FILLS[name][0]).itemsize for name in plan.arrays)
+    return Estimate(
+        asked, plan.cells.unit_count, seconds * asked, COMPRESSED * size * plan.cells.count
+    )
+
+
+def make_map(
+    plan: MapPlan,
+    path: Path,
+    workers: Workers,
+    report: Callable[[Progress, int], None] = lambda progress, units: None,
+) -> NDArray[np.int64]:
+    """
+    Make a map, or go on with one, and return the number of cells by :class:`CellStatus`.
+
+    :param plan: of the map.
+    :param path: where it is written.
+    :param workers: who decides.
+    :param report: called after each unit, with the number of units that this run has to do.
+    :raises SsikError: for a map of something else, a full disk, and when another run works on it.
+    """
+    store = MapStore(path.absolute())
+    store.create(plan)
+    done = store.read_attributes().get('counts')
+    if done is not None:
+        return np.array(done)
+    with store.locked():
+        left = sum(1 for _ in store.missing(plan.cells))
+        job = MapJob(plan, store.path)
+        run_units(job, store.missing(plan.cells), workers, lambda p: report(p, left))
+        counts = _count(store, plan.cells)
+        store.finish(counts)
+    return counts
+
+
+def _count(store: MapStore, cells: Cells) -> NDArray[np.int64]:
+    """Return the number of cells of each status in a map."""
+    status, counts = store.array(STATUS), np.zeros(len(CellStatus), dtype=np.int64)
+    for unit in cells.units():
+        counts += np.bincount(status.blocks[cells.key(unit)].ravel(), minlength=len(CellStatus))
+    counts[CellStatus.NOT_ASKED] = 0
+    return counts
+
+
+def in_words(seconds: float) -> str:
+    """
+    Return a time in words.
+
+    :param seconds: [s].
+    """
+    for size, name in ((3.156e7, 'years'), (86400.0, 'days'), (3600.0, 'hours'), (60.0, 'min')):
+        if seconds >= 2.0 * size:
+            return f'{seconds / size:,.3g} {name}'
+    return f'{seconds:.3g} s'

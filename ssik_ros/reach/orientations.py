@@ -1,0 +1,128 @@
+"""
+Orientations that spread evenly over all rotations, and the angle by which a set of them covers all.
+
+Problem
+    n unit quaternions so that every rotation is near one of them.
+Method
+    A super-Fibonacci spiral: points of a spiral on a solid torus, whose measure the map to unit quaternions keeps. It
+    is defined for every n, needs no search and gives the same numbers everywhere.
+    The covering angle is exact: q and -q are one rotation, so the set with its antipodes lies on the unit sphere
+    of four dimensions. The facets of its convex hull are the cells of its Delaunay triangulation, and the rotation
+    farthest from the set is the centre of the largest facet.
+Degeneracies
+    Fewer than four quaternions, or four and more in a hyperplane: a rotation by pi away from all exists.
+
+References
+    Alexa 2022, Super-Fibonacci spirals: fast, low-discrepancy sampling of SO(3).
+"""
+
+import math
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+
+MOST = 20_000
+"""Largest set: its covering angle takes some seconds."""
+PHI = math.sqrt(2.0)
+PSI = 1.533751168755204288118041
+"""The positive root of x^4 = x + 4."""
+
+
+def spread_orientations(count: int) -> FloatArray:
+    """
+    Return quaternions x, y, z, w (count, 4) that spread evenly over all rotations.
+
+    :param count: how many.
+    :raises InvalidOption: for less than one, and for more than 20,000.
+    """
+    if not 1 <= count <= MOST:
+        raise InvalidOption(f'A map has 1 to {MOST} orientations, not {count}.')
+    places = np.arange(count) + 0.5
+    inner, outer = np.sqrt(places / count), np.sqrt(1.0 - places / count)
+    first, second = 2.0 * math.pi * places / PHI, 2.0 * math.pi * places / PSI
+    quaternions: FloatArray = np.stack(
+        [
+            inner * np.sin(first),
+            inner * np.cos(first),
+            outer * np.sin(second),
+            outer * np.cos(second),
+        ],
+        axis=1,
+    )
+    return quaternions
+
+
+def covering_angle(quaternions: FloatArray) -> float:
+    """
+    Return the largest angle from any rotation to the nearest one of a set [rad], at most pi.
+
+    :param quaternions: (n, 4) unit quaternions.
+    """
+    both = np.concatenate([quaternions, -quaternions])
+    if np.linalg.matrix_rank(quaternions, tol=1e-9) < 4:
+        return math.pi
+    try:
+        hull = ConvexHull(both)
+    except QhullError:
+        return math.pi
+    # A facet lies in the hyperplane normal . x = d, whose distance from the origin is the cosine of its radius.
+    nearest = float(-hull.equations[:, -1].max())
+    return 2.0 * math.acos(min(max(nearest, 0.0), 1.0))
+
+
+def rotations_of(quaternions: FloatArray) -> FloatArray:
+    """
+    Return the rotation matrices (n, 3, 3) of unit quaternions x, y, z, w.
+
+    :param quaternions: (n, 4).
+    """
+    x, y, z, w = quaternions.T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def quaternions_of(rotations: FloatArray) -> FloatArray:
+    """
+    Return the unit quaternions x, y, z, w (n, 4) of rotation matrices.
+
+    :param rotations: (n, 3, 3).
+    """
+    trace = np.trace(rotations, axis1=1, axis2=2)
+    diagonal = np.diagonal(rotations, axis1=1, axis2=2)
+    # Squares of all four times four; the largest one divides without loss.
+    squares = np.column_stack([1.0 + 2.0 * diagonal - trace[:, None], 1.0 + trace])
+    r = rotations
+    wx, wy, wz = r[:, 2, 1] - r[:, 1, 2], r[:, 0, 2] - r[:, 2, 0], r[:, 1, 0] - r[:, 0, 1]
+    xy, xz, yz = r[:, 0, 1] + r[:, 1, 0], r[:, 0, 2] + r[:, 2, 0], r[:, 1, 2] + r[:, 2, 1]
+    sx, sy, sz, sw = squares.T
+    choices = np.stack(
+        [
+            np.stack([sx, xy, xz, wx], axis=1),
+            np.stack([xy, sy, yz, wy], axis=1),
+            np.stack([xz, yz, sz, wz], axis=1),
+            np.stack([wx, wy, wz, sw], axis=1),
+        ],
+        axis=1,
+    )
+    chosen = choices[np.arange(len(r)), np.argmax(squares, axis=1)]
+    unit: FloatArray = chosen / np.linalg.norm(chosen, axis=1, keepdims=True)
+    return unit
+
+
+def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
+    """
+    Return the angles of the rotations between unit quaternions, row by row (n,) [rad].
+
+    :param a, b: (n, 4).
+    """
+    sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+    apart, together = np.linalg.norm(a - sign * b, axis=1), np.linalg.norm(a + sign * b, axis=1)
+    angles: FloatArray = 4.0 * np.arctan2(apart, together)
+    return angles

@@ -1,0 +1,393 @@
+"""A finished or growing map, asked: poses, slices, counts, comparisons."""
+
+from collections import OrderedDict
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.cells import is_proved, ReachArm, ReachSettings
+from ssik_ros.reach.grid import Grid
+from ssik_ros.reach.orientations import angles_between, covering_angle, quaternions_of
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.reach.store import MapStore, STATUS
+
+IN_MEMORY = 1 << 28
+"""Bytes of an array up to which it is read at once; of larger ones so many bytes of the last units are kept."""
+FEW = 512
+"""Orientations up to which a product of matrices finds the nearest one faster than a tree does."""
+AT_ONCE = 65_536
+"""Poses that are looked up at once."""
+SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
+"""Distances of a pose from the pose of a cell that are rounding [m], [rad]."""
+CORNERS = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing='ij'), axis=-1).reshape(8, 3)
+FIRST_WINDOW = 2
+
+
+class ReachAnswer(NamedTuple):
+    """What is known of m poses, an array each."""
+
+    reachable: NDArray[np.bool_]
+    """(m,) whether the nearest cell, or with ``exact`` the pose itself, is reachable."""
+    proved: NDArray[np.bool_]
+    """(m,) whether ``reachable`` is a fact about the pose itself: it is the pose of a cell, or the solver was asked."""
+    branches: NDArray[np.uint8]
+    """(m,) branches there."""
+    status: NDArray[np.uint8]
+    """(m,) of :class:`CellStatus`; NOT_ASKED outside of the map."""
+    is_border: NDArray[np.bool_]
+    """(m,) whether the eight positions around, at the nearest orientation, do not all have one status."""
+    distance: FloatArray
+    """(m,) from the position of the nearest cell [m]; 0 with ``exact``."""
+    angle: FloatArray
+    """(m,) from the orientation of the nearest cell [rad]; 0 with ``exact``."""
+
+
+class NearestCell(NamedTuple):
+    """The nearest reachable cell to a pose."""
+
+    pose: FloatArray
+    """(4, 4) of the tip in the base."""
+    distance: float
+    """[m]."""
+    angle: float
+    """[rad]."""
+    branches: int
+
+
+class MapComparison(NamedTuple):
+    """Cells of two maps with the same cells."""
+
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+    undecided: int
+    """Cells that one of the maps does not know."""
+
+
+class ReachMap:
+    """A map of the poses that an arm reaches, on a grid of positions with the same orientations at each."""
+
+    def __init__(self, store: MapStore) -> None:
+        """
+        Read what the map says of itself; cells are read when they are asked for.
+
+        :param store: of the map.
+        :raises SsikError: when it is no map, or one of single poses.
+        """
+        self.attributes = store.read_attributes()
+        """What the map was made of, as it stands in the store."""
+        cells = store.read_cells()
+        if not isinstance(cells, Grid):
+            raise InvalidOption(
+                f"'{store.path}' has single poses; read its arrays with zarr. ReachMap reads maps on a grid."
+            )
+        self.grid = cells
+        self.path = store.path
+        self._store = store
+        self._readers: dict[str, _CellReader] = {}
+
+    @classmethod
+    def open(cls, path: str | Path) -> 'ReachMap':
+        """
+        Open a map.
+
+        :param path: of its folder.
+        :raises OSError: when there is none.
+        """
+        return cls(MapStore(Path(path)))
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether all units are there; the cells of others are NOT_ASKED."""
+        return 'counts' in self.attributes
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the number of cells of each status, by its name."""
+        counts = self.attributes.get('counts')
+        if counts is None:
+            counts = np.bincount(self.read(STATUS).ravel(), minlength=len(CellStatus)).tolist()
+        return {status.name: int(counts[status]) for status in CellStatus}
+
+    @functools.cached_property
+    def chain(self) -> SerialChain:
+        """Return the arm of the map."""
+        return self._store.read_chain()
+
+    @functools.cached_property
+    def covering_angle(self) -> float:
+        """Return how far an orientation is from the nearest one of the map at most [rad]."""
+        return covering_angle(self.grid.orientations)
+
+    def read(self, name: str = STATUS) -> NDArray[Any]:
+        """
+        Return a whole array (x, y, z, orientations).
+
+        :param name: ``status``, ``branches``, ``effort``, and what else the map was made with.
+        """
+        whole: NDArray[Any] = self._store.array(name)[...]
+        return whole
+
+    def query(self, poses: ArrayLike, exact: bool = False) -> ReachAnswer:
+        """
+        Return what the map knows of poses.
+
+        :param poses: (4, 4) one pose of the tip in the base, or (m, 4, 4).
+        :param exact: whether to ask the solver instead of the nearest cell.
+        :raises ValueError: for other shapes, and numbers that are not finite.
+        """
+        targets = np.asarray(poses, dtype=np.float64)
+        targets = targets[None] if targets.ndim == 2 else targets
+        if targets.ndim != 3 or targets.shape[1:] != (4, 4):
+            raise DimensionMismatch(f'Poses are (4, 4) or (m, 4, 4), not {targets.shape}.')
+        if not np.isfinite(targets).all():
+            raise DimensionMismatch('Poses must be finite numbers.')
+        if exact:
+            return self._solve(targets)
+        parts = [
+            self._nearest(targets[start : start + AT_ONCE])
+            for start in range(0, max(1, len(targets)), AT_ONCE)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return ReachAnswer(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def dexterity(self) -> FloatArray:
+        """Return the share of orientations that are reachable at each position (x, y, z)."""
+        share: FloatArray = (self.read() == CellStatus.REACHABLE).mean(axis=3)
+        return share
+
+    def positions(self) -> FloatArray:
+        """Return the positions (x, y, z, 3) in the base frame [m]."""
+        indices = np.moveaxis(np.indices(self.grid.shape[:3]), 0, -1)
+        return self.grid.positions(indices)
+
+    def slice(self, axis: str, value: float) -> FloatArray:
+        """
+        Return the share of reachable orientations in the plane of cells nearest to a coordinate (a, b), NaN outside of the region.
+
+        :param axis: ``x``, ``y`` or ``z``.
+        :param value: coordinate [m].
+        """
+        if axis not in ('x', 'y', 'z'):
+            raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {axis!r}.")
+        number = 'xyz'.index(axis)
+        index = round((value - self.grid.origin[number]) / self.grid.step)
+        if not 0 <= index < self.grid.shape[number]:
+            raise InvalidOption(f'{axis} = {value:g} m is outside of the map.')
+        where: list[Any] = [slice(None)] * 4
+        where[number] = index
+        status = self._store.array(STATUS)[tuple(where)]
+        share = (status == CellStatus.REACHABLE).mean(axis=-1)
+        plane: FloatArray = np.where((status == CellStatus.NOT_ASKED).all(axis=-1), np.nan, share)
+        return plane
+
+    def compare(self, other: 'ReachMap') -> MapComparison:
+        """
+        Return how many cells this map, another one, or both reach: two robots, or two tools.
+
+        :param other: a map of the same cells.
+        :raises InvalidOption: when its cells are others.
+        """
+        same = self.grid.as_mapping() == other.grid.as_mapping()
+        if not same or not np.array_equal(self.grid.orientations, other.grid.orientations):
+            raise InvalidOption('Maps are compared cell by cell: both need the same grid.')
+        sums = np.zeros(5, dtype=np.int64)
+        first, second = self._store.array(STATUS), other._store.array(STATUS)
+        for unit in self.grid.units():
+            a, b = first.blocks[self.grid.key(unit)], second.blocks[self.grid.key(unit)]
+            asked = (a != CellStatus.NOT_ASKED) & (b != CellStatus.NOT_ASKED)
+            known = asked & (a != CellStatus.UNKNOWN) & (b != CellStatus.UNKNOWN)
+            has, had = a == CellStatus.REACHABLE, b == CellStatus.REACHABLE
+            both, one, two = known & has & had, known & has & ~had, known & ~has & had
+            none = known & ~has & ~had
+            sums += [int(part.sum()) for part in (both, one, two, none, asked & ~known)]
+        return MapComparison(*sums.tolist())
+
+    def nearest_reachable(self, pose: ArrayLike, radian: float = 0.1) -> NearestCell | None:
+        """
+        Return the reachable cell with the smallest distance plus angle times ``radian``; None where nothing is reachable.
+
+        :param pose: (4, 4) of the tip in the base.
+        :param radian: distance that counts as much as one radian [m].
+        """
+        target = np.asarray(pose, dtype=np.float64)
+        if target.shape != (4, 4) or not np.isfinite(target).all():
+            raise DimensionMismatch('A pose is a finite array (4, 4).')
+        turns = self.grid.orientations
+        own = np.repeat(quaternions_of(target[None, :3, :3]), len(turns), axis=0)
+        angles, size = angles_between(own, turns), np.array(self.grid.shape[:3])
+        centre = np.rint((target[:3, 3] - self.grid.origin) / self.grid.step)
+        centre = np.clip(centre, 0, size - 1).astype(np.int64)
+        window, best = FIRST_WINDOW, None
+        while True:
+            low, high = np.maximum(centre - window, 0), np.minimum(centre + window + 1, size)
+            best = self._best_in(low, high, target[:3, 3], radian * angles)
+            is_all = (low == 0).all() and (high == size).all()
+            # Whatever lies outside of the window is farther away than its border.
+            if is_all or (best is not None and best[0] <= self._border(low, high, target[:3, 3])):
+                break
+            window *= 2
+        if best is None:
+            return None
+        _, index, turn = best
+        found = np.eye(4)
+        found[:3, :3], found[:3, 3] = self.grid.rotations[turn], self.grid.positions(index)
+        branches = int(self._reader('branches').gather(np.array([[*index, turn]]))[0])
+        distance = float(np.linalg.norm(found[:3, 3] - target[:3, 3]))
+        return NearestCell(found, distance, float(angles[turn]), branches)
+
+    def _border(self, low: NDArray[np.int64], high: NDArray[np.int64], place: FloatArray) -> float:
+        """Return the distance of a place from the cells outside of a window [m]; infinite if there are none."""
+        step, origin = self.grid.step, self.grid.origin
+        below = np.where(low > 0, place - (origin + step * (low - 1)), np.inf)
+        is_cut = high < np.array(self.grid.shape[:3])
+        above = np.where(is_cut, origin + step * high - place, np.inf)
+        return float(max(0.0, min(below.min(), above.min())))
+
+    def _best_in(
+        self,
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        place: FloatArray,
+        prices: FloatArray,
+    ) -> tuple[float, NDArray[np.int64], int] | None:
+        """Return the cheapest reachable cell of a window: its price, its position's numbers, its orientation."""
+        where = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
+        status = self._store.array(STATUS)[where]
+        cells = np.argwhere(status == CellStatus.REACHABLE)
+        if not len(cells):
+            return None
+        index = low + cells[:, :3]
+        away = np.linalg.norm(self.grid.positions(index) - place, axis=1) + prices[cells[:, 3]]
+        best = int(np.argmin(away))
+        return float(away[best]), index[best], int(cells[best, 3])
+
+    def _solve(self, targets: FloatArray) -> ReachAnswer:
+        """Return what the solver says of poses."""
+        decided = self._arm.decide(targets)
+        nothing = np.zeros(len(targets))
+        return ReachAnswer(
+            decided.status == CellStatus.REACHABLE,
+            is_proved(decided.status),
+            decided.branches,
+            decided.status,
+            np.zeros(len(targets), dtype=np.bool_),
+            nothing,
+            nothing,
+        )
+
+    @functools.cached_property
+    def _arm(self) -> ReachArm:
+        """Return the solver of the map's arm."""
+        settings = self.attributes['settings']
+        return ReachArm(self.chain, ReachSettings(searches=bool(settings['searches'])))
+
+    def _nearest(self, targets: FloatArray) -> ReachAnswer:
+        """Return what the nearest cells say of poses."""
+        grid, count = self.grid, len(targets)
+        turns = quaternions_of(targets[:, :3, :3])
+        turn = self._nearest_turns(turns)
+        scaled = (targets[:, :3, 3] - grid.origin) / grid.step
+        # Farther away than any map is as good as outside of this one, and fits into an integer.
+        size = np.array(grid.shape[:3])
+        index = np.rint(np.clip(scaled, -2.0, size + 1.0)).astype(np.int64)
+        inside: NDArray[np.bool_] = np.all((index >= 0) & (index < size), axis=1)
+        index = np.clip(index, 0, size - 1)
+        cells = np.column_stack([index, turn])
+        status = np.where(inside, self._reader(STATUS).gather(cells), CellStatus.NOT_ASKED)
+        branches = np.where(inside, self._reader('branches').gather(cells), 0)
+        distance = np.linalg.norm(targets[:, :3, 3] - grid.positions(index), axis=1)
+        angle = angles_between(turns, grid.orientations[turn])
+        is_cell = (distance <= SAME_POSITION) & (angle <= SAME_ANGLE)
+        status, branches = status.astype(np.uint8), branches.astype(np.uint8)
+        return ReachAnswer(
+            status == CellStatus.REACHABLE,
+            is_cell & is_proved(status),
+            branches,
+            status,
+            self._disagree(scaled, turn, status) if count else np.zeros(0, dtype=np.bool_),
+            distance,
+            angle,
+        )
+
+    def _disagree(
+        self, scaled: FloatArray, turn: NDArray[np.int64], status: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Return whether a position around a pose has another status than the nearest one."""
+        size = np.array(self.grid.shape[:3])
+        low = np.floor(np.clip(scaled, -2.0, size + 1.0)).astype(np.int64)
+        disagree = np.zeros(len(status), dtype=np.bool_)
+        for corner in CORNERS:
+            index = low + corner
+            inside = ((index >= 0) & (index < size)).all(axis=1)
+            cells = np.column_stack([np.where(inside[:, None], index, 0), turn])
+            there = self._reader(STATUS).gather(cells)
+            disagree |= np.where(inside, there, CellStatus.NOT_ASKED) != status
+        return disagree
+
+    def _nearest_turns(self, turns: FloatArray) -> NDArray[np.int64]:
+        """Return the numbers of the orientations of the map that are nearest to quaternions (m, 4)."""
+        own = self.grid.orientations
+        if len(own) <= FEW:
+            nearest: NDArray[np.int64] = np.argmax(np.abs(turns @ own.T), axis=1)
+            return nearest
+        _, found = self._tree.query(turns)
+        return np.asarray(found, dtype=np.int64) % len(own)
+
+    @functools.cached_property
+    def _tree(self) -> cKDTree:
+        """Return the orientations and their antipodes as a tree."""
+        own = self.grid.orientations
+        return cKDTree(np.concatenate([own, -own]))
+
+    def _reader(self, name: str) -> '_CellReader':
+        """Return what reads the cells of an array."""
+        if name not in self._readers:
+            self._readers[name] = _CellReader(self._store.array(name))
+        return self._readers[name]
+
+
+class _CellReader:
+    """Single cells of an array: of a small one from memory, of a large one from the units that were read last."""
+
+    def __init__(self, array: Any) -> None:
+        """Take an array of a store."""
+        self._array = array
+        self._whole = array[...] if array.nbytes <= IN_MEMORY else None
+        self._blocks: OrderedDict[tuple[int, ...], NDArray[Any]] = OrderedDict()
+        size = int(np.prod(array.chunks)) * array.dtype.itemsize
+        self._kept = max(1, IN_MEMORY // size)
+
+    def gather(self, cells: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the values of cells (m,), given by their numbers along the axes (m, d)."""
+        if self._whole is not None:
+            flat = np.ravel_multi_index(tuple(cells.T), self._whole.shape)
+            taken: NDArray[Any] = np.take(self._whole.reshape(-1), flat)
+            return taken
+        chunks = np.array(self._array.chunks)
+        keys, own = np.unique(cells // chunks, axis=0, return_inverse=True)
+        values = np.empty(len(cells), dtype=self._array.dtype)
+        for number, key in enumerate(keys):
+            rows = np.flatnonzero(own.ravel() == number)
+            block = self._block(tuple(int(k) for k in key))
+            values[rows] = block[tuple((cells[rows] - key * chunks).T)]
+        return values
+
+    def _block(self, key: tuple[int, ...]) -> NDArray[Any]:
+        """Return a unit of the array."""
+        if key in self._blocks:
+            self._blocks.move_to_end(key)
+        else:
+            self._blocks[key] = self._array.blocks[key]
+            if len(self._blocks) > self._kept:
+                self._blocks.popitem(last=False)
+        return self._blocks[key]

@@ -1,0 +1,420 @@
+"""
+A map on the disk: a Zarr v3 group that is written unit by unit and ends with the same bytes however often it was interrupted.
+
+How
+    Each unit is one chunk of each array. A chunk is written beside its place and moved there, so that it exists whole or not at
+    all; that of ``status`` comes last and says that the unit is done. What belongs to a run and not to the map lies in ``.work``,
+    which is removed at the end: the lock, and chunks that are being written. No time and no name of a machine is inside.
+"""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+from pathlib import Path
+import shutil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, quote, SsikError
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.extras import import_extra
+from ssik_ros.reach.grid import Cells, cells_from_mapping, Grid
+from ssik_ros.value_class import dataclass
+
+FORMAT = 1
+KEY = 'ssik_reach'
+"""Name of what this package writes into the attributes of the group."""
+WORK = '.work'
+STATUS = 'status'
+FILLS: dict[str, tuple[str, Any]] = {
+    STATUS: ('uint8', 0),
+    'branches': ('uint8', 0),
+    'effort': ('uint16', 0),
+    'manipulability': ('float32', np.nan),
+    'limit_margin': ('float32', np.nan),
+}
+"""Type and value of cells outside of the region, for each array that there may be."""
+ALWAYS = (STATUS, 'branches', 'effort')
+LEVEL = 3
+"""Of compression."""
+
+
+class StoreError(SsikError, OSError):
+    """A map cannot be read or written."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapPlan:
+    """What a map holds; sent to everybody who decides units."""
+
+    chain: SerialChain
+    robot: str
+    """Name of the robot."""
+    cells: Cells
+    arrays: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """What else the numbers depend on, for JSON."""
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what makes the map, for JSON."""
+        chain = self.chain
+        return {
+            'format': FORMAT,
+            'robot': {
+                'name': self.robot,
+                'sha256': hash_of_chain(chain),
+                **_chain_as_mapping(chain),
+            },
+            'cells': self.cells.as_mapping(),
+            'arrays': list(self.arrays),
+            'settings': dict(self.settings),
+        }
+
+
+def hash_of_chain(chain: SerialChain) -> str:
+    """
+    Return a checksum of everything about a chain that its reach depends on: joints, geometry, limits.
+
+    :param chain: the chain.
+    """
+    text = json.dumps([chain.base_link, chain.tip_link, list(chain.joint_names)])
+    check = hashlib.sha256(text.encode())
+    for array in (chain.kinds, chain.axes, chain.points, chain.home, chain.lower, chain.upper):
+        # Adding zero turns -0.0 into 0.0.
+        check.update((np.asarray(array, dtype=np.float64) + 0.0).tobytes())
+    return check.hexdigest()
+
+
+class MapStore:
+    """The folder of one map."""
+
+    def __init__(self, path: Path) -> None:
+        """
+        Name the folder.
+
+        :param path: of the map.
+        """
+        self.path = path
+
+    def create(self, plan: MapPlan) -> None:
+        """
+        Make an empty map, all at once; one that is there already is left alone if it is of the same plan.
+
+        :param plan: what it shall hold.
+        :raises StoreError: when the folder is something else, or cannot be written.
+        :raises InvalidOption: when the folder holds a map of another robot or of other cells.
+        """
+        if self.path.exists():
+            self._check_same(plan)
+            return
+        draft = self.path.with_name(f'.{self.path.name}.draft')
+        with explained(self.path):
+            shutil.rmtree(draft, ignore_errors=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _write_draft(draft, plan)
+            os.replace(draft, self.path)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """
+        Hold the map for one run; the lock ends with the process, however that ends.
+
+        :raises StoreError: when another run holds it.
+        """
+        with explained(self.path):
+            (self.path / WORK).mkdir(exist_ok=True)
+            file = (self.path / WORK / 'lock').open('w', encoding='utf-8')
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise StoreError(
+                    f"Another run works on the map '{self.path}'; wait for it, or write to another place.",
+                    path=self.path,
+                ) from error
+            yield
+
+    def missing(self, cells: Cells) -> Iterator[int]:
+        """
+        Yield the units that are not yet written.
+
+        :param cells: of the map.
+        """
+        saved = self.read_attributes()['arrays']
+        return (
+            unit
+            for unit in cells.units()
+            if not all(_has_bytes(self._chunk(name, cells, unit)) for name in saved)
+        )
+
+    def write_unit(self, cells: Cells, unit: int, values: Mapping[str, NDArray[Any]]) -> None:
+        """
+        Write the chunks of a unit, whole or not at all.
+
+        :param cells: of the map.
+        :param unit: its number.
+        :param values: a flat array of the unit's cells for each array of the map.
+        :raises StoreError: when the disk is full, or the map is not there.
+        """
+        with explained(self.path):
+            # Whoever has read the status of a unit finds all else of it.
+            for name in sorted(values, key=lambda name: name == STATUS):
+                target = self._chunk(name, cells, unit)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                draft = self.path / WORK / f'{name}-{unit}-{os.getpid()}'
+                _write_whole(draft, target, encode(name, values[name]))
+
+    def finish(self, counts: NDArray[np.int64]) -> None:
+        """
+        Write the number of cells of each status, and remove what belongs to the run.
+
+        :param counts: (k,) by :class:`CellStatus`.
+        """
+        file = self.path / 'zarr.json'
+        with explained(self.path):
+            content = json.loads(file.read_text(encoding='utf-8'))
+            content['attributes'][KEY]['counts'] = counts.tolist()
+            draft = self.path / WORK / 'zarr.json'
+            _write_whole(draft, file, json.dumps(content, indent=2).encode())
+            shutil.rmtree(self.path / WORK)
+
+    def read_attributes(self) -> dict[str, Any]:
+        """
+        Return what the map says of itself.
+
+        :raises StoreError: when the folder is no map.
+        """
+        file = self.path / 'zarr.json'
+        try:
+            content = json.loads(file.read_bytes())
+            attributes = content['attributes'][KEY]
+            known = attributes['format']
+        except FileNotFoundError as error:
+            if not self.path.exists():
+                raise StoreError(f"There is no map '{self.path}'.", path=self.path) from error
+            raise self._no_map() from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._no_map() from error
+        if known != FORMAT:
+            raise StoreError(
+                f"The map '{self.path}' has format {known!r}; this version reads format {FORMAT}."
+            )
+        return dict(attributes)
+
+    def read_cells(self) -> Cells:
+        """
+        Return the cells of the map.
+
+        :raises StoreError: when the folder is no map.
+        """
+        saved = self.read_attributes()['cells']
+        name = 'poses' if saved.get('kind') == 'poses' else 'orientations'
+        try:
+            rows: FloatArray = self.array(name)[...]
+            return cells_from_mapping(saved, rows)
+        except (KeyError, ValueError, TypeError, OSError) as error:
+            raise self._no_map() from error
+
+    def read_chain(self) -> SerialChain:
+        """
+        Return the arm that the map was made of.
+
+        :raises StoreError: when the folder is no map.
+        """
+        try:
+            return _chain_from_mapping(self.read_attributes()['robot'])
+        except (KeyError, ValueError, TypeError) as error:
+            raise self._no_map() from error
+
+    def array(self, name: str) -> Any:
+        """
+        Return an array of the map, opened for reading.
+
+        :param name: its name.
+        :raises StoreError: when the map has none of this name.
+        """
+        zarr = import_extra('zarr')
+        try:
+            return zarr.open_array(str(self.path / name), mode='r', zarr_format=3)
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(
+                f"The map '{self.path}' has no array '{name}'.", path=self.path
+            ) from error
+
+    def _no_map(self) -> StoreError:
+        """Return the error for a folder that is no map."""
+        return StoreError(
+            f"'{self.path}' is there but is no whole reach map; remove it, or write to another place.",
+            path=self.path,
+        )
+
+    def _check_same(self, plan: MapPlan) -> None:
+        """Raise where the map that is there was made of something else."""
+        have, want = self.read_attributes(), plan.as_mapping()
+        if have['robot'] != want['robot']:
+            what = _difference(have['robot'], want['robot'])
+            raise InvalidOption(
+                f"The map '{self.path}' is of another robot, or the robot has changed ({what}); write to another place.",
+                path=self.path,
+            )
+        for key in ('cells', 'arrays', 'settings'):
+            if have[key] != want[key]:
+                raise InvalidOption(
+                    f"The map '{self.path}' was begun with other {key}: {have[key]}, not {want[key]}. "
+                    'Write to another place, or remove it.',
+                    path=self.path,
+                )
+        name, rows = _rows(plan.cells)
+        if not np.array_equal(self.array(name)[...], rows):
+            raise InvalidOption(
+                f"The map '{self.path}' was begun with other {name}; write to another place.",
+                path=self.path,
+            )
+
+    def _chunk(self, name: str, cells: Cells, unit: int) -> Path:
+        """Return the file of a unit's chunk."""
+        return self.path.joinpath(name, 'c', *map(str, cells.key(unit)))
+
+
+def encode(name: str, values: NDArray[Any]) -> bytes:
+    """
+    Return the bytes of a chunk, as Zarr writes them with the codecs of :func:`_create`.
+
+    :param name: of the array.
+    :param values: its cells, flat.
+    """
+    zstd = import_extra('numcodecs.zstd')
+    packed: bytes = zstd.compress(values.astype(_little(name)).tobytes(), LEVEL)
+    return packed
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """
+    Turn errors of the system into one line that says what to do.
+
+    :param path: of the map.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            text = f"The disk of '{path}' is full; make room and start the same command again: it goes on."
+        else:
+            text = f"The map '{path}' cannot be written: {error.strerror or error}."
+        raise StoreError(text, path=path) from error
+
+
+def _little(name: str) -> np.dtype[Any]:
+    """Return the type of an array on the disk."""
+    return np.dtype(FILLS[name][0]).newbyteorder('<')
+
+
+def _create(store: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Any:
+    """Create an array of a map."""
+    zarr = import_extra('zarr')
+    kind, fill = FILLS[name]
+    return zarr.create_array(
+        store=store,
+        name=name,
+        shape=shape,
+        chunks=chunks,
+        dtype=kind,
+        fill_value=fill,
+        compressors=zarr.codecs.ZstdCodec(level=LEVEL),
+        config={'write_empty_chunks': True},
+        dimension_names=('x', 'y', 'z', 'orientation') if len(shape) == 4 else ('pose',),
+    )
+
+
+def _chain_as_mapping(chain: SerialChain) -> dict[str, Any]:
+    """Return a chain for JSON, which has no infinite numbers: null for no limit."""
+    limits = {
+        name: [float(x) if np.isfinite(x) else None for x in array]
+        for name, array in (('lower', chain.lower), ('upper', chain.upper))
+    }
+    return {
+        'base': chain.base_link,
+        'tip': chain.tip_link,
+        'joints': list(chain.joint_names),
+        'kinds': chain.kinds.tolist(),
+        'axes': chain.axes.tolist(),
+        'points': chain.points.tolist(),
+        'home': chain.home.tolist(),
+        **limits,
+    }
+
+
+def _chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
+    """Return the chain of a map."""
+    n = len(saved['joints'])
+    limits = {
+        name: np.array([sign * np.inf if x is None else x for x in saved[name]], dtype=np.float64)
+        for name, sign in (('lower', -1.0), ('upper', 1.0))
+    }
+    return SerialChain(
+        base_link=saved['base'],
+        tip_link=saved['tip'],
+        joint_names=tuple(saved['joints']),
+        kinds=np.array(saved['kinds'], dtype=np.int64),
+        axes=np.array(saved['axes'], dtype=np.float64).reshape(n, 3),
+        points=np.array(saved['points'], dtype=np.float64).reshape(n, 3),
+        home=np.array(saved['home'], dtype=np.float64).reshape(4, 4),
+        lower=limits['lower'],
+        upper=limits['upper'],
+        joint_indices=np.arange(n),
+        idx_q=np.arange(n),
+    )
+
+
+def _rows(cells: Cells) -> tuple[str, FloatArray]:
+    """Return the name and the rows of what a map keeps beside its cells: orientations, or poses."""
+    if isinstance(cells, Grid):
+        return 'orientations', cells.orientations
+    return 'poses', cells.rows
+
+
+def _write_draft(draft: Path, plan: MapPlan) -> None:
+    """Write a map without units."""
+    zarr = import_extra('zarr')
+    store = zarr.storage.LocalStore(str(draft))
+    zarr.create_group(store=store, zarr_format=3, attributes={KEY: plan.as_mapping()})
+    name, rows = _rows(plan.cells)
+    zarr.create_array(store=store, name=name, data=rows, chunks=rows.shape)
+    for name in plan.arrays:
+        _create(store, name, plan.cells.shape, plan.cells.chunks)
+
+
+def _write_whole(draft: Path, target: Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, target)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _has_bytes(file: Path) -> bool:
+    """Return whether a file is there and not empty, as one may be after the power has failed."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _difference(have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
+    """Return the first thing that differs, in words."""
+    for key in ('name', 'base', 'tip', 'joints'):
+        if have.get(key) != want[key]:
+            return f'{key} {quote(have.get(key))}, not {quote(want[key])}'
+    return 'its geometry or its limits'
