@@ -8,7 +8,7 @@ from bench.arms import FloatArray
 
 
 class Alignment(NamedTuple):
-    """Constant poses that turn one chain's poses into another's: ours = base @ theirs @ tool."""
+    """Constant poses that map one chain's poses to another's: ours = base @ theirs @ tool."""
 
     base: FloatArray
     """(4, 4) pose of their base in ours."""
@@ -30,13 +30,13 @@ def align(ours: FloatArray, theirs: FloatArray) -> Alignment:
     """
     Return the alignment of two chains, given their poses at the same joint vectors.
 
-    :param ours: (k, 4, 4), at least three of them, of turns about different axes.
+    :param ours: (k, 4, 4), at least three of them, of rotations about different axes.
     :param theirs: (k, 4, 4).
     """
     our_moves = ours[1:] @ np.linalg.inv(ours[0])
     their_moves = theirs[1:] @ np.linalg.inv(theirs[0])
     base = np.eye(4)
-    base[:3, :3] = _turn(rotation_vectors(our_moves), rotation_vectors(their_moves))
+    base[:3, :3] = _rotation(rotation_vectors(our_moves), rotation_vectors(their_moves))
     # A move seen from both bases: R_ours t + t_ours = R t_theirs + t, for the offset t of the bases.
     factors = (our_moves[:, :3, :3] - np.eye(3)).reshape(-1, 3)
     right = their_moves[:, :3, 3] @ base[:3, :3].T - our_moves[:, :3, 3]
@@ -59,9 +59,9 @@ def rotation_vectors(poses: FloatArray) -> FloatArray:
     return scaled
 
 
-def _turn(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+def _rotation(ours: FloatArray, theirs: FloatArray) -> FloatArray:
     """Return the rotation (3, 3) that takes their vectors (k, 3) nearest to ours."""
     left, _, right = np.linalg.svd(ours.T @ theirs)
     hand = np.sign(np.linalg.det(left @ right))
-    turn: FloatArray = left @ np.diag([1.0, 1.0, hand]) @ right
-    return turn
+    rotation: FloatArray = left @ np.diag([1.0, 1.0, hand]) @ right
+    return rotation

@@ -116,11 +116,11 @@ def solution_count(arm: Arm, cases: Cases, prepared: Prepared) -> int:
     :param cases: poses and seeds.
     :param prepared: the peer.
     """
-    answers = [
+    solutions = [
         prepared.read(prepared.solve(prepared.convert(target), seed))
         for target, seed in zip(cases.targets, cases.seeds, strict=True)
     ]
-    return sum(judge(arm, answers, cases).counts)
+    return sum(judge(arm, solutions, cases).counts)
 
 
 def as_many(arm: Arm, cases: Cases, reference: Prepared) -> Prepared:
@@ -157,8 +157,8 @@ def make_row(
     """
     cpu, cpu_medians = report.times_of(measurement.cpu)
     wall, _ = report.times_of(measurement.wall)
-    answers = [prepared.read(answer) for answer in measurement.answers[0]]
-    sets = judge(arm, answers, cases)
+    solutions = [prepared.read(solution) for solution in measurement.solutions[0]]
+    sets = judge(arm, solutions, cases)
     own = name in (OWN, FREE, AS_MANY)
     return Row(arm.name, name, prepared.note, cpu, wall, cpu_medians, sets, cases.digest, own)
 
@@ -184,7 +184,7 @@ def measure_apart(
     prepared: dict[str, Prepared], cases: Cases, repeats: int
 ) -> dict[str, Measurement]:
     """
-    Return what was seen of every peer, our question without limits in passes of its own.
+    Return the figures of every peer; our request without limits has passes of its own.
 
     Both of ours run the same kernels: whichever came behind the other would find them in the caches. The others take part in
     all passes, of which the best counts.
@@ -210,7 +210,7 @@ def together(first: Measurement, second: Measurement) -> Measurement:
     return Measurement(
         np.vstack([first.wall, second.wall]),
         np.vstack([first.cpu, second.cpu]),
-        first.answers + second.answers,
+        first.solutions + second.solutions,
     )
 
 
@@ -324,7 +324,7 @@ def goal_cells(arm: str, rows: Sequence[Row], set_up: dict[str, Any]) -> list[st
         *([f'{value:.2f}' for value in to_ssik.values()] if to_ssik else ['-'] * 3),
         f'{to_eaik["median"]:.2f}' if to_eaik else '-',
         *means,
-        f'{set_up["set_up"]["wall"] + set_up["first_answer"]["wall"]:.2f}',
+        f'{set_up["set_up"]["wall"] + set_up["first_solution"]["wall"]:.2f}',
         f'{set_up["import"]["wall"]:.2f}',
     ]
 

@@ -30,7 +30,7 @@ class ChainJoint:
     """One moving joint, with everything rigid before it folded into its placement."""
 
     name: str
-    turns: bool
+    is_revolute: bool
     """True for revolute and continuous joints, False for prismatic ones."""
     placement: FloatArray
     """(4, 4) pose of the joint frame in the moved frame of the joint before."""
@@ -63,7 +63,7 @@ class Arm:
         return np.array([joint.upper for joint in self.joints])
 
     def sampling_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) bounds to draw joints from: the limits, or one turn where there are none."""
+        """Return (n,) bounds to draw joints from: the limits, or one revolution where there are none."""
         return (
             np.where(np.isfinite(self.lower), self.lower, -math.pi),
             np.where(np.isfinite(self.upper), self.upper, math.pi),
@@ -97,7 +97,7 @@ class Arm:
         pose = pose @ self.tip_placement
         columns = [
             np.hstack([np.cross(axis, pose[:, :3, 3] - origin), axis])
-            if joint.turns
+            if joint.is_revolute
             else np.hstack([axis, np.zeros_like(axis)])
             for joint, origin, axis in zip(self.joints, origins, axes, strict=True)
         ]
@@ -111,7 +111,7 @@ def joint_motion(joint: ChainJoint, values: FloatArray) -> FloatArray:
     :param values: (k,) positions.
     """
     motion = np.tile(np.eye(4), (len(values), 1, 1))
-    if joint.turns:
+    if joint.is_revolute:
         x, y, z = joint.axis
         cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         sine, cosine = np.sin(values)[:, None, None], np.cos(values)[:, None, None]
@@ -202,7 +202,7 @@ def _chain_joint(element: ElementTree.Element, placement: FloatArray) -> ChainJo
         )
     return ChainJoint(
         name=element.get('name', ''),
-        turns=kind != 'prismatic',
+        is_revolute=kind != 'prismatic',
         placement=placement,
         axis=axis / np.linalg.norm(axis),
         lower=lower,

@@ -61,17 +61,17 @@ def different(q: FloatArray) -> FloatArray:
     return rows
 
 
-def judge(arm: Arm, answers: Sequence[FloatArray], cases: Cases) -> BranchSets:
+def judge(arm: Arm, solutions: Sequence[FloatArray], cases: Cases) -> BranchSets:
     """
     Return the verdict on one set of branches for each case.
 
     :param arm: the arm.
-    :param answers: (k, n) each.
+    :param solutions: (k, n) each.
     :param cases: goals.
     """
     counts, known, outside, repeated = [], 0, 0, 0
     norms, wrong = [np.empty(0)], 0
-    for q, own, target in zip(answers, cases.q, cases.targets, strict=True):
+    for q, own, target in zip(solutions, cases.q, cases.targets, strict=True):
         residual = residuals(arm, q, target)
         holds = residual <= HOLDS
         rows = different(q[holds])

@@ -58,17 +58,17 @@ def twist(actual: FloatArray, wanted: FloatArray) -> FloatArray:
     :param actual: (k, 4, 4).
     :param wanted: (k, 4, 4).
     """
-    turn = wanted[:, :3, :3] @ np.swapaxes(actual[:, :3, :3], 1, 2)
+    rotation = wanted[:, :3, :3] @ np.swapaxes(actual[:, :3, :3], 1, 2)
     skew = np.stack(
         [
-            turn[:, 2, 1] - turn[:, 1, 2],
-            turn[:, 0, 2] - turn[:, 2, 0],
-            turn[:, 1, 0] - turn[:, 0, 1],
+            rotation[:, 2, 1] - rotation[:, 1, 2],
+            rotation[:, 0, 2] - rotation[:, 2, 0],
+            rotation[:, 1, 0] - rotation[:, 0, 1],
         ],
         axis=1,
     )
     sine = np.linalg.norm(skew, axis=1)
-    angle = np.arctan2(sine, np.trace(turn, axis1=1, axis2=2) - 1.0)
+    angle = np.arctan2(sine, np.trace(rotation, axis1=1, axis2=2) - 1.0)
     scale = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 0.5)
     return np.hstack([wanted[:, :3, 3] - actual[:, :3, 3], skew * scale[:, None]])
 
@@ -142,18 +142,18 @@ def find_branches(
     return known
 
 
-def nearest_turns(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray | None:
+def nearest_winding(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray | None:
     """
     Return the equivalent of a configuration within limits that is nearest to a seed; None if none is inside.
 
-    Joints turn independently, so the best turn of each joint is the best of all combinations.
+    Windings of joints are independent: the best winding of each joint gives the best of all combinations.
 
     :param arm: the arm.
     :param q: (n,).
     :param seed: (n,).
     """
-    turns = 2.0 * math.pi * np.arange(-3, 4)[:, None]
-    candidates = q + turns
+    windings = 2.0 * math.pi * np.arange(-3, 4)[:, None]
+    candidates = q + windings
     inside = (candidates >= arm.lower) & (candidates <= arm.upper)
     if not inside.any(axis=0).all():
         return None
@@ -169,17 +169,17 @@ def find_nearest(arm: Arm, cases: Cases) -> Nearest:
     :param cases: goals and seeds.
     """
     generator = np.random.default_rng(1)
-    answers, counts, met = [], [], 0
+    solutions, counts, met = [], [], 0
     for start in range(0, len(cases.q), CHUNK):
         chunk = slice(start, start + CHUNK)
         found = find_branches(arm, cases.targets[chunk], generator)
         for branches, q, seed in zip(found, cases.q[chunk], cases.seeds[chunk], strict=True):
             met += not add_new(branches, wrap(q)[None])
             counts.append(len(branches))
-            inside = [a for b in branches if (a := nearest_turns(arm, b, seed)) is not None]
+            inside = [a for b in branches if (a := nearest_winding(arm, b, seed)) is not None]
             # The known configuration is inside the limits, if only in the digits it was drawn with.
-            answers.append(min([*inside, q], key=lambda a: float(np.linalg.norm(a - seed))))
-    nearest = np.array(answers)
+            solutions.append(min([*inside, q], key=lambda a: float(np.linalg.norm(a - seed))))
+    nearest = np.array(solutions)
     distance = np.linalg.norm(nearest - cases.seeds, axis=1)
     return Nearest(nearest, distance, np.array(counts), 100.0 * met / len(cases.q))
 

@@ -148,10 +148,10 @@ class Scene:
         poses: list[Pose] = []
         while len(poses) < count:
             position = self.centre + random.uniform(-FARTHEST, FARTHEST, 3)
-            turn = Rotation.from_rotvec(random.uniform(-WIDEST, WIDEST, 3))
-            lengths = np.linalg.norm(position + turn.apply(self.heads) - self.feet, axis=1)
+            rotation = Rotation.from_rotvec(random.uniform(-WIDEST, WIDEST, 3))
+            lengths = np.linalg.norm(position + rotation.apply(self.heads) - self.feet, axis=1)
             if ((self.shortest < lengths) & (lengths < self.longest)).all():
-                poses.append((position.tolist(), turn.as_quat().tolist()))
+                poses.append((position.tolist(), rotation.as_quat().tolist()))
         return poses
 
 
@@ -291,9 +291,9 @@ def run_peer(
     }
     rows = []
     for name, options in node_peer.OPTIONS.items():
-        answer = node_peer.ask(frames, asked, WARM_UP, options)
-        solver = f'{PEER} {answer["version"]}, {name}'
-        for part, of in answer['runs'].items():
+        response = node_peer.ask(frames, asked, WARM_UP, options)
+        solver = f'{PEER} {response["version"]}, {name}'
+        for part, of in response['runs'].items():
             misses = of['metres'], of['radians']
             rows.append(make_row(part, solver, of['solved'], misses, of['cpu'], of['wall']))
     return rows

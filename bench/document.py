@@ -54,7 +54,7 @@ LOOP_HEADER = (
     *('mechanism', 'run', 'solver', 'frames', 'median', 'mean', 'p95', 'p99', 'converged %'),
     'within 1e-3 %',
 )
-START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'peak MiB', 'remark')
+START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first solution s', 'peak MiB', 'remark')
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def goal_table(found: Sequence[Verdict]) -> str:
     count = (
         f'{reached} of {reached + missed} reached, {missed} missed.{absent} A ratio is that of the medians; three stand for '
         'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
-        f'{SUCCESS_OF_OURS} % verified answers, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
+        f'{SUCCESS_OF_OURS} % verified solutions, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )
     return f'{report.table(GOAL_HEADER, lines)}\n\n{count}'
 
@@ -179,7 +179,7 @@ def start_section(content: Mapping[str, Any]) -> str:
 
     :param content: of ``start_up.json``.
     """
-    names = ('imported', 'set_up', 'first_answer')
+    names = ('imported', 'set_up', 'first_solution')
     lines = [
         [
             *(row['arm'], row['solver']),
@@ -189,7 +189,7 @@ def start_section(content: Mapping[str, Any]) -> str:
         ]
         for row in content['rows']
     ]
-    text = '## Set-up and memory\n\nA fresh process each, from the URDF to the first answer; wall clock.\n\n'
+    text = '## Set-up and memory\n\nA fresh process each, from the URDF to the first solution; wall clock.\n\n'
     return text + report.table(START_HEADER, lines)
 
 
@@ -252,7 +252,7 @@ def page(results: Results) -> str:
     sections.append(f'## Goals\n\n{goal_table(verdicts(results))}')
     rows = results.get('peers', {}).get('rows', [])
     if rows:
-        sections.append('## Verified answers\n\n![Verified answers](images/bench_success.png)')
+        sections.append('## Verified solutions\n\n![Verified solutions](images/bench_success.png)')
     asked = {row['bench_class'] for row in rows}
     sections += [class_section(c, rows) for c in CLASSES.values() if c.name in asked]
     if 'analytic' in results:

@@ -26,7 +26,7 @@ from bench import conditions, pinning, program, report
 from bench.arms import Arm, FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.deadline import candidates
-from bench.ros.caller import Caller, NoAnswer
+from bench.ros.caller import Caller, NoResponse
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import ServerProcesses, watched_server
 from bench.ros.requests import GROUPS, make_request, make_requests
@@ -46,7 +46,7 @@ SEARCH_TIME = 1.0
 """Budget of each unreachable request [s]."""
 IDLE_TIME = 2.0
 HEADER = (
-    *('executor', 'p50 us', 'p99', 'answered', 'in ms', 'quiet p50 us'),
+    *('executor', 'p50 us', 'p99', 'responses', 'in ms', 'quiet p50 us'),
     *('busy p50', 'p99', 'max', 'searches', 'SIGINT ms', 'SIGTERM ms', 'idle CPU %', 'note'),
 )
 
@@ -59,7 +59,7 @@ class Row:
     p50: float = np.nan
     """Round trip of a single call, server on one core [us]."""
     p99: float = np.nan
-    answered: int = 0
+    responded: int = 0
     """Of :data:`IN_FLIGHT` requests at once."""
     in_flight_ms: float = np.nan
     quiet: float = np.nan
@@ -128,11 +128,11 @@ def unreachable_requests(arm: Arm, caller: Caller) -> list[Any]:
             kept.append(request)
         if len(kept) == SEARCHES:
             return kept
-    raise NoAnswer('no pose is searched for long')
+    raise NoResponse('no pose is searched for long')
 
 
 class Searches:
-    """As many searches under way as there are requests, each asked for again when it is answered."""
+    """As many searches under way as there are requests, each sent again after its response."""
 
     def __init__(self, caller: Caller, requests: Sequence[Any]) -> None:
         """
@@ -145,22 +145,22 @@ class Searches:
         self._requests = requests
         self._begun = [perf_counter()] * len(requests)
         self._futures = [caller.send(NAMESPACE, request) for request in requests]
-        self.answered = 0
+        self.responded = 0
         self.overrun_ms = -np.inf
-        """By how much the longest answer so far came after its time [ms]; looked at between calls."""
+        """By how much the latest response so far missed its deadline [ms]; looked at between calls."""
 
     def keep_up(self) -> None:
-        """Send again what was answered."""
+        """Send again each request that has its response."""
         for index, future in enumerate(self._futures):
             if future.done():
-                self.answered += 1
+                self.responded += 1
                 took = perf_counter() - self._begun[index]
                 self.overrun_ms = max(self.overrun_ms, 1e3 * (took - SEARCH_TIME))
                 self._begun[index] = perf_counter()
                 self._futures[index] = self._caller.send(NAMESPACE, self._requests[index])
 
     def finish(self) -> None:
-        """Wait for the last answers."""
+        """Wait for the last responses."""
         self._caller.spin(self._futures, 10.0)
 
 
@@ -184,7 +184,7 @@ def measure_alone(name: str, options: argparse.Namespace, threads: int, row: Row
 
 def solver_arguments(solver: str) -> list[str]:
     """
-    Return what tells a node which solver is to answer.
+    Return the parameters that choose a node's solver.
 
     :param solver: its name.
     """
@@ -195,7 +195,7 @@ def start(
     servers: ServerProcesses, caller: Caller, name: str, threads: int, options: argparse.Namespace
 ) -> subprocess.Popen[bytes]:
     """
-    Start the node on an executor and wait for its first answer.
+    Start the node on an executor and wait for its first response.
 
     :param servers: where it is started.
     :param caller: who waits.
@@ -226,14 +226,14 @@ def measure_load(name: str, options: argparse.Namespace, threads: int, row: Row)
         row.quiet = float(np.median(round_trips(caller, requests, 10.0)))
         begin = perf_counter()
         futures = [caller.send(NAMESPACE, request) for request in requests]
-        row.answered = caller.spin(futures, 15.0)
+        row.responded = caller.spin(futures, 15.0)
         row.in_flight_ms = 1e3 * (perf_counter() - begin)
         requests_long = unreachable_requests(arm, caller)
         searches = Searches(caller, requests_long)
         busy = round_trips(caller, requests, 3.0, searches.keep_up)
         row.busy, row.busy_max = float(np.median(busy)), float(busy.max())
         row.busy_p99 = float(np.percentile(busy, 99))
-        row.searches = searches.answered
+        row.searches = searches.responded
         searches.finish()
         before = cpu_seconds(process.pid)
         sleep(IDLE_TIME)
@@ -279,7 +279,7 @@ def measure(name: str, threads: int, options: argparse.Namespace) -> Row:
         for _ in range(options.repeats):
             measure_alone(name, options, threads, row)
         measure_load(name, options, threads, row)
-    except NoAnswer as error:
+    except NoResponse as error:
         row.note = str(error)
     return row
 
@@ -291,7 +291,7 @@ def cells(row: Row) -> list[str]:
     :param row: the row.
     """
     return [
-        *(row.executor, f'{row.p50:.0f}', f'{row.p99:.0f}', str(row.answered)),
+        *(row.executor, f'{row.p50:.0f}', f'{row.p99:.0f}', str(row.responded)),
         *(
             f'{value:.0f}'
             for value in (row.in_flight_ms, row.quiet, row.busy, row.busy_p99, row.busy_max)

@@ -75,9 +75,9 @@ def main() -> None:
             print(json.dumps({'note': str(reason)}))
             return
         ready = clocks()
-        answer = prepared.solve(prepared.convert(target), seed)
-        solved = answer is not None and bool(np.size(prepared.read(answer)))
-        result |= {'set_up': spent(start, ready), 'first_answer': spent(ready, clocks())}
+        solution = prepared.solve(prepared.convert(target), seed)
+        solved = solution is not None and bool(np.size(prepared.read(solution)))
+        result |= {'set_up': spent(start, ready), 'first_solution': spent(ready, clocks())}
         result |= {'solved': solved}
     print(json.dumps(result | {'peak_mib': peak_mib()}))
 

@@ -125,7 +125,7 @@ def refusals(results: Results) -> Iterator[Verdict]:
                 yield Verdict('a refusal', arm, f'{ours}: {shown}', '-', '-', '-', most, reached)
 
 
-def one_answer(results: Results) -> Iterator[Verdict]:
+def one_solution(results: Results) -> Iterator[Verdict]:
     """
     Yield the goals of the classes with one solution.
 
@@ -325,7 +325,7 @@ def start_ups(results: Results) -> Iterator[Verdict]:
     """
     titles = {
         'import': 'import',
-        'warm': 'URDF to first answer',
+        'warm': 'URDF to first solution',
         'cold': 'the same, nothing compiled',
     }
     for name, seconds, most in results['start_up']['goals']:
@@ -351,7 +351,7 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
 
 
 PARTS = (
-    ('peers', one_answer),
+    ('peers', one_solution),
     ('peers', refusals),
     ('peers', auto_beside_parts),
     ('analytic', all_branches),

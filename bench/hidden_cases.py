@@ -33,12 +33,12 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
 
     :param arm: an arm of revolute joints with a closed form.
     :param count: number of goals.
-    :raises NotComparable: when too few poses are such: where a wrist turns freely, places tell nearly all.
+    :raises NotComparable: when too few poses are such: where a wrist rotates freely, places tell nearly all.
     """
     generator = np.random.default_rng(SEED)
     chain = SerialChain.from_robot(load_robot(arm.urdf_path), arm.base, arm.tip)
     closed_form = AnalyticArm(chain)
-    question = BranchRequest(mode=KEEP_ALL, max_solutions=1, samples=SAMPLES)
+    request = BranchRequest(mode=KEEP_ALL, max_solutions=1, samples=SAMPLES)
     hulls = _hulls(chain)
     farthest, centre = reach(arm, np.zeros(3)), arm.joints[0].placement[:3, 3]
     targets: list[FloatArray] = []
@@ -47,7 +47,7 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
             break
         pose = _random_pose(generator)
         pose[:3, 3] = centre + generator.uniform(*SHARES) * farthest * pose[:3, 3]
-        if not _is_refused(hulls, pose) and not _is_reached(closed_form, question, pose):
+        if not _is_refused(hulls, pose) and not _is_reached(closed_form, request, pose):
             targets.append(pose)
     if len(targets) < count:
         drawn = MOST_DRAWS * count
@@ -57,14 +57,14 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
     return Cases(np.full(seeds.shape, np.nan), seeds, np.array(targets))
 
 
-def _is_reached(closed_form: AnalyticArm, question: BranchRequest, pose: FloatArray) -> bool:
+def _is_reached(closed_form: AnalyticArm, request: BranchRequest, pose: FloatArray) -> bool:
     """Return whether there is a branch of a pose (4, 4) or of one of those beside it."""
     for shift in (np.zeros(6), *(BESIDE * np.vstack([np.eye(6), -np.eye(6)]))):
         beside = pose.copy()
         if shift[3:].any():
             beside[:3, :3] = rotate_about(shift[3:] / BESIDE, BESIDE) @ pose[:3, :3]
         beside[:3, 3] += shift[:3]
-        found = closed_form.branches(beside, question)
+        found = closed_form.branches(beside, request)
         if found is None or found.certified:
             return True
     return False
@@ -82,11 +82,13 @@ def _random_pose(generator: np.random.Generator) -> FloatArray:
 
 def _hulls(chain: SerialChain) -> FloatArray:
     """Return the hulls of tip and wrist."""
-    turns, none = np.zeros(len(chain.axes), dtype=bool), np.zeros(len(chain.axes))
-    tip = make_hulls(turns, chain.axes, chain.points, none, none, chain.home, is_full_pose=False)
+    is_angle, none = np.zeros(len(chain.axes), dtype=bool), np.zeros(len(chain.axes))
+    tip = make_hulls(
+        is_angle, chain.axes, chain.points, none, none, chain.home, is_full_pose=False
+    )
     wrist = hull_of_wrist(chain)
     if tip is None or wrist is None:
-        raise ValueError('a chain of turning joints has a hull')
+        raise ValueError('a chain of revolute joints has a hull')
     # That of the wrist is told with all joints at zero; here as it is in the frame of the tip.
     own = chain.home[:3, :3].T @ (wrist[:3] - chain.home[:3, 3])
     return np.concatenate([tip, own, wrist[len(own) :]])

@@ -4,7 +4,7 @@ The node among messages that nobody should send: ``python bench/hostile.py --hel
 One client sends messages drawn from a seed to every topic and service of the node, a million characters and joint
 values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward
 kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
-not move it. It ends with 1 when the node has ended, an answer is lost or too long, a judgement fails, or the node's
+not move it. It ends with 1 when the node has ended, a response is lost or too long, a judgement fails, or the node's
 memory has grown by more than a bound: the middleware is told to give its buffers back, for it would keep them as large as
 the largest message. Needs ROS (``. ./activate``).
 """
@@ -43,11 +43,11 @@ from bench.soak import memory_of
 ROBOT, GROUP = 'panda', 'panda_arm'
 START_LIMIT = 400.0
 """Time that the services have to appear, compiling their kernels if need be [s]."""
-ANSWER_LIMIT = 30.0
-"""Time after which an answer counts as lost, and a judgement as failed [s]."""
+RESPONSE_LIMIT = 30.0
+"""Time after which a response counts as lost, and a judgement as failed [s]."""
 IN_FLIGHT = 8
 LONGEST_TEXT = 10_000
-"""Characters of the longest text in an answer."""
+"""Characters of the longest text in a response."""
 SETTLING = 0.2
 """Part of the messages after which the memory counts as that at the start: everything has been used by then."""
 TOLERANCE = 1e-6
@@ -68,7 +68,7 @@ class Tally:
 
     sent: Counter[str] = field(default_factory=Counter)
     """By topic or service."""
-    answered: int = 0
+    responded: int = 0
     judged: int = 0
     faults: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
@@ -132,7 +132,7 @@ class HostileClient:
             self._tally.sent[hostile.name] += 1
             if hostile.is_request:
                 future = self._clients[hostile.name].call_async(hostile.message)
-                self._waiting.append((future, hostile, monotonic() + ANSWER_LIMIT))
+                self._waiting.append((future, hostile, monotonic() + RESPONSE_LIMIT))
             else:
                 self._publishers[hostile.name].publish(hostile.message)
             while len(self._waiting) >= IN_FLIGHT:
@@ -146,12 +146,12 @@ class HostileClient:
         kept = []
         for future, hostile, end in self._waiting:
             if future.done():
-                self._tally.answered += 1
+                self._tally.responded += 1
                 longest = max((len(text) for text in _texts(future.result())), default=0)
                 if longest > LONGEST_TEXT:
-                    self._fault(f'{hostile.name} answered with a text of {longest} characters')
+                    self._fault(f'{hostile.name} responded with a text of {longest} characters')
             elif monotonic() > end:
-                self._fault(f'{hostile.name} did not answer within {ANSWER_LIMIT:g} s')
+                self._fault(f'{hostile.name} did not respond within {RESPONSE_LIMIT:g} s')
             else:
                 kept.append((future, hostile, end))
         self._waiting = kept
@@ -174,7 +174,7 @@ class HostileClient:
         if not self._poll(lambda: states.publish(marker), lambda: self._is_at(q)):
             self._fault('joint states that cannot be used moved the robot')
         if not self._solves(q):
-            self._fault('compute_ik has no verified answer for a pose that the robot is at')
+            self._fault('compute_ik has no verified solution for a pose that the robot is at')
         self._tally.judged += 1
 
     def _put_back(self) -> None:
@@ -182,8 +182,8 @@ class HostileClient:
         describe = Describe.Request()
 
         def is_right() -> bool:
-            answer = self._call('ssik_ros/describe', describe)
-            return answer is not None and answer.robot == ROBOT and len(answer.groups) == 3
+            response = self._call('ssik_ros/describe', describe)
+            return response is not None and response.robot == ROBOT and len(response.groups) == 3
 
         def publish() -> None:
             self._publishers['robot_description'].publish(String(data=self._urdf))
@@ -202,29 +202,29 @@ class HostileClient:
         """Return whether compute_fk puts the tip where the joints (n,) do."""
         request = GetPositionFK.Request(fk_link_names=[self._arm.tip])
         request.header.frame_id = self._arm.base
-        answer = self._call('compute_fk', request)
-        if answer is None or answer.error_code.val != MoveItErrorCodes.SUCCESS:
+        response = self._call('compute_fk', request)
+        if response is None or response.error_code.val != MoveItErrorCodes.SUCCESS:
             return False
-        if 'default positions were used' in answer.error_code.message:
+        if 'default positions were used' in response.error_code.message:
             return False
         expected = self._arm.fk(q[None])[0]
-        return _differ(answer.pose_stamped[0].pose, expected) < TOLERANCE
+        return _differ(response.pose_stamped[0].pose, expected) < TOLERANCE
 
     def _solves(self, q: FloatArray) -> bool:
         """Return whether compute_ik reaches a pose, by kinematics of the bench's own."""
         target = self._arm.fk(q[None])[0]
         request = good_request(GROUP, self._arm.base, _message_of(target))
-        answer = self._call('compute_ik', request)
-        if answer is None or answer.error_code.val != MoveItErrorCodes.SUCCESS:
+        response = self._call('compute_ik', request)
+        if response is None or response.error_code.val != MoveItErrorCodes.SUCCESS:
             return False
-        state = answer.solution.joint_state
+        state = response.solution.joint_state
         found = dict(zip(state.name, state.position, strict=True))
         reached = self._arm.fk(np.array([[found[joint.name] for joint in self._arm.joints]]))[0]
         return float(np.abs(reached - target).max()) < 1e-4
 
     def _poll(self, act: Callable[[], None], holds: Callable[[], bool]) -> bool:
         """Act again and again until something holds; return whether it does in time."""
-        end = monotonic() + ANSWER_LIMIT
+        end = monotonic() + RESPONSE_LIMIT
         while monotonic() < end:
             act()
             until = monotonic() + 0.5
@@ -234,9 +234,9 @@ class HostileClient:
         return False
 
     def _call(self, service: str, request: Any) -> Any:
-        """Return an answer, None when it does not come in time."""
+        """Return a response, None when it does not come in time."""
         future = self._clients[service].call_async(request)
-        self._executor.spin_until_future_complete(future, ANSWER_LIMIT)
+        self._executor.spin_until_future_complete(future, RESPONSE_LIMIT)
         return future.result() if future.done() else None
 
     def _fault(self, text: str) -> None:
@@ -251,7 +251,7 @@ class HostileClient:
 
 
 def _texts(message: Any) -> list[str]:
-    """Return every text in an answer, but those of a state that is given back as it was asked."""
+    """Return every text in a response, but those of a state that is given back as it was asked."""
     found: list[str] = []
     for name in message.get_fields_and_field_types().keys() - {'start_state'}:
         value = getattr(message, name)
@@ -266,7 +266,7 @@ def _texts(message: Any) -> list[str]:
 def _message_of(pose: FloatArray) -> Pose:
     """Return a pose (4, 4) as a message."""
     message = Pose()
-    point, turn = message.position, message.orientation
+    point, quaternion = message.position, message.orientation
     point.x, point.y, point.z = map(float, pose[:3, 3])
     rotation = pose[:3, :3]
     # The eigenvector of the largest eigenvalue of Bar-Itzhack's matrix.
@@ -279,7 +279,9 @@ def _message_of(pose: FloatArray) -> Pose:
             [zy - yz, xz - zx, yx - xy, xx + yy + zz],
         ]
     )
-    turn.x, turn.y, turn.z, turn.w = map(float, np.linalg.eigh(matrix)[1][:, 3])
+    quaternion.x, quaternion.y, quaternion.z, quaternion.w = map(
+        float, np.linalg.eigh(matrix)[1][:, 3]
+    )
     return message
 
 
@@ -287,9 +289,11 @@ def _differ(message: Pose, pose: FloatArray) -> float:
     """Return how far a message is from a pose (4, 4): the largest difference of a coordinate or quaternion entry."""
     other = _message_of(pose)
     points = [getattr(message.position, axis) - getattr(other.position, axis) for axis in 'xyz']
-    turns = [[getattr(m.orientation, axis) for axis in 'xyzw'] for m in (message, other)]
-    sign = np.sign(np.dot(*turns))
-    return float(np.abs([*points, *(np.array(turns[0]) - sign * np.array(turns[1]))]).max())
+    quaternions = [[getattr(m.orientation, axis) for axis in 'xyzw'] for m in (message, other)]
+    sign = np.sign(np.dot(*quaternions))
+    return float(
+        np.abs([*points, *(np.array(quaternions[0]) - sign * np.array(quaternions[1]))]).max()
+    )
 
 
 def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> Tally:
@@ -309,7 +313,7 @@ def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> T
             client.judge()
             tally.memory.append(memory_of(process.pid))
             print(
-                f'{tally.sent.total()} sent, {tally.answered} answered, {tally.judged} judged, '
+                f'{tally.sent.total()} sent, {tally.responded} responses, {tally.judged} judged, '
                 f'{len(tally.faults)} faults, {tally.memory[-1]:.1f} MB',
                 flush=True,
             )
@@ -353,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
-    lifetime = int(START_LIMIT + 2.0 * ANSWER_LIMIT + options.messages)
+    lifetime = int(START_LIMIT + 2.0 * RESPONSE_LIMIT + options.messages)
     log = options.output / 'hostile.log'
     node = [
         'env',
@@ -374,7 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         'conditions': around,
         'seed': options.seed,
         'sent': dict(tally.sent),
-        'answered': tally.answered,
+        'responses': tally.responded,
         'judged': tally.judged,
         'memory_mb': tally.memory,
         'log_kb': log.stat().st_size / 1024,

@@ -1,7 +1,7 @@
 """
 The node under load: ``python bench/load.py --help``.
 
-Several client processes at once, many requests in flight from one client, each answer compared with that of a
+Several client processes at once, many requests in flight from one client, each response compared with that of a
 quiet node; then the delay of single calls while searches that only the clock ends are under way, and while
 batches are. Server and clients share all cores. Needs ROS (``. ./activate``).
 """
@@ -37,12 +37,12 @@ CLIENT = REPOSITORY / 'bench' / 'ros' / 'load_client.py'
 LIFETIME = 300
 START_LIMIT = 90.0
 LOAD_LIMIT = 120.0
-"""Time after which what has not been answered counts as lost [s]."""
+"""Time after which a request without response counts as lost [s]."""
 DELAY_TIME = 6.0
 """How long single calls are made beside searches [s]."""
 GOAL_MS = 20.0
 """Added delay at p99 that is the goal [ms]."""
-LOAD_HEADER = ('load', 'requests', 'answered', 'as serial', 'a second', 'p50 ms', 'p95', 'p99')
+LOAD_HEADER = ('load', 'requests', 'responses', 'as serial', 'a second', 'p50 ms', 'p95', 'p99')
 DELAY_HEADER = (
     'searches',
     'calls',
@@ -58,15 +58,15 @@ DELAY_HEADER = (
 
 @dataclass(frozen=True, slots=True)
 class LoadRow:
-    """Answers to many requests at once."""
+    """Responses to many requests at once."""
 
     load: str
     requests: int
-    answered: int
+    responded: int
     equal: int
-    """Answers whose positions are, bit for bit, those of a quiet node."""
+    """Responses whose positions are, bit for bit, those of a quiet node."""
     rate: float
-    """Answers a second."""
+    """Responses per second."""
     p50: float
     """Round trips [ms]."""
     p95: float
@@ -125,11 +125,11 @@ def cases_of(options: argparse.Namespace) -> int:
 
 def positions_of(responses: Sequence[Any]) -> list[bytes]:
     """
-    Return the positions of answers as bytes.
+    Return the positions of responses as bytes.
 
     :param responses: of ``compute_ik``.
     """
-    return [np.array(answer.solution.joint_state.position).tobytes() for answer in responses]
+    return [np.array(response.solution.joint_state.position).tobytes() for response in responses]
 
 
 def make_load_row(
@@ -139,10 +139,10 @@ def make_load_row(
     Return the figures of a load.
 
     :param load: its name.
-    :param times: (k) round trips of what was answered [ms].
-    :param equal: how many answers are those of a quiet node.
+    :param times: (k) round trips of all responses [ms].
+    :param equal: how many responses are those of a quiet node.
     :param requests: how many were sent.
-    :param seconds: from the first request to the last answer.
+    :param seconds: from the first request to the last response.
     """
     p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if len(times) else [np.nan] * 3
     return LoadRow(load, requests, len(times), equal, len(times) / seconds, p50, p95, p99)
@@ -171,7 +171,7 @@ def load_by_clients(options: argparse.Namespace, serial: Sequence[bytes], home: 
             client.kill()
     times, equal = [], 0
     for number in range(options.clients):
-        path = home / f'answers{number}.npz'
+        path = home / f'responses{number}.npz'
         if not path.is_file():
             continue
         with np.load(path) as stored:
@@ -200,7 +200,7 @@ def start_client(
         *('--first', str(number * options.calls), '--count', str(options.calls)),
         *('--cases', str(cases_of(options))),
         *('--ready', str(home / f'ready{number}'), '--go', str(home / 'go')),
-        *('--answers', str(home / f'answers{number}.npz')),
+        *('--responses', str(home / f'responses{number}.npz')),
     ]
     return subprocess.Popen(command)
 
@@ -209,7 +209,7 @@ def load_in_flight(
     caller: Caller, requests: Sequence[Any], serial: Sequence[bytes], count: int
 ) -> LoadRow:
     """
-    Send many requests before the first answer is read.
+    Send many requests before the first response is read.
 
     :param caller: who calls.
     :param requests: what.
@@ -223,10 +223,10 @@ def load_in_flight(
         future = caller.send(NAMESPACE, request)
         future.add_done_callback(lambda _, i=index: ended.setdefault(i, perf_counter()))
         futures.append(future)
-    answered = caller.spin(futures, LOAD_LIMIT)
+    responded = caller.spin(futures, LOAD_LIMIT)
     seconds = perf_counter() - begin
     # The executor calls back after a future is done.
-    while len(ended) < answered:
+    while len(ended) < responded:
         caller.spin_once(0.1)
     done = [index for index, future in enumerate(futures) if future.done()]
     found = positions_of([futures[index].result() for index in done])
@@ -250,7 +250,7 @@ def delay_beside(
     searches = Searches(caller, [long[index % len(long)] for index in range(count)])
     sleep(0.1)
     times = 1e-3 * round_trips(caller, requests, DELAY_TIME, searches.keep_up)
-    ended, late = searches.answered, searches.overrun_ms
+    ended, late = searches.responded, searches.overrun_ms
     searches.finish()
     p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist()
     return DelayRow(count, len(times), ended, late, p50, p95, p99, float(times.max()), p99 - quiet)
@@ -258,7 +258,7 @@ def delay_beside(
 
 def start(options: argparse.Namespace, servers: ServerProcesses, caller: Caller) -> None:
     """
-    Start the node and wait until it answers.
+    Start the node and wait until it responds.
 
     :param options: executor, threads and output folder.
     :param servers: where it is started.
@@ -285,16 +285,16 @@ def measure(options: argparse.Namespace) -> tuple[list[LoadRow], list[DelayRow]]
         request.ik_request.timeout.sec = 5
     with Caller([NAMESPACE]) as caller, ServerProcesses(None, LIFETIME) as servers:
         start(options, servers, caller)
-        times, answers = [], []
+        times, responses = [], []
         begin = perf_counter()
         for request in requests:
-            answer, elapsed = caller.timed_call(NAMESPACE, request)
+            response, elapsed = caller.timed_call(NAMESPACE, request)
             times.append(1e-6 * elapsed)
-            answers.append(answer)
+            responses.append(response)
         seconds = perf_counter() - begin
-        if any(answer.error_code.val != MoveItErrorCodes.SUCCESS for answer in answers):
+        if any(response.error_code.val != MoveItErrorCodes.SUCCESS for response in responses):
             sys.exit('load: a pose that can be reached was not solved')
-        serial = positions_of(answers)
+        serial = positions_of(responses)
         alone = make_load_row('one by one', np.array(times), total, total, seconds)
         rows = [alone]
         with tempfile.TemporaryDirectory() as folder:
@@ -314,7 +314,7 @@ def load_cells(row: LoadRow) -> list[str]:
 
     :param row: the row.
     """
-    counts = (row.requests, row.answered, row.equal)
+    counts = (row.requests, row.responded, row.equal)
     return [
         *(row.load, *map(str, counts), f'{row.rate:.0f}'),
         *(f'{value:.2f}' for value in (row.p50, row.p95, row.p99)),
@@ -342,7 +342,7 @@ def verdicts(rows: Sequence[LoadRow], delays: Sequence[DelayRow]) -> list[str]:
     """
     lines = []
     for row in rows:
-        good = row.requests == row.answered == row.equal
+        good = row.requests == row.responded == row.equal
         lines.append(f'{row.load}: nothing lost, all as serial: {"reached" if good else "MISSED"}')
     for delay in delays:
         word = 'reached' if delay.added <= GOAL_MS else 'MISSED'
@@ -354,7 +354,7 @@ def verdicts(rows: Sequence[LoadRow], delays: Sequence[DelayRow]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Measure, print and write; return 1 if an answer was lost or another one than that of a quiet node.
+    Measure, print and write; return 1 if a response was lost or differs from that of a quiet node.
 
     :param arguments: words of the command line; None means those of the process.
     """
@@ -378,7 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     report.write_json(options.output / 'load.json', content)
     (options.output / 'load.md').write_text('\n\n'.join(text) + '\n', encoding='utf-8')
-    return int(any(not row.requests == row.answered == row.equal for row in rows))
+    return int(any(not row.requests == row.responded == row.equal for row in rows))
 
 
 if __name__ == '__main__':

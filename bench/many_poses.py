@@ -88,13 +88,13 @@ def times(call: Callable[[], Any], poses: int, passes: int) -> tuple[Any, Spent]
     Return the result of a call, and what a pose costs.
 
     :param call: what to time.
-    :param poses: how many it answers.
+    :param poses: how many poses it solves.
     :param passes: how often.
     """
-    answer = call()
+    solution = call()
     spent = np.array([timed_call(call)[1:] for _ in range(passes)]) / (1e3 * poses)
     wall, cpu = spent.T
-    return answer, Spent(float(wall.min()), float(np.median(wall)), float(cpu.min()))
+    return solution, Spent(float(wall.min()), float(np.median(wall)), float(cpu.min()))
 
 
 def measure(name: str, options: argparse.Namespace) -> list[Row]:
@@ -129,14 +129,14 @@ def measure_eaik(arm: Arm, poses: np.ndarray, options: argparse.Namespace) -> li
     if not eaik_closed_form.PEER.available():
         return []
     try:
-        robot, turn = eaik_closed_form.make_robot(arm)
+        robot, rotation = eaik_closed_form.make_robot(arm)
     except NotComparable:
         return []
-    targets, rows = np.ascontiguousarray(poses @ turn), []
+    targets, rows = np.ascontiguousarray(poses @ rotation), []
     for threads in sorted({1, options.threads}):
         call = functools.partial(robot.IK_batched, targets, threads)
-        answers, spent = times(call, len(poses), min(3, options.passes))
-        mean = float(np.mean([(~np.array(a.is_LS, dtype=bool)).sum() for a in answers[:500]]))
+        solutions, spent = times(call, len(poses), min(3, options.passes))
+        mean = float(np.mean([(~np.array(a.is_LS, dtype=bool)).sum() for a in solutions[:500]]))
         rows.append(Row(arm.name, 'eaik IK_batched', threads, spent, mean, None))
     return rows
 

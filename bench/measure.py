@@ -22,7 +22,7 @@ class Measurement:
     """(r, k) [us]"""
     cpu: FloatArray
     """(r, k) [us]"""
-    answers: tuple[tuple[FloatArray | None, ...], ...]
+    solutions: tuple[tuple[FloatArray | None, ...], ...]
     """r rows of k joint vectors or None."""
 
 
@@ -44,22 +44,22 @@ def measure(
     shape = (repeats, len(cases.q))
     wall = {name: np.empty(shape) for name in names}
     cpu = {name: np.empty(shape) for name in names}
-    answers: dict[str, list[list[FloatArray | None]]] = {name: [] for name in names}
+    solutions: dict[str, list[list[FloatArray | None]]] = {name: [] for name in names}
     overhead = measure_overhead()
     with no_garbage_collection():
         for repeat in range(repeats):
             for name in names:
-                answers[name].append([])
+                solutions[name].append([])
             for index, seed in enumerate(cases.seeds):
                 order = names if (index + repeat) % 2 == 0 else names[::-1]
                 for name in order:
-                    answer, spent_wall, spent_cpu = timed_call(
+                    solution, spent_wall, spent_cpu = timed_call(
                         prepared[name].solve, targets[name][index], seed
                     )
                     wall[name][repeat, index] = (spent_wall - overhead.wall) * 1e-3
                     cpu[name][repeat, index] = (spent_cpu - overhead.cpu) * 1e-3
-                    answers[name][-1].append(answer)
+                    solutions[name][-1].append(solution)
     return {
-        name: Measurement(wall[name], cpu[name], tuple(tuple(row) for row in answers[name]))
+        name: Measurement(wall[name], cpu[name], tuple(tuple(row) for row in solutions[name]))
         for name in names
     }

@@ -1,5 +1,5 @@
 """
-How near to the seed ``optimize_distance`` answers: ``python bench/nearest.py --help``.
+How near to the seed the solutions of ``optimize_distance`` are: ``python bench/nearest.py --help``.
 
 Arms with six joints are measured against the nearest of all branches and windings, redundant ones against ``first_found``.
 """
@@ -55,9 +55,9 @@ class Row:
     ratio_of_squares: float
     """The same of the mean squared distance, which is what the solver minimises."""
     within_one_percent: float
-    """Share of goals answered no more than 1 % (or the tolerance) further than the other [%]."""
+    """Share of goals solved no more than 1 % (or the tolerance) further than the other [%]."""
     nearer: int
-    """Goals answered clearly nearer than the other; with a complete oracle none."""
+    """Goals solved clearly nearer than the other; with a complete oracle none."""
     success: float
     median_ms: float
     branches: float = np.nan
@@ -66,7 +66,7 @@ class Row:
     """Share of goals whose known configuration the oracle met on its own [%]."""
 
 
-def answer_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | None], FloatArray]:
+def solution_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | None], FloatArray]:
     """
     Return the solutions of PoseIK, and the time of each [ms].
 
@@ -78,30 +78,30 @@ def answer_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | Non
     group = robot.group_from_links(arm.base, arm.tip)
     solver = PoseIkSolver(robot, group, PoseIkOptions(solve_mode=mode))
     solver.warm_up()
-    answers: list[FloatArray | None] = []
+    solutions: list[FloatArray | None] = []
     times = []
     for target, seed in zip(cases.targets, cases.seeds, strict=True):
         begin = time.perf_counter()
         result = solver.solve(SolveRequest(targets=target, seed=seed))
         times.append(1e3 * (time.perf_counter() - begin))
-        answers.append(result.solutions[0] if result.solved else None)
-    return answers, np.array(times)
+        solutions.append(result.solutions[0] if result.solved else None)
+    return solutions, np.array(times)
 
 
-def distances(arm: Arm, answers: Sequence[FloatArray | None], seeds: FloatArray) -> FloatArray:
+def distances(arm: Arm, solutions: Sequence[FloatArray | None], seeds: FloatArray) -> FloatArray:
     """
-    Return the joint distance (k,) of each answer to its seed; NaN where there is none.
+    Return the joint distance (k,) of each solution to its seed; NaN where there is none.
 
     Joints without limits compare modulo 2 pi.
 
     :param arm: the arm.
-    :param answers: k joint vectors or None.
+    :param solutions: k joint vectors or None.
     :param seeds: (k, n).
     """
     nothing = np.full(len(arm.joints), np.nan)
-    difference = np.array([nothing if q is None else q for q in answers]) - seeds
-    turns = 2.0 * np.pi * np.round(difference / (2.0 * np.pi))
-    difference -= np.where(np.isfinite(arm.lower), 0.0, turns)
+    difference = np.array([nothing if q is None else q for q in solutions]) - seeds
+    windings = 2.0 * np.pi * np.round(difference / (2.0 * np.pi))
+    difference -= np.where(np.isfinite(arm.lower), 0.0, windings)
     result: FloatArray = np.linalg.norm(difference, axis=1)
     return result
 
@@ -114,15 +114,15 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
     :param options: samples and output.
     """
     cases = draw_cases(arm, options.samples)
-    answers, times = answer_all(arm, cases, 'optimize_distance')
-    own = distances(arm, answers, cases.seeds)
+    solutions, times = solution_all(arm, cases, 'optimize_distance')
+    own = distances(arm, solutions, cases.seeds)
     branches = complete = np.nan
     if len(arm.joints) == 6:
         oracle = load_nearest(options.output / f'branches_{arm.name}.npz', arm, cases)
         other, against = oracle.distance, 'nearest branch'
         branches, complete = float(oracle.branches.mean()), oracle.complete
     else:
-        first, _ = answer_all(arm, cases, 'first_found')
+        first, _ = solution_all(arm, cases, 'first_found')
         other, against = distances(arm, first, cases.seeds), 'first_found'
     both = np.isfinite(own) & np.isfinite(other)
     # A solution may use its tolerance to come nearer; what is farther by less is as near.
@@ -137,7 +137,7 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
         ratio_of_squares=float(np.square(own[both]).mean() / np.square(other[both]).mean()),
         within_one_percent=100.0 * float((own <= other + slack)[both].mean()),
         nearer=int((own < other - slack)[both].sum()),
-        success=verify(arm, answers, cases.targets, TOLERANCE).success,
+        success=verify(arm, solutions, cases.targets, TOLERANCE).success,
         median_ms=float(np.median(times)),
         branches=branches,
         oracle_complete=complete,
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means those of the process.
     """
-    options = program.parse(arguments, 'How near optimize_distance answers.', 1000)
+    options = program.parse(arguments, 'How near the solutions of optimize_distance are.', 1000)
     program.run(
         options, lambda name: [compare(read_arm(name), options)], HEADER, cells, 'nearest.json'
     )

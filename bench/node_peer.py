@@ -123,7 +123,7 @@ def ask(
     :raises NoPeer: when it is not here, or fails.
     """
     node = find_node(package)
-    question = {
+    request = {
         'frames': frames,
         'options': options,
         'calls': CALLS,
@@ -133,7 +133,7 @@ def ask(
     try:
         done = subprocess.run(
             [node, str(PROGRAM), str(package)],
-            input=json.dumps(question, allow_nan=False),
+            input=json.dumps(request, allow_nan=False),
             capture_output=True,
             text=True,
             timeout=SECONDS,
@@ -144,5 +144,5 @@ def ask(
         raise NoPeer(f'it failed: {" ".join(told[:1]) or error}') from error
     except subprocess.TimeoutExpired as error:
         raise NoPeer(f'it took more than {SECONDS:g} s') from error
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    response: dict[str, Any] = json.loads(done.stdout)
+    return response

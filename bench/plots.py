@@ -114,7 +114,7 @@ def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
         axes = figure.add_subplot(height, columns, index + 1)
         draw_bars(axes, found)
         axes.set_title(name, fontsize=9)
-    figure.suptitle('verified answers, or refusals where there is none [%]', fontsize=10)
+    figure.suptitle('verified solutions, or refusals where there is none [%]', fontsize=10)
     save(figure, path)
 
 

@@ -101,10 +101,10 @@ def make_row(
     """
     cpu, cpu_medians = times_of(measurement.cpu)
     wall, wall_medians = times_of(measurement.wall)
-    passes = len(measurement.answers)
+    passes = len(measurement.solutions)
     verdict = verify(
         arm,
-        list(itertools.chain.from_iterable(measurement.answers)),
+        list(itertools.chain.from_iterable(measurement.solutions)),
         np.tile(cases.targets, (passes, 1, 1)),
         bench_class.tolerance,
     )

@@ -27,7 +27,7 @@ from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.fresh_process import peak_mib
-from bench.ros.caller import Caller, NoAnswer
+from bench.ros.caller import Caller, NoResponse
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import empty_server, own_server, ServerProcesses, watched_server
 from bench.ros.requests import GROUPS, make_batch_request, make_request, make_requests
@@ -62,7 +62,7 @@ class Row:
     server: str
     calls: int
     solved: float
-    """Share of requests answered with a solution [%]."""
+    """Share of requests that got a solution [%]."""
     p50: float
     mean: float
     p95: float
@@ -125,7 +125,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help='of every executor; by default as many as the node takes when it is not pinned',
     )
     parser.add_argument(
-        '--in-a-row', type=int, default=1, help="calls before the next server's turn (%(default)s)"
+        '--in-a-row',
+        type=int,
+        default=1,
+        help='calls in a row before the next server (%(default)s)',
     )
     program.add_common_options(parser)
     return parser.parse_args(arguments)
@@ -147,7 +150,7 @@ def start_servers(
     """
     Start the three servers of a robot; return the number of the product's process.
 
-    The empty one answers as the product answered once.
+    The empty handler always returns one response that the product gave before.
 
     :param robot: its name.
     :param options: executor, threads and output folder.
@@ -178,16 +181,16 @@ def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) 
     :param caller: calls it.
     :param process: the node's.
     :param log: file for what it prints.
-    :raises NoAnswer: when the process has ended, or is still not there at the end of the time.
+    :raises NoResponse: when the process has ended, or is still not there at the end of the time.
     """
     begin, told = time.monotonic(), False
     while True:
         try:
             return caller.wait_for_all(OWN, 1.0)
-        except NoAnswer:
+        except NoResponse:
             waited = time.monotonic() - begin
             if process.poll() is not None:
-                raise NoAnswer(
+                raise NoResponse(
                     f'{OWN} has ended with {process.returncode}; what it said: {log}'
                 ) from None
             if waited > FIRST_LIMIT:
@@ -202,7 +205,7 @@ def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) 
 
 def prepare_response(robot: str, caller: Caller) -> GetPositionIK.Response:
     """
-    Return what the product answers to a request that it can solve.
+    Return the product's response to a request that it can solve.
 
     :param robot: its name.
     :param caller: to ask it.
@@ -228,7 +231,7 @@ def call_all(
     :param caller: who calls.
     :param requests: what.
     :param namespaces: whom.
-    :param in_a_row: calls of one server before it is the next one's turn.
+    :param in_a_row: calls of one server before those of the next one.
     """
     generator = np.random.default_rng(7)
     for request in requests[:WARM_UP]:
@@ -339,7 +342,7 @@ def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
         caller.timed_batch(OWN, request, START_LIMIT)
         batches, alone, solved = [], [], 0
         with no_garbage_collection():
-            # In turns, for both are to see the same load of the machine.
+            # Alternating, so that both see the same load of the machine.
             for part in np.array_split(np.arange(BATCH), BATCHES):
                 alone += [caller.timed_call(OWN, singles[index])[1] for index in part]
                 response, elapsed = caller.timed_batch(OWN, request, START_LIMIT)

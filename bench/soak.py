@@ -1,8 +1,8 @@
 """
 The node for half an hour: ``python bench/soak.py --help``, or ``make soak``.
 
-One client keeps a few requests of every service in flight, faulty ones among them, and judges each answer by a
-forward kinematics of its own. It ends with 1 when an answer is lost or wrong, the node has ended, or the
+One client keeps a few requests of every service in flight, faulty ones among them, and judges each response by a
+forward kinematics of its own. It ends with 1 when a response is lost or wrong, the node has ended, or the
 node's memory has grown by more than a bound. Needs ROS (``. ./activate``).
 """
 
@@ -32,13 +32,13 @@ from bench.ros.processes import own_server, ServerProcesses
 NAMESPACE = '/soak'
 START_LIMIT = 400.0
 """Time that the services have to appear [s]."""
-ANSWER_LIMIT = 30.0
-"""Time after which an answer counts as lost [s]."""
+RESPONSE_LIMIT = 30.0
+"""Time after which a response counts as lost [s]."""
 IN_FLIGHT = 6
 SETTLING = 60.0
 """Time after which the memory counts as that at the start: everything has been used by then [s]."""
 SHOWN = 10
-"""Wrong answers that are printed."""
+"""Wrong responses that are printed."""
 
 
 @dataclass(slots=True)
@@ -63,13 +63,15 @@ class Tally:
 
         :param bound: growth of the memory that is none [MB].
         """
-        faults = [f'{self.lost} answers were lost.'] if self.lost else []
+        faults = [f'{self.lost} responses were lost.'] if self.lost else []
         if self.wrong:
-            faults.append(f'{len(self.wrong)} answers were wrong: {"; ".join(self.wrong[:SHOWN])}')
+            faults.append(
+                f'{len(self.wrong)} responses were wrong: {"; ".join(self.wrong[:SHOWN])}'
+            )
         if self.ended:
             faults.append('The node had ended.')
         if not self.verified:
-            faults.append('No answer was verified.')
+            faults.append('No response was verified.')
         grown = self.rss_end - self.rss_start
         if grown > bound:
             faults.append(f'The memory of the node grew by {grown:.1f} MB, more than {bound:g}.')
@@ -116,12 +118,12 @@ class SoakClient:
         while len(self._waiting) < IN_FLIGHT:
             asked = requests.draw()
             future = self._clients[asked.service].call_async(asked.request)
-            self._waiting.append((future, asked, monotonic() + ANSWER_LIMIT))
+            self._waiting.append((future, asked, monotonic() + RESPONSE_LIMIT))
             tally.sent += 1
 
     def collect(self, tally: Tally) -> None:
         """
-        Handle what arrives next, and judge what has been answered.
+        Handle what arrives next, and judge the response of each.
 
         :param tally: where it is counted.
         """
@@ -142,7 +144,7 @@ class SoakClient:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether an answer is missing."""
+        """Return whether a response is missing."""
         return bool(self._waiting)
 
     def close(self) -> None:
@@ -230,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
-    lifetime = int(60.0 * options.minutes + START_LIMIT + 2.0 * ANSWER_LIMIT)
+    lifetime = int(60.0 * options.minutes + START_LIMIT + 2.0 * RESPONSE_LIMIT)
     log = options.output / 'soak.log'
     with ServerProcesses(None, lifetime) as servers:
         process = servers.start(own_server(options.robot, NAMESPACE, 0), log)

@@ -6,7 +6,7 @@ Compiled kernels and whatever a peer keeps on disk are there, but for the rows t
 ``bench_output/start_up.json`` and ``start_up.md``.
 
 With ``--ratios`` it compares processor times with what cannot be avoided instead: the package with imports of numpy and
-pinocchio, and the node with an empty node that imports the same packages of others. The processes take turns on one core,
+pinocchio, and the node with an empty node that imports the same packages of others. The processes alternate on one core,
 and the best of each counts. Results go to ``start_up_ratios.json``.
 """
 
@@ -43,16 +43,16 @@ OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 BARE = ('numpy', 'numpy,pinocchio')
 """Processes that import these alone, for comparison: the second is what this package imports of others."""
 FACADE = 'solve_q'
-GOALS = {'import': 0.6, 'first answer': 1.0}
+GOALS = {'import': 0.6, 'first solution': 1.0}
 """Of our façade [s]."""
 HEADER = (
-    *('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'together s', 'cpu s'),
+    *('arm', 'solver', 'import s', 'set-up s', 'first solution s', 'together s', 'cpu s'),
     *('peak MiB', 'remark'),
 )
 RATIO_ARM = 'panda'
 RATIO_GOALS = {
     'import': 1.4,
-    'URDF to first answer': 0.2,
+    'URDF to first solution': 0.2,
     'node': 1.6,
     'memory of the node': 190.0,
 }
@@ -125,7 +125,7 @@ class Row:
     note: str = ''
     imported: float | None = None
     set_up: float | None = None
-    first_answer: float | None = None
+    first_solution: float | None = None
     cpu: float | None = None
     peak_mib: float | None = None
     own: bool = False
@@ -133,9 +133,9 @@ class Row:
     @property
     def together(self) -> float | None:
         """Return the seconds from the URDF to the first solution, the import left out."""
-        if self.set_up is None or self.first_answer is None:
+        if self.set_up is None or self.first_solution is None:
             return None
-        return self.set_up + self.first_answer
+        return self.set_up + self.first_solution
 
 
 def ask(
@@ -160,7 +160,7 @@ def ask(
             words, capture_output=True, text=True, timeout=seconds, env=surroundings
         )
     except subprocess.TimeoutExpired:
-        return {'note': f'no answer after {seconds:g} s'}
+        return {'note': f'no solution after {seconds:g} s'}
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f'ended with {done.returncode}']
         return {'note': lines[-1]}
@@ -180,10 +180,10 @@ def make_row(arm: str, solver: str, found: Mapping[str, Any], own: bool, note: s
     """
     if 'import' not in found:
         return Row(arm, solver, found['note'], own=own)
-    steps = [found[step] for step in ('import', 'set_up', 'first_answer') if step in found]
+    steps = [found[step] for step in ('import', 'set_up', 'first_solution') if step in found]
     walls = [step['wall'] for step in steps] + [None] * (3 - len(steps))
     if not found.get('solved', True):
-        note = f'{note}; the first question stayed without an answer'.removeprefix('; ')
+        note = f'{note}; the first request got no solution'.removeprefix('; ')
     cpu = sum(step['cpu'] for step in steps)
     return Row(arm, solver, note, *walls, cpu=cpu, peak_mib=found['peak_mib'], own=own)
 
@@ -221,7 +221,7 @@ def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
     own = [row for row in rows if row.solver == FACADE and row.together is not None]
     measured = {
         'import': max((row.imported or 0.0 for row in own), default=None),
-        'first answer': max((row.together or 0.0 for row in own), default=None),
+        'first solution': max((row.together or 0.0 for row in own), default=None),
     }
     return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
 
@@ -234,7 +234,7 @@ def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
 def start_own(arm: Arm, seconds: float) -> dict[str, float]:
     """Return the processor times [s] of the import, and from the URDF to the first solution."""
     steps = _steps(ask(arm, OWN_MODULE, FACADE, seconds))
-    return {'import': steps['import'], 'answer': steps['set_up'] + steps['first_answer']}
+    return {'import': steps['import'], 'solution': steps['set_up'] + steps['first_solution']}
 
 
 def _steps(found: Mapping[str, Any]) -> dict[str, float]:
@@ -297,7 +297,7 @@ def best_of(
     starts: Mapping[str, Callable[[], dict[str, float]]], rounds: int
 ) -> dict[str, dict[str, float]]:
     """
-    Return the least of each figure of each process; the processes take turns.
+    Return the least of each figure of each process; the processes alternate.
 
     :param starts: what starts each process, by its name.
     :param rounds: how often each is started.
@@ -328,7 +328,7 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     unavoidable = best[IMPORTS]['import']
     ratios = [
         Ratio('import', best[OWN_START]['import'], unavoidable),
-        Ratio('URDF to first answer', best[OWN_START]['answer'], unavoidable),
+        Ratio('URDF to first solution', best[OWN_START]['solution'], unavoidable),
     ]
     if any(importlib.util.find_spec(name) is None for name in ('rclpy', 'ssik_msgs')):
         print('No ratios of the node: rclpy and ssik_msgs are not here.')
@@ -365,7 +365,7 @@ def cells(row: Row) -> list[str]:
 
     :param row: the row.
     """
-    seconds = (row.imported, row.set_up, row.first_answer, row.together, row.cpu)
+    seconds = (row.imported, row.set_up, row.first_solution, row.together, row.cpu)
     texts = ['-' if value is None else f'{value:.3f}' for value in seconds]
     peak = '-' if row.peak_mib is None else f'{row.peak_mib:.0f}'
     return [row.arm, row.solver, *texts, peak, row.note]

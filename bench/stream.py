@@ -42,8 +42,8 @@ HEADER = (
 LIFETIME = 600
 START_LIMIT = 120.0
 START = {f'panda_joint{k}': v for k, v in enumerate((0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6), 1)}
-RADIUS, TURNS = 0.05, 0.25
-"""Of the circle [m, turns in a second]."""
+RADIUS, FREQUENCY = 0.05, 0.25
+"""Of the circle [m, Hz]."""
 DEEP = QoSProfile(depth=20000)
 
 
@@ -101,9 +101,11 @@ class Run:
         now = time.time_ns()
         message.header.frame_id = 'panda_link0'
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 10**9)
-        angle = 2.0 * math.pi * TURNS * seconds
-        place, turn = message.pose.position, message.pose.orientation
-        place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = self._centre
+        angle = 2.0 * math.pi * FREQUENCY * seconds
+        place, quaternion = message.pose.position, message.pose.orientation
+        place.x, place.y, place.z, quaternion.x, quaternion.y, quaternion.z, quaternion.w = (
+            self._centre
+        )
         place.x += RADIUS * (math.cos(angle) - 1.0)
         place.y += RADIUS * math.sin(angle)
         self._publisher.publish(message)

@@ -31,7 +31,7 @@ SEEDS = {'anywhere': None, 'within 0.05 rad': 0.05}
 TOLERANCE = 1e-6
 SAME = 1e-6
 """How much further than the nearest branch a solution may be [rad]."""
-MOST_TURNS = 2
+MOST_WINDINGS = 2
 """Windings that a joint may be away from where it could be."""
 HEADER = (
     *('arm', 'seeds', 'asked', 'verified %', 'wrong', 'worst m', 'worst rad', 'starts', 'causes'),
@@ -75,7 +75,7 @@ def find_arm(name: str, folder: Path) -> Arm:
 
 
 def solver_of(arm: Arm, name: str, **parameters: object) -> Callable[[SolveRequest], IkResult]:
-    """Return what answers requests about an arm."""
+    """Return the solver of an arm."""
     robot = load_robot(arm.urdf_path)
     group = robot.group_from_links(arm.base, arm.tip)
     return create_solver(name, robot, group, parameters).solve
@@ -92,8 +92,8 @@ def sweep(arm: Arm, seeds: str, samples: int) -> Row:
     solve = solver_of(arm, 'ssik_ros/Auto', target_tolerance=TOLERANCE)
     asked = [SolveRequest(t, q) for t, q in zip(cases.targets, cases.seeds, strict=True)]
     results = [solve(request) for request in asked]
-    answers = [result.q if result.solved else None for result in results]
-    verdict = verify(arm, answers, cases.targets, TOLERANCE)
+    solutions = [result.q if result.solved else None for result in results]
+    verdict = verify(arm, solutions, cases.targets, TOLERANCE)
     causes = Counter(result.cause.name for result in results if not result.solved)
     compared, further = count_further(arm, cases)
     return Row(
@@ -131,7 +131,7 @@ def count_further(arm: Arm, cases: Cases) -> tuple[int, int]:
         branches = closed_form.solve_all(request).q
         result = nearest(request)
         found = seed_distance(arm, result.q, seed) if result.solved else np.inf
-        further += int(not found <= nearest_turns(arm, branches, seed).min() + SAME)
+        further += int(not found <= nearest_winding(arm, branches, seed).min() + SAME)
     return len(cases.q), further
 
 
@@ -147,18 +147,20 @@ def seed_distance(arm: Arm, q: FloatArray, seed: FloatArray) -> float:
     return float(np.linalg.norm(way))
 
 
-def nearest_turns(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray:
+def nearest_winding(arm: Arm, q: FloatArray, seed: FloatArray) -> FloatArray:
     """
     Return the distances (k,) of states to a seed when each joint may take any winding within its limits.
 
     :param q: (k, n) states within limits.
     :param seed: (n,).
     """
-    turns = 2.0 * np.pi * np.arange(-MOST_TURNS, MOST_TURNS + 1)
-    turns = np.where(np.array([joint.turns for joint in arm.joints])[:, None], turns, 0.0)
-    turned = q[:, :, None] + turns
-    inside = (turned >= arm.lower[:, None]) & (turned <= arm.upper[:, None]) | (turns == 0.0)
-    ways = np.where(inside, np.abs(turned - seed[:, None]), np.inf).min(axis=2)
+    windings = 2.0 * np.pi * np.arange(-MOST_WINDINGS, MOST_WINDINGS + 1)
+    windings = np.where(
+        np.array([joint.is_revolute for joint in arm.joints])[:, None], windings, 0.0
+    )
+    wound = q[:, :, None] + windings
+    inside = (wound >= arm.lower[:, None]) & (wound <= arm.upper[:, None]) | (windings == 0.0)
+    ways = np.where(inside, np.abs(wound - seed[:, None]), np.inf).min(axis=2)
     distances: FloatArray = np.linalg.norm(ways, axis=1)
     return distances
 

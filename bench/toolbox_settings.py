@@ -65,8 +65,8 @@ def count_found(ask: Callable[..., Any], row: Row, cases: Cases) -> int:
     found = 0
     for target, seed in zip(cases.targets, cases.seeds, strict=True):
         start = READY if row.start == 'ready' else seed
-        answer = ask(target, q0=start, slimit=row.searches, joint_limits=True, **row.arguments)
-        found += int(answer.success)
+        solution = ask(target, q0=start, slimit=row.searches, joint_limits=True, **row.arguments)
+        found += int(solution.success)
     return found
 
 

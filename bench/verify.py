@@ -47,20 +47,20 @@ def pose_errors(actual: FloatArray, wanted: FloatArray) -> tuple[FloatArray, Flo
 
 
 def verify(
-    arm: Arm, answers: Sequence[FloatArray | None], targets: FloatArray, tolerance: float
+    arm: Arm, solutions: Sequence[FloatArray | None], targets: FloatArray, tolerance: float
 ) -> Verdict:
     """
     Return how many solutions hold.
 
     :param arm: the arm.
-    :param answers: k joint vectors, None where a peer gave none.
+    :param solutions: k joint vectors, None where a peer gave none.
     :param targets: (k, 4, 4).
     :param tolerance: for position [m] and for orientation [rad].
     """
-    given = [index for index, answer in enumerate(answers) if answer is not None]
+    given = [index for index, solution in enumerate(solutions) if solution is not None]
     if not given:
-        return Verdict(len(answers), 0, 0, np.nan, np.nan, np.nan)
-    q = np.array([answers[index] for index in given])
+        return Verdict(len(solutions), 0, 0, np.nan, np.nan, np.nan)
+    q = np.array([solutions[index] for index in given])
     with np.errstate(invalid='ignore'):
         position, angle = pose_errors(arm.fk(q), targets[given])
         holds = (
@@ -72,7 +72,7 @@ def verify(
         )
     solved = int(holds.sum())
     return Verdict(
-        asked=len(answers),
+        asked=len(solutions),
         solved=solved,
         claimed_wrongly=len(given) - solved,
         worst_position=float(position[holds].max(initial=0.0)),

@@ -2,7 +2,7 @@
 Time of C libraries: frozen and shared kernels, and the package from Python, on the same kind of poses.
 
 ``python bench/c_library/run.py [ROBOT ...]`` builds what it measures in a temporary folder and prints a table in Markdown. Programs
-take turns, so that a busy machine disturbs all of them alike.
+alternate, so that a busy machine disturbs all of them alike.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from ssik_ros.model.catalogue import arm_data, load_arm
 
 ROBOTS = ('ur5e', 'irb6700', 'panda', 'iiwa14')
 SOURCE = Path(__file__).with_name('speed.c')
-TURNS = 5
+ROUNDS = 5
 POSES = 400
 
 
@@ -64,7 +64,7 @@ def measure(robot: str, folder: Path) -> list[str]:
     frozen = build(robot, folder / 'frozen')
     shared = build(robot, folder / 'shared', '--shared-kernels')
     figures: dict[str, list[float]] = {}
-    for _ in range(TURNS):
+    for _ in range(ROUNDS):
         for what, program in (('frozen', frozen), ('shared', shared)):
             for key, value in run(program).items():
                 figures.setdefault(f'{what} {key}', []).append(value)

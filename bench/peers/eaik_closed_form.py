@@ -29,7 +29,7 @@ def axes_of(arm: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
     """
-    Return its robot, whose tip is not turned at zero, and the pose (4, 4) of that tip in ours.
+    Return its robot, whose tip is not rotated at zero, and the pose (4, 4) of that tip in ours.
 
     :param arm: the arm.
     :raises NotComparable: when it has no decomposition for it.
@@ -43,14 +43,14 @@ def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
     robot = HPRobot(directions, np.diff(corners, axis=0))
     if not robot.hasKnownDecomposition():
         raise NotComparable('refuses: unknown class')
-    turn = np.eye(4)
-    turn[:3, :3] = tip[:3, :3].T
+    rotation = np.eye(4)
+    rotation[:3, :3] = tip[:3, :3].T
     q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, 6))
     theirs = np.array([robot.fwdKin(row) for row in q])
-    difference = float(np.abs(theirs - arm.fk(q) @ turn).max())
+    difference = float(np.abs(theirs - arm.fk(q) @ rotation).max())
     if difference > FK_AGREEMENT:
         raise NotComparable(f'its FK differs by {difference:.1e}')
-    return robot, turn
+    return robot, rotation
 
 
 def prepare(arm: Arm) -> Prepared:
@@ -60,18 +60,18 @@ def prepare(arm: Arm) -> Prepared:
     :param arm: the arm.
     :raises NotComparable: when it has none.
     """
-    robot, turn = make_robot(arm)
+    robot, rotation = make_robot(arm)
     solver = robot.IK
 
     def solve(target: FloatArray, seed: FloatArray) -> Any:
         return solver(target)
 
     def convert(target: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(target @ turn)
+        return np.ascontiguousarray(target @ rotation)
 
-    def read(answer: Any) -> FloatArray:
-        exact = ~np.array(answer.is_LS, dtype=bool)
-        branches: FloatArray = np.array(answer.Q).reshape(-1, 6)[exact]
+    def read(solution: Any) -> FloatArray:
+        exact = ~np.array(solution.is_LS, dtype=bool)
+        branches: FloatArray = np.array(solution.Q).reshape(-1, 6)[exact]
         return branches
 
     return Prepared(solve, convert, read, 'no limits, no seed')
@@ -84,24 +84,24 @@ def prepare_nearest(arm: Arm) -> Prepared:
     :param arm: the arm.
     :raises NotComparable: when it has none.
     """
-    robot, turn = make_robot(arm)
+    robot, rotation = make_robot(arm)
     solver, (lower, upper) = robot.IK, arm.sampling_bounds()
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
-        answer = solver(target)
-        branches = np.array(answer.Q)[~np.array(answer.is_LS, dtype=bool)]
+        solution = solver(target)
+        branches = np.array(solution.Q)[~np.array(solution.is_LS, dtype=bool)]
         if not len(branches):
             return None
-        turned = branches + math.tau * np.round((seed - branches) / math.tau)
-        turned += math.tau * (np.less(turned, lower) * 1.0 - np.greater(turned, upper))
-        inside = turned[((turned >= lower) & (turned <= upper)).all(axis=1)]
+        wound = branches + math.tau * np.round((seed - branches) / math.tau)
+        wound += math.tau * (np.less(wound, lower) * 1.0 - np.greater(wound, upper))
+        inside = wound[((wound >= lower) & (wound <= upper)).all(axis=1)]
         if not len(inside):
             return None
         nearest: FloatArray = inside[np.abs(inside - seed).sum(axis=1).argmin()]
         return nearest
 
     def convert(target: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(target @ turn)
+        return np.ascontiguousarray(target @ rotation)
 
     return Prepared(solve, convert, note='limits and seed in numpy')
 

@@ -38,7 +38,7 @@ def make_chain(arm: Arm) -> Any:
 
     chain = PyKDL.Chain()
     for joint in arm.joints:
-        kind = PyKDL.Joint.RotAxis if joint.turns else PyKDL.Joint.TransAxis
+        kind = PyKDL.Joint.RotAxis if joint.is_revolute else PyKDL.Joint.TransAxis
         axis = joint.placement[:3, :3] @ joint.axis
         origin, direction = (
             PyKDL.Vector(*(float(value) for value in vector))
@@ -87,7 +87,7 @@ def prepare(arm: Arm, epsilon: float) -> Prepared:
     check_fk(arm, chain)
     # Its own weights: with a numpy newer than the one it was built for, an array of them ends the process.
     solver = PyKDL.ChainIkSolverPos_LMA(chain, epsilon)
-    start_values, answer = PyKDL.JntArray(n), PyKDL.JntArray(n)
+    start_values, solution = PyKDL.JntArray(n), PyKDL.JntArray(n)
     restarts = Restarts(arm, SECONDS)
     # The solver refers to the chain without keeping it.
     owned = chain, solver
@@ -96,9 +96,9 @@ def prepare(arm: Arm, epsilon: float) -> Prepared:
         def search(start: FloatArray) -> FloatArray | None:
             for index, value in enumerate(start.tolist()):
                 start_values[index] = value
-            if owned[1].CartToJnt(start_values, target, answer) < 0:
+            if owned[1].CartToJnt(start_values, target, solution) < 0:
                 return None
-            return np.array([answer[index] for index in range(n)])
+            return np.array([solution[index] for index in range(n)])
 
         return restarts.until_found(search, seed)
 

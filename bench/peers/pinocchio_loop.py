@@ -26,7 +26,11 @@ def make_model(arm: Arm) -> tuple[Any, int]:
 
     model, parent = pin.Model(), 0
     for joint in arm.joints:
-        kind = pin.JointModelRevoluteUnaligned if joint.turns else pin.JointModelPrismaticUnaligned
+        kind = (
+            pin.JointModelRevoluteUnaligned
+            if joint.is_revolute
+            else pin.JointModelPrismaticUnaligned
+        )
         parent = model.addJoint(parent, kind(joint.axis), pin.SE3(joint.placement), joint.name)
     tip = pin.Frame('tip', parent, 0, pin.SE3(arm.tip_placement), pin.FrameType.OP_FRAME)
     frame = model.addFrame(tip)

@@ -24,23 +24,23 @@ class Restarts:
         """
         self.lower, self.upper = arm.lower, arm.upper
         self.bounds = arm.sampling_bounds()
-        self.turns = np.array([joint.turns for joint in arm.joints])
+        self.is_revolute = np.array([joint.is_revolute for joint in arm.joints])
         self.seconds = seconds
         self.generator = np.random.default_rng(1)
 
     def inside(self, q: FloatArray) -> FloatArray | None:
         """
-        Return a configuration with its joints turned into the limits, None when they do not fit.
+        Return a configuration with its joints wound into the limits, None when they do not fit.
 
         :param q: (n,).
         """
         low, high = self.bounds
         below = np.ceil((low - q) / math.tau)
         above = np.floor((high - q) / math.tau)
-        whole = np.where(self.turns, np.where(below > 0, below, np.minimum(above, 0)), 0.0)
-        turned: FloatArray = q + math.tau * whole
-        fits = (turned >= self.lower).all() and (turned <= self.upper).all()
-        return turned if fits else None
+        whole = np.where(self.is_revolute, np.where(below > 0, below, np.minimum(above, 0)), 0.0)
+        wound: FloatArray = q + math.tau * whole
+        fits = (wound >= self.lower).all() and (wound <= self.upper).all()
+        return wound if fits else None
 
     def until_found(self, search: Search, seed: FloatArray) -> FloatArray | None:
         """
@@ -54,9 +54,9 @@ class Restarts:
         while True:
             found = search(start)
             if found is not None:
-                turned = self.inside(found)
-                if turned is not None:
-                    return turned
+                wound = self.inside(found)
+                if wound is not None:
+                    return wound
             if process_time() > end:
                 return None
             start = self.generator.uniform(*self.bounds)

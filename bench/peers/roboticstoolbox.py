@@ -33,7 +33,7 @@ def align_z(axis: FloatArray) -> FloatArray:
 
 def bounds(joint: ChainJoint) -> list[float]:
     """
-    Return the limits it samples from and checks; one turn for a continuous joint.
+    Return the limits it samples from and checks; one revolution for a continuous joint.
 
     :param joint: the joint.
     """
@@ -63,7 +63,7 @@ def prepare_exact(arm: Arm) -> Prepared:
 
 def make_chain(arm: Arm) -> Any:
     """
-    Return an arm as the shortest chain of elementary transforms (ETS): one constant and one turn a joint.
+    Return an arm as the shortest chain of elementary transforms (ETS): one constant and one rotation a joint.
 
     :param arm: the arm.
     """
@@ -76,7 +76,7 @@ def make_chain(arm: Arm) -> Any:
         pending = pending @ joint.placement @ frame
         if not np.array_equal(pending, np.eye(4)):
             elements.append(ET.SE3(pending))
-        move = ET.Rz if joint.turns else ET.tz
+        move = ET.Rz if joint.is_revolute else ET.tz
         elements.append(move(qlim=bounds(joint)))
         pending = frame.T
     pending = pending @ arm.tip_placement

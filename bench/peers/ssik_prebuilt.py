@@ -105,8 +105,8 @@ def prepare_nearest(arm: Arm) -> Prepared:
     solver = module.solve
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
-        answers = solver(target, q_seed=seed, max_solutions=1)
-        return np.array(answers[0].q) if answers else None
+        solutions = solver(target, q_seed=seed, max_solutions=1)
+        return np.array(solutions[0].q) if solutions else None
 
     return Prepared(solve, found.to_theirs, note=limits_note(arm, module))
 

@@ -39,7 +39,7 @@ def prepare(arm: Arm, samples: int | None = None) -> Prepared:
 
 def prepare_free(arm: Arm) -> Prepared:
     """
-    Return ``solve_q`` with eaik's question: no limits, no seed.
+    Return ``solve_q`` with eaik's request: no limits, no seed.
 
     :param arm: the arm.
     :raises NotComparable: when it has a joint whose values are sampled, within limits or not.

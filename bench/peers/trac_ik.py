@@ -43,8 +43,8 @@ def prepare_at(epsilon: float) -> Callable[[Arm], Prepared]:
         solver = robot.ik
 
         def solve(target: tuple[FloatArray, FloatArray], seed: FloatArray) -> FloatArray | None:
-            answer: FloatArray | None = solver(*target, seed)
-            return answer
+            solution: FloatArray | None = solver(*target, seed)
+            return solution
 
         def convert(target: FloatArray) -> tuple[FloatArray, FloatArray]:
             return target[:3, 3].copy(), target[:3, :3].copy()

@@ -13,16 +13,16 @@ from rclpy.qos import QoSProfile
 from ssik_msgs.srv import SolveBatch
 
 LAST_SERVICE = 'compute_cartesian_path'
-"""One of those that need the closed forms, which the product's node loads or compiles when it answers already."""
+"""One of the services that need the closed forms, which the product's node may still be loading."""
 CALL_LIMIT = 5.0
 """Time after which a single call counts as lost [s]."""
 
 FIRST_TRY = 2.0
-"""Time after which a first question is asked again [s]."""
+"""Time after which a first request is sent again [s]."""
 
 
-class NoAnswer(RuntimeError):
-    """A server did not answer in time."""
+class NoResponse(RuntimeError):
+    """A server did not respond in time."""
 
 
 class Caller:
@@ -71,26 +71,26 @@ class Caller:
 
     def wait_for(self, namespace: str, limit: float) -> None:
         """
-        Wait until a service is there and has answered an empty request.
+        Wait until a service is there and has responded to an empty request.
 
-        A server may have discovered the writer of a client's requests and not yet the reader of its answers; what
-        it answers then is lost, so that being there alone does not mean that a call will return.
+        A server may have discovered the writer of a client's requests and not yet the reader of its responses; a
+        response is lost then, so that being there alone does not mean that a call will return.
 
         :param namespace: whose.
         :param limit: how long [s].
-        :raises NoAnswer: when it is not there then.
+        :raises NoResponse: when it is not there then.
         """
         end = monotonic() + limit
         client = self._clients[namespace]
         if not client.wait_for_service(limit):
-            raise NoAnswer(f'{namespace}/compute_ik did not appear within {limit} s')
+            raise NoResponse(f'{namespace}/compute_ik did not appear within {limit} s')
         while monotonic() < end:
             future = client.call_async(GetPositionIK.Request())
             self._executor.spin_until_future_complete(future, min(FIRST_TRY, end - monotonic()))
             if future.done():
                 return
             client.remove_pending_request(future)
-        raise NoAnswer(f'{namespace}/compute_ik is there and answered nothing within {limit} s')
+        raise NoResponse(f'{namespace}/compute_ik is there and did not respond within {limit} s')
 
     def wait_for_all(self, namespace: str, limit: float) -> None:
         """
@@ -98,14 +98,14 @@ class Caller:
 
         :param namespace: whose.
         :param limit: how long [s].
-        :raises NoAnswer: when a service is missing then.
+        :raises NoResponse: when a service is missing then.
         """
         end = monotonic() + limit
         self.wait_for(namespace, limit)
         last = f'{namespace}/{LAST_SERVICE}'
         while last not in dict(self._node.get_service_names_and_types()):
             if monotonic() > end:
-                raise NoAnswer(f'{last} did not appear within {limit} s')
+                raise NoResponse(f'{last} did not appear within {limit} s')
             sleep(0.1)
 
     def timed_batch(self, namespace: str, request: Any, limit: float) -> tuple[Any, int]:
@@ -115,19 +115,19 @@ class Caller:
         :param namespace: whom to ask.
         :param request: of ``~/solve_batch``.
         :param limit: how long to wait, for the service too [s].
-        :raises NoAnswer: when there is none then.
+        :raises NoResponse: when there is none then.
         """
         name = f'{namespace}/ssik_ros/solve_batch'
         if self._batch_client is None:
             self._batch_client = self._node.create_client(SolveBatch, name)
         if not self._batch_client.wait_for_service(limit):
-            raise NoAnswer(f'{name} did not appear within {limit} s')
+            raise NoResponse(f'{name} did not appear within {limit} s')
         begin = perf_counter_ns()
         future = self._batch_client.call_async(request)
         self._executor.spin_until_future_complete(future, limit)
         elapsed = perf_counter_ns() - begin
         if not future.done():
-            raise NoAnswer(f'{name} gave no answer within {limit} s')
+            raise NoResponse(f'{name} did not respond within {limit} s')
         return future.result(), elapsed
 
     def call(self, namespace: str, request: Any, limit: float = CALL_LIMIT) -> Any:
@@ -137,12 +137,12 @@ class Caller:
         :param namespace: whom to ask.
         :param request: what.
         :param limit: how long to wait [s].
-        :raises NoAnswer: when there is none then.
+        :raises NoResponse: when there is none then.
         """
         future = self._clients[namespace].call_async(request)
         self._executor.spin_until_future_complete(future, limit)
         if not future.done():
-            raise NoAnswer(f'{namespace}/compute_ik gave no answer within {limit} s')
+            raise NoResponse(f'{namespace}/compute_ik did not respond within {limit} s')
         return future.result()
 
     def timed_call(

@@ -206,7 +206,7 @@ class HostileMessages:
 
 def good_request(group: str, frame: str, pose: Any) -> Any:
     """
-    Return a request of ``compute_ik`` that has an answer.
+    Return a request of ``compute_ik`` that has a solution.
 
     :param group: its group.
     :param frame: of the pose.

@@ -17,8 +17,8 @@ from bench.ros.requests import make_requests
 
 START_LIMIT = 60.0
 """Time that the server, and the sign to begin, have to come [s]."""
-ANSWER_LIMIT = 30.0
-"""Time after which an answer counts as lost [s]."""
+RESPONSE_LIMIT = 30.0
+"""Time after which a response counts as lost [s]."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means those of the process.
     """
-    parser = argparse.ArgumentParser(description='Call compute_ik and keep the answers.')
+    parser = argparse.ArgumentParser(description='Call compute_ik and keep the responses.')
     parser.add_argument('namespace')
     parser.add_argument('--robot', required=True)
     parser.add_argument('--first', type=int, required=True, help='index of its first case')
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--cases', type=int, required=True, help='of all clients together')
     parser.add_argument('--ready', type=Path, required=True, help='file that it makes')
     parser.add_argument('--go', type=Path, required=True, help='file that it waits for')
-    parser.add_argument('--answers', type=Path, required=True, help='.npz that it writes')
+    parser.add_argument('--responses', type=Path, required=True, help='.npz that it writes')
     options = parser.parse_args(arguments)
     arm = read_arm(options.robot)
     requests = make_requests(arm, draw_cases(arm, options.cases))
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             time.sleep(0.005)
         for request in requests:
             request.ik_request.timeout.sec = 5
-            response, elapsed = caller.timed_call(options.namespace, request, ANSWER_LIMIT)
+            response, elapsed = caller.timed_call(options.namespace, request, RESPONSE_LIMIT)
             times.append(elapsed)
             codes.append(response.error_code.val)
             positions.append(np.array(response.solution.joint_state.position))
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = np.full((len(positions), width), np.nan)
     for row, values in zip(table, positions, strict=True):
         row[: len(values)] = values
-    np.savez(options.answers, times=times, codes=codes, positions=table)
+    np.savez(options.responses, times=times, codes=codes, positions=table)
 
 
 if __name__ == '__main__':

@@ -25,7 +25,7 @@ Judge = Callable[[Any], str]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and who judges its answer."""
+    """A request, and the function that judges its response."""
 
     kind: str
     service: str
@@ -123,17 +123,17 @@ class MixedRequests:
 
     def _wrong_name(self) -> Asked:
         request = make_request(self._arm, self._pose(self._posture()), self._posture(), 1.0)
-        question = request.ik_request
+        ik_request = request.ik_request
         which = int(self._generator.integers(4))
         code = (-15, -31, -21, -17)[which]
         if which == 0:
-            question.group_name = 'nobody'
+            ik_request.group_name = 'nobody'
         elif which == 1:
-            question.ik_link_name = 'thumb'
+            ik_request.ik_link_name = 'thumb'
         elif which == 2:
-            question.pose_stamped.header.frame_id = 'nowhere'
+            ik_request.pose_stamped.header.frame_id = 'nowhere'
         else:
-            question.robot_state.joint_state.name[0] = 'ghost'
+            ik_request.robot_state.joint_state.name[0] = 'ghost'
         return Asked('wrong name', 'compute_ik', request, lambda response: _expect(response, code))
 
     def _no_pose(self) -> Asked:

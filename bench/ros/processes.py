@@ -80,7 +80,7 @@ def own_server(robot: str, namespace: str, threads: int) -> list[str]:
     Return the command of the product's node.
 
     :param robot: name of a shipped robot; namespace: of its services.
-    :param threads: how many threads answer.
+    :param threads: how many threads run handlers.
     """
     return [
         *(sys.executable, '-m', 'ssik_ros.ros.node'),
@@ -95,7 +95,7 @@ def watched_server(
     Return the command of the product's node with clocks, or on another executor.
 
     :param robot: name of a shipped robot; namespace: of its services.
-    :param threads: how many threads answer.
+    :param threads: how many threads run handlers.
     :param times: where the times go; None for no clocks.
     :param executor: name of an executor.
     """
@@ -113,7 +113,7 @@ def empty_server(
     Return the command of a server whose handler does nothing.
 
     :param namespace: of its service.
-    :param threads: how many threads answer.
+    :param threads: how many threads run handlers.
     :param prepared: file with its response.
     :param executor: name of an executor.
     """

@@ -54,16 +54,16 @@ def make_request(
     :param timeout: wall-clock budget [s].
     """
     message = GetPositionIK.Request()
-    question = message.ik_request
-    question.group_name = GROUPS[arm.name]
-    question.ik_link_name = arm.tip
-    question.robot_state.joint_state.name = [joint.name for joint in arm.joints]
-    question.robot_state.joint_state.position = seed.tolist()
-    question.pose_stamped.header.frame_id = arm.base
-    _write_pose(question.pose_stamped.pose, target)
+    ik_request = message.ik_request
+    ik_request.group_name = GROUPS[arm.name]
+    ik_request.ik_link_name = arm.tip
+    ik_request.robot_state.joint_state.name = [joint.name for joint in arm.joints]
+    ik_request.robot_state.joint_state.position = seed.tolist()
+    ik_request.pose_stamped.header.frame_id = arm.base
+    _write_pose(ik_request.pose_stamped.pose, target)
     seconds = math.floor(timeout)
-    question.timeout.sec = seconds
-    question.timeout.nanosec = round(1e9 * (timeout - seconds))
+    ik_request.timeout.sec = seconds
+    ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
     return message
 
 

@@ -1,7 +1,7 @@
 """
 A server to compare with: ``python bench/ros/server.py empty|own --help``.
 
-``empty`` answers ``compute_ik`` with a prepared response and does nothing else. ``own`` is the product's node, on an
+``empty`` serves ``compute_ik`` with a prepared response and does nothing else. ``own`` is the product's node, on an
 executor of choice and with clocks around its handler and its solver.
 """
 
@@ -35,7 +35,7 @@ SERVICE_DEPTH = 1000
 
 
 class EmptyServer(Node):
-    """Answers every request with the same response."""
+    """Gives every request the same response."""
 
     def __init__(self, prepared: GetPositionIK.Response) -> None:
         """
@@ -48,12 +48,12 @@ class EmptyServer(Node):
         self.create_service(
             GetPositionIK,
             'compute_ik',
-            self.answer,
+            self.respond,
             qos_profile=QoSProfile(depth=SERVICE_DEPTH),
             callback_group=ReentrantCallbackGroup(),
         )
 
-    def answer(
+    def respond(
         self, request: GetPositionIK.Request, response: GetPositionIK.Response
     ) -> GetPositionIK.Response:
         """Return the prepared response."""
@@ -110,11 +110,11 @@ class Clocks:
 
 def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
     """
-    Answer with a prepared response until a signal comes.
+    Serve a prepared response until a signal comes.
 
     :param prepared: the response as the middleware sends it.
     :param executor_name: a key of ``EXECUTORS``.
-    :param threads: how many threads answer.
+    :param threads: how many threads run handlers.
     """
     rclpy.init()
     server = EmptyServer(deserialize_message(prepared, GetPositionIK.Response))
@@ -133,7 +133,7 @@ def serve_own(times: Path | None, executor_name: str, threads: int, searches: in
     :param searches: how many long searches may run at once; 0 for the product's own choice.
     :param times: where to; None for no clocks.
     :param executor_name: a key of ``EXECUTORS``.
-    :param threads: how many threads answer.
+    :param threads: how many threads run handlers.
     """
     clocks = Clocks()
     if times is not None:

@@ -106,7 +106,7 @@ def test_the_question_without_limits_is_measured_without_ours_beside_it(monkeypa
     assert asked == [{analytic.OWN, analytic.AS_MANY, 'eaik'}, {analytic.FREE, 'eaik'}]
     passes = {name: seen.cpu[:, 0].tolist() for name, seen in measured.items()}
     assert passes == {analytic.OWN: [1], analytic.AS_MANY: [1], analytic.FREE: [2], 'eaik': [1, 2]}
-    assert len(measured['eaik'].answers) == 2
+    assert len(measured['eaik'].solutions) == 2
     asked.clear()
     analytic.measure_apart(dict.fromkeys((analytic.OWN, 'eaik')), None, 1)
     assert asked == [{analytic.OWN, 'eaik'}]
@@ -129,7 +129,7 @@ def row(arm, peer, median, count):
     return analytic.Row(arm, peer, cpu=times, wall=times, sets=sets)
 
 
-SET_UP = {name: {'wall': 0.25, 'cpu': 0.2} for name in ('import', 'set_up', 'first_answer')}
+SET_UP = {name: {'wall': 0.25, 'cpu': 0.2} for name in ('import', 'set_up', 'first_solution')}
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_the_fastest_whose_answers_hold_count():
         (9.0, 9.0, 31.0, False),
     ],
 )
-def test_the_first_answer_must_be_five_times_faster_in_the_mean_and_at_the_end_too(
+def test_the_first_solution_must_be_five_times_faster_in_the_mean_and_at_the_end_too(
     median, mean, p99, reached
 ):
     results = peers(row('ours', median, own=True, mean=mean, p99=p99), row('peer', 50.0))

@@ -152,7 +152,7 @@ def test_every_peer_answers_every_case_in_every_pass():
     measured = measure({'one': echo(warm), 'two': echo(warm)}, cases, repeats=2)
     for measurement in measured.values():
         assert measurement.cpu.shape == measurement.wall.shape == (2, 6)
-        assert np.array_equal(measurement.answers, [cases.q, cases.q])
+        assert np.array_equal(measurement.solutions, [cases.q, cases.q])
 
 
 def test_clocks_see_a_call_and_not_themselves():

@@ -37,9 +37,9 @@ def test_every_branch_found_reaches_its_pose(fanuc):
 def test_the_nearest_of_all_turns_is_chosen(fanuc):
     seed = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 6.0])
     q = np.array([0.1, 0.2, -0.3, 0.4, 0.5, -1.0])
-    turned = branches.nearest_turns(fanuc, q, seed)
+    turned = branches.nearest_winding(fanuc, q, seed)
     np.testing.assert_allclose(turned, [0.1, 0.2, -0.3, 0.4, 0.5, math.tau - 1.0])
-    assert branches.nearest_turns(fanuc, q - 2.0 * np.eye(6)[1], seed) is None
+    assert branches.nearest_winding(fanuc, q - 2.0 * np.eye(6)[1], seed) is None
 
 
 def test_the_oracle_is_no_farther_than_the_known_answer(fanuc, tmp_path):

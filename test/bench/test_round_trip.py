@@ -54,12 +54,12 @@ def test_servers_have_ended_on_leaving(tmp_path):
 
 
 def test_a_missing_server_is_an_error_and_no_endless_wait(domain):
-    with caller.Caller(['/nobody'], domain) as client, pytest.raises(caller.NoAnswer):
+    with caller.Caller(['/nobody'], domain) as client, pytest.raises(caller.NoResponse):
         client.wait_for('/nobody', 0.1)
 
 
 class HalfDiscovered:
-    """A client whose first answers are lost, as long as the server does not know its reader."""
+    """A client whose first solutions are lost, as long as the server does not know its reader."""
 
     def __init__(self, lost):
         self.left, self.pending = lost, []
@@ -92,7 +92,7 @@ def test_a_server_is_there_when_it_has_answered(domain, monkeypatch, lost):
 def test_a_server_that_never_answers_is_not_there(domain, monkeypatch):
     with caller.Caller(['/half'], domain) as client:
         monkeypatch.setitem(client._clients, '/half', HalfDiscovered(1000))
-        with pytest.raises(caller.NoAnswer, match='answered nothing'):
+        with pytest.raises(caller.NoResponse, match='did not respond'):
             client.wait_for('/half', 0.1)
 
 
@@ -105,7 +105,7 @@ class Late:
     def wait_for_all(self, namespace, limit):
         self.calls -= 1
         if self.calls:
-            raise caller.NoAnswer('not there')
+            raise caller.NoResponse('not there')
 
 
 def test_the_first_server_is_waited_for_with_a_word(monkeypatch, tmp_path, capsys):
@@ -118,7 +118,7 @@ def test_the_first_server_is_waited_for_with_a_word(monkeypatch, tmp_path, capsy
         round_trip.wait_for_first(Late(100), process, tmp_path / 'log')
         said = capsys.readouterr().out
         assert said.count('does not offer everything') == 1 and str(tmp_path / 'log') in said
-        with pytest.raises(caller.NoAnswer):
+        with pytest.raises(caller.NoResponse):
             round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
 
 
@@ -126,7 +126,7 @@ def test_a_first_server_that_has_ended_is_not_waited_for(tmp_path):
     with processes.ServerProcesses(None, 60) as servers:
         process = servers.start(['false'], tmp_path / 'log')
         process.wait(10.0)
-        with pytest.raises(caller.NoAnswer, match=r'ended with 1; .*log'):
+        with pytest.raises(caller.NoResponse, match=r'ended with 1; .*log'):
             round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
 
 
@@ -139,7 +139,7 @@ def test_a_server_without_its_last_services_is_not_there_yet(tmp_path, monkeypat
     ):
         servers.start(processes.empty_server('/part', 2, tmp_path / 'prepared'), tmp_path / 'log')
         client.wait_for('/part', 30.0)
-        with pytest.raises(caller.NoAnswer, match='compute_cartesian_path'):
+        with pytest.raises(caller.NoResponse, match='compute_cartesian_path'):
             client.wait_for_all('/part', 0.3)
         monkeypatch.setattr(caller, 'LAST_SERVICE', 'compute_ik')
         client.wait_for_all('/part', 10.0)

@@ -1,4 +1,4 @@
-"""What comes before the first answer, and mechanisms with loops: fresh processes, their memory, and the files."""
+"""What comes before the first solution, and mechanisms with loops: fresh processes, their memory, and the files."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
     assert others['solver'] == 'numpy,pinocchio'
     assert others['peak_mib'] > bare['peak_mib']
     assert ours['own'] and not bare['own'] and bare['set_up'] is None
-    assert ours['together'] == ours['set_up'] + ours['first_answer'] > 0.0
+    assert ours['together'] == ours['set_up'] + ours['first_solution'] > 0.0
     assert 5.0 < bare['peak_mib'] < ours['peak_mib'] < 2000.0
     assert 'ik_LM' in (tmp_path / 'start_up.md').read_text()
 
@@ -51,7 +51,7 @@ def test_what_does_not_answer_is_a_row_with_the_reason(monkeypatch):
     absent = Peer('absent', 'no_such_module', 'absent', '', lambda arm: None)
     assert start_up.measure(arm, absent, 1.0).note == 'not installed'
     own = load_peers(['ik_LM'])['ik_LM']
-    assert start_up.measure(arm, own, 0.001).note == 'no answer after 0.001 s'
+    assert start_up.measure(arm, own, 0.001).note == 'no solution after 0.001 s'
     found = start_up.ask(arm, 'no_such_module', 'ik_LM', 60.0)
     assert 'no_such_module' in found['note']
 
@@ -59,24 +59,24 @@ def test_what_does_not_answer_is_a_row_with_the_reason(monkeypatch):
 def test_goals_are_written_beside_the_rows(monkeypatch, tmp_path):
     def ask(arm, module, name, seconds, environment=None):
         step = {'wall': 1.0, 'cpu': 0.5}
-        return {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+        return {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
 
     monkeypatch.setattr(start_up, 'ask', ask)
     words = ['--arms', 'ur5e', 'panda', '--peers', 'solve_q', '--output', str(tmp_path)]
     start_up.main(words)
     lines = json.loads((tmp_path / 'start_up.json').read_text())['goals']
-    assert lines == [['import', 1.0, 0.6], ['first answer', 2.0, 1.0]]
+    assert lines == [['import', 1.0, 0.6], ['first solution', 2.0, 1.0]]
 
 
 def test_goals_are_those_of_the_facade():
     rows = [
-        start_up.Row('a', 'solve_q', imported=0.5, set_up=0.3, first_answer=0.1),
-        start_up.Row('b', 'solve_q', imported=0.4, set_up=0.6, first_answer=0.1),
-        start_up.Row('a', 'other', imported=9.0, set_up=9.0, first_answer=9.0),
+        start_up.Row('a', 'solve_q', imported=0.5, set_up=0.3, first_solution=0.1),
+        start_up.Row('b', 'solve_q', imported=0.4, set_up=0.6, first_solution=0.1),
+        start_up.Row('a', 'other', imported=9.0, set_up=9.0, first_solution=9.0),
     ]
     assert start_up.goal_lines(rows) == [
         ('import', 0.5, 0.6),
-        ('first answer', pytest.approx(0.7), 1.0),
+        ('first solution', pytest.approx(0.7), 1.0),
     ]
 
 
@@ -120,7 +120,7 @@ def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
         step = {'wall': 9.0, 'cpu': 0.5}
         if module == 'numpy,pinocchio':
             return {'import': {'wall': 9.0, 'cpu': 0.4}, 'peak_mib': 50.0}
-        return {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+        return {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
 
     def start_node(words, seconds):
         is_own = 'ik_server' in words
@@ -133,7 +133,7 @@ def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
     found = json.loads((tmp_path / 'start_up_ratios.json').read_text())['ratios']
     assert {row['name']: row['ratio'] for row in found} == {
         'import': pytest.approx(1.25),
-        'URDF to first answer': pytest.approx(2.5),
+        'URDF to first solution': pytest.approx(2.5),
         'node': pytest.approx(1.5),
         'memory of the node': 120.0,
     }
@@ -144,11 +144,11 @@ def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
 
 def test_without_ros_the_ratios_of_the_node_are_left_out(monkeypatch):
     step = {'wall': 1.0, 'cpu': 0.5}
-    found = {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+    found = {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
     monkeypatch.setattr(start_up, 'ask', lambda *words: found)
     monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: None)
     ratios = start_up.measure_ratios(read_arm('panda'), 1, 1.0)
-    assert [ratio.name for ratio in ratios] == ['import', 'URDF to first answer']
+    assert [ratio.name for ratio in ratios] == ['import', 'URDF to first solution']
 
 
 def test_the_empty_node_imports_the_messages_that_the_node_imports():

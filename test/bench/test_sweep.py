@@ -36,8 +36,8 @@ def test_an_answer_on_another_turn_is_further_away_than_the_nearest():
         ]
         inside = [t for t in turned if (t >= arm.lower).all() and (t <= arm.upper).all()]
         best = min(sweep.seed_distance(arm, t, seed) for t in inside)
-        assert sweep.nearest_turns(arm, q[None], seed)[0] <= best + 1e-12
-    assert sweep.nearest_turns(arm, np.full((1, 6), -3.0), np.full(6, 3.0))[0] == pytest.approx(
+        assert sweep.nearest_winding(arm, q[None], seed)[0] <= best + 1e-12
+    assert sweep.nearest_winding(arm, np.full((1, 6), -3.0), np.full(6, 3.0))[0] == pytest.approx(
         np.linalg.norm([2.0 * np.pi - 6.0] * 2 + [6.0] + [2.0 * np.pi - 6.0] * 3)
     )
 
