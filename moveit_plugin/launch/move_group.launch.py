@@ -1,4 +1,4 @@
-"""Start a move_group of which every group's kinematics are answered by one of the package's solvers."""
+"""Start a move_group in which a solver of this package computes the kinematics of every group."""
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
@@ -16,7 +16,7 @@ def read_configuration(robot, package, kinematics_file, solver):
     :param robot: the robot's name, as MoveItConfigsBuilder takes it.
     :param package: the configuration package; empty for the one that is named after the robot.
     :param kinematics_file: a kinematics.yaml instead of the package's own; empty for that.
-    :param solver: what answers in every group of the file; empty leaves what the file says.
+    :param solver: solver of every group of the file; empty keeps those of the file.
     """
     builder = MoveItConfigsBuilder(robot, package_name=package or None)
     if kinematics_file:
@@ -72,7 +72,7 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 'solver',
                 default_value='ssik_ros/Auto',
-                description='What answers in every group of the kinematics.yaml. Empty: what the file says.',
+                description='Solver of every group of the kinematics.yaml. Empty: those of the file.',
             ),
             DeclareLaunchArgument(
                 'namespace', default_value='', description='Namespace of the node.'

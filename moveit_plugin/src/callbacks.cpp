@@ -72,7 +72,7 @@ PyObject * call_log(PyObject *, PyObject * const * arguments, Py_ssize_t count)
     try {
       sink(static_cast<int>(level), copy);
     } catch (...) {
-      // A question does not fail because nobody can be told about it.
+      // A request does not fail because nobody can be told about it.
     }
   }
   Py_RETURN_NONE;
@@ -99,7 +99,7 @@ PyObject * call_host(PyObject * capsule, PyObject * values)
     return nullptr;
   }
   if (shared->accepts == nullptr && shared->cost == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "the question of this callback has been answered");
+    PyErr_SetString(PyExc_RuntimeError, "the request of this callback has ended");
     return nullptr;
   }
   if (!read_values(values, shared->values)) {

@@ -11,7 +11,7 @@
 namespace ssik_moveit
 {
 
-/// A callback of one question. Python may keep the callable; after the question it refuses to be called.
+/// A callback of one request. Python may keep the callable; after the request it refuses to be called.
 class HostFunction
 {
 public:

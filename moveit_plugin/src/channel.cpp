@@ -15,9 +15,9 @@ namespace
 constexpr int LOCK_REDUNDANT = 1;
 constexpr int APPROXIMATE = 2;
 
-int options_of(const Question & question)
+int options_of(const Request & request)
 {
-  return (question.lock_redundant ? LOCK_REDUNDANT : 0) | (question.approximate ? APPROXIMATE : 0);
+  return (request.lock_redundant ? LOCK_REDUNDANT : 0) | (request.approximate ? APPROXIMATE : 0);
 }
 
 /// Write a pose as a matrix of 4 by 4.
@@ -42,21 +42,21 @@ void write_matrix(const Pose & pose, double * m)
 }
 
 /// Return the redundant joints and their steps as two tuples; None without.
-python::Object redundancy_of(const Question & question)
+python::Object redundancy_of(const Request & request)
 {
-  if (question.redundant.empty()) {
+  if (request.redundant.empty()) {
     Py_INCREF(Py_None);
     return python::Object(Py_None);
   }
-  const auto size = static_cast<Py_ssize_t>(question.redundant.size());
+  const auto size = static_cast<Py_ssize_t>(request.redundant.size());
   python::Object joints = python::require(PyTuple_New(size));
   python::Object steps = python::require(PyTuple_New(size));
   for (Py_ssize_t i = 0; i < size; ++i) {
     const auto index = static_cast<std::size_t>(i);
     PyTuple_SET_ITEM(
-      joints.get(), i, python::require(PyLong_FromUnsignedLong(question.redundant[index])).release());
+      joints.get(), i, python::require(PyLong_FromUnsignedLong(request.redundant[index])).release());
     PyTuple_SET_ITEM(
-      steps.get(), i, python::require(PyFloat_FromDouble(question.steps[index])).release());
+      steps.get(), i, python::require(PyFloat_FromDouble(request.steps[index])).release());
   }
   return python::require(PyTuple_Pack(2, joints.get(), steps.get()));
 }
@@ -128,16 +128,16 @@ Channel::Channel(PyObject * group)
 {
 }
 
-void Channel::write(const Question & question) const
+void Channel::write(const Request & request) const
 {
   double * matrix = poses_.data();
-  for (const Pose & pose : question.poses) {
+  for (const Pose & pose : request.poses) {
     write_matrix(pose, matrix);
     matrix += 16;
   }
-  seed_.write(question.seed);
-  limits_.write(question.consistency_limits);
-  state_.write(question.state);
+  seed_.write(request.seed);
+  limits_.write(request.consistency_limits);
+  state_.write(request.state);
 }
 
 int Channel::search(double timeout) const
@@ -146,15 +146,15 @@ int Channel::search(double timeout) const
   return to_code(call(search_, {budget.get()}));
 }
 
-int Channel::search_by(const Question & question, double timeout) const
+int Channel::search_by(const Request & request, double timeout) const
 {
   const python::Object budget = python::require(PyFloat_FromDouble(timeout));
-  const python::Object options = python::require(PyLong_FromLong(options_of(question)));
-  const python::Object redundancy = redundancy_of(question);
-  const HostFunction accepts(question.accepts);
-  const HostFunction cost(question.cost);
-  PyObject * is_limited = truth(!question.consistency_limits.empty());
-  PyObject * has_state = truth(!question.state.empty());
+  const python::Object options = python::require(PyLong_FromLong(options_of(request)));
+  const python::Object redundancy = redundancy_of(request);
+  const HostFunction accepts(request.accepts);
+  const HostFunction cost(request.cost);
+  PyObject * is_limited = truth(!request.consistency_limits.empty());
+  PyObject * has_state = truth(!request.state.empty());
   try {
     return to_code(
       call(
@@ -167,29 +167,29 @@ int Channel::search_by(const Question & question, double timeout) const
   }
 }
 
-int Channel::nearest(const Question & question) const
+int Channel::nearest(const Request & request) const
 {
-  const python::Object options = python::require(PyLong_FromLong(options_of(question)));
-  const python::Object redundancy = redundancy_of(question);
+  const python::Object options = python::require(PyLong_FromLong(options_of(request)));
+  const python::Object redundancy = redundancy_of(request);
   return to_code(call(nearest_, {options.get(), redundancy.get()}));
 }
 
-Answers Channel::several(const Question & question) const
+Responses Channel::several(const Request & request) const
 {
-  const python::Object options = python::require(PyLong_FromLong(options_of(question)));
+  const python::Object options = python::require(PyLong_FromLong(options_of(request)));
   const python::Object method =
-    python::require(PyLong_FromLong(static_cast<long>(question.discretization)));
-  const python::Object redundancy = redundancy_of(question);
+    python::require(PyLong_FromLong(static_cast<long>(request.discretization)));
+  const python::Object redundancy = redundancy_of(request);
   const python::Object found = call(several_, {options.get(), method.get(), redundancy.get()});
   PyObject * solutions = nullptr;
-  Answers answers;
+  Responses responses;
   int error = 0;
-  if (PyArg_ParseTuple(found.get(), "Oid", &solutions, &error, &answers.percentage) == 0) {
+  if (PyArg_ParseTuple(found.get(), "Oid", &solutions, &error, &responses.percentage) == 0) {
     throw LoadError(python::take_error());
   }
-  answers.error = static_cast<KinematicError>(error);
-  answers.solutions = read_rows(solutions);
-  return answers;
+  responses.error = static_cast<KinematicError>(error);
+  responses.solutions = read_rows(solutions);
+  return responses;
 }
 
 std::string Channel::reason() const

@@ -37,16 +37,16 @@ public:
   explicit Channel(PyObject * group);
 
   /// Write poses, seed, limits and state; needs no lock.
-  void write(const Question & question) const;
+  void write(const Request & request) const;
 
   /// Ask without wishes. @return MoveIt's code. @throws LoadError for an exception of Python.
   int search(double timeout) const;
 
-  /// Ask with everything that a question can hold. @throws what a callback throws.
-  int search_by(const Question & question, double timeout) const;
+  /// Ask with everything that a request can hold. @throws what a callback throws.
+  int search_by(const Request & request, double timeout) const;
 
-  int nearest(const Question & question) const;
-  Answers several(const Question & question) const;
+  int nearest(const Request & request) const;
+  Responses several(const Request & request) const;
   std::string reason() const;
   bool is_approximate() const;
 

@@ -212,39 +212,39 @@ public:
 
   const GroupNames & names() const override { return names_; }
 
-  Answer nearest(const Question & question, std::vector<double> & solution) const override
+  Response nearest(const Request & request, std::vector<double> & solution) const override
   {
-    return ask(question, solution, [&](const Channel & channel) {return channel.nearest(question);});
+    return ask(request, solution, [&](const Channel & channel) {return channel.nearest(request);});
   }
 
-  Answer search(const Question & question, std::vector<double> & solution) const override
+  Response search(const Request & request, std::vector<double> & solution) const override
   {
-    const double timeout = question.timeout > 0.0 ? question.timeout : timeout_;
-    const bool is_plain = question.consistency_limits.empty() && question.state.empty() &&
-      (question.accepts == nullptr || !*question.accepts) &&
-      (question.cost == nullptr || !*question.cost) && !question.lock_redundant &&
-      !question.approximate;
+    const double timeout = request.timeout > 0.0 ? request.timeout : timeout_;
+    const bool is_plain = request.consistency_limits.empty() && request.state.empty() &&
+      (request.accepts == nullptr || !*request.accepts) &&
+      (request.cost == nullptr || !*request.cost) && !request.lock_redundant &&
+      !request.approximate;
     return ask(
-      question, solution, [&](const Channel & channel) {
-        return is_plain ? channel.search(timeout) : channel.search_by(question, timeout);
+      request, solution, [&](const Channel & channel) {
+        return is_plain ? channel.search(timeout) : channel.search_by(request, timeout);
       });
   }
 
-  Answers several(const Question & question) const override
+  Responses several(const Request & request) const override
   {
-    Answers refused;
-    refused.text = find_fault(names_, question);
+    Responses refused;
+    refused.text = find_fault(names_, request);
     if (!refused.text.empty()) {
-      const bool is_count = question.poses.size() != names_.tip_frames.size();
-      refused.error = question.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
+      const bool is_count = request.poses.size() != names_.tip_frames.size();
+      refused.error = request.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
         is_count ? KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED : KinematicError::NO_SOLUTION;
       return refused;
     }
     const Lease channel(*this);
-    channel->write(question);
+    channel->write(request);
     try {
       python::Hold hold;
-      return channel->several(question);
+      return channel->several(request);
     } catch (const LoadError & error) {
       refused.text = error.what();
       return refused;
@@ -308,33 +308,33 @@ private:
   };
 
   template <typename Call>
-  Answer ask(const Question & question, std::vector<double> & solution, Call && call) const
+  Response ask(const Request & request, std::vector<double> & solution, Call && call) const
   {
-    Answer answer;
-    answer.text = find_fault(names_, question);
-    if (!answer.text.empty()) {
-      return answer;
+    Response response;
+    response.text = find_fault(names_, request);
+    if (!response.text.empty()) {
+      return response;
     }
     const Lease channel(*this);
-    channel->write(question);
+    channel->write(request);
     {
       python::Hold hold;
       try {
-        answer.code = call(*channel);
-        if (!answer.solved() || question.approximate) {
-          answer.text = channel->reason();
-          answer.is_approximate = answer.solved() && channel->is_approximate();
+        response.code = call(*channel);
+        if (!response.solved() || request.approximate) {
+          response.text = channel->reason();
+          response.is_approximate = response.solved() && channel->is_approximate();
         }
       } catch (const LoadError & error) {
-        answer.code = code::FAILURE;
-        answer.text = error.what();
+        response.code = code::FAILURE;
+        response.text = error.what();
       }
     }
-    if (answer.solved()) {
+    if (response.solved()) {
       const View<double> found = channel->solution();
       solution.assign(found.begin(), found.end());
     }
-    return answer;
+    return response;
   }
 
   static void read_poses(PyObject * matrices, std::vector<Pose> & poses)

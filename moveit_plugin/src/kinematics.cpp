@@ -30,30 +30,30 @@ std::string count_of(const char * what, std::size_t given, std::size_t wanted)
 
 }  // namespace
 
-std::string find_fault(const GroupNames & names, const Question & question)
+std::string find_fault(const GroupNames & names, const Request & request)
 {
   const std::size_t size = names.variables.size();
-  if (question.poses.size() != names.tip_frames.size()) {
-    return count_of("poses, one for each tip", question.poses.size(), names.tip_frames.size());
+  if (request.poses.size() != names.tip_frames.size()) {
+    return count_of("poses, one for each tip", request.poses.size(), names.tip_frames.size());
   }
-  if (question.seed.size() != size) {
-    return count_of("values of the seed", question.seed.size(), size);
+  if (request.seed.size() != size) {
+    return count_of("values of the seed", request.seed.size(), size);
   }
-  const auto & limits = question.consistency_limits;
+  const auto & limits = request.consistency_limits;
   if (!limits.empty() && limits.size() != size) {
     return count_of("consistency limits", limits.size(), size);
   }
-  if (!question.state.empty() && question.state.size() != names.state.size()) {
-    return count_of("values of the robot's state", question.state.size(), names.state.size());
+  if (!request.state.empty() && request.state.size() != names.state.size()) {
+    return count_of("values of the robot's state", request.state.size(), names.state.size());
   }
-  if (question.redundant.size() != question.steps.size()) {
-    return count_of("steps of redundant joints", question.steps.size(), question.redundant.size());
+  if (request.redundant.size() != request.steps.size()) {
+    return count_of("steps of redundant joints", request.steps.size(), request.redundant.size());
   }
-  if (!std::all_of(question.poses.begin(), question.poses.end(), is_pose)) {
+  if (!std::all_of(request.poses.begin(), request.poses.end(), is_pose)) {
     return "A pose is not finite, or has a quaternion of length zero.";
   }
   const auto is_nan = [](double value) {return std::isnan(value);};
-  if (!all_finite(question.seed) || !all_finite(question.state) || std::isnan(question.timeout)) {
+  if (!all_finite(request.seed) || !all_finite(request.state) || std::isnan(request.timeout)) {
     return "The seed, the state or the timeout is not finite.";
   }
   if (std::any_of(limits.begin(), limits.end(), is_nan)) {

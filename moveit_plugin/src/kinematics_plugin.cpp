@@ -124,20 +124,20 @@ bool KinematicsPlugin::initialize(
     kinematics::DiscretizationMethods::ALL_RANDOM_SAMPLED,
     kinematics::DiscretizationMethods::SOME_RANDOM_SAMPLED};
   RCLCPP_INFO(
-    logger(), "Group '%s' is answered by %s.", group_name.c_str(), names_.solver.c_str());
+    logger(), "Solver of group '%s': %s.", group_name.c_str(), names_.solver.c_str());
   return true;
 }
 
-Question KinematicsPlugin::to_question(
+Request KinematicsPlugin::to_request(
   View<ssik_moveit::Pose> poses, const Values & seed, const Options & options) const
 {
-  Question question;
-  question.poses = poses;
-  question.seed = seed;
-  question.lock_redundant = options.lock_redundant_joints;
-  question.approximate = options.return_approximate_solution;
-  question.discretization = static_cast<Discretization>(options.discretization_method);
-  return question;
+  Request request;
+  request.poses = poses;
+  request.seed = seed;
+  request.lock_redundant = options.lock_redundant_joints;
+  request.approximate = options.return_approximate_solution;
+  request.discretization = static_cast<Discretization>(options.discretization_method);
+  return request;
 }
 
 KinematicsPlugin::Values KinematicsPlugin::steps_of_redundant() const
@@ -204,25 +204,25 @@ bool KinematicsPlugin::search(
   for (std::size_t i = 0; i < asked.count; ++i) {
     poses.push_back(from_message(asked.poses[i]));
   }
-  Question question = to_question(poses, asked.seed, options);
+  Request request = to_request(poses, asked.seed, options);
   const Values steps = steps_of_redundant(), state = read_state(asked.context);
   const SolutionCallback callback = to_callback(asked);
   const CostFunction cost = to_cost(asked);
   if (options.lock_redundant_joints) {
-    question.redundant = redundant_joint_indices_;
-    question.steps = steps;
+    request.redundant = redundant_joint_indices_;
+    request.steps = steps;
   }
-  question.timeout = asked.timeout > 0.0 ? asked.timeout : default_timeout_;
-  question.state = state;
-  question.accepts = &callback;
-  question.cost = &cost;
+  request.timeout = asked.timeout > 0.0 ? asked.timeout : default_timeout_;
+  request.state = state;
+  request.accepts = &callback;
+  request.cost = &cost;
   if (asked.limits != nullptr) {
-    question.consistency_limits = *asked.limits;
+    request.consistency_limits = *asked.limits;
   }
-  const Answer answer = kinematics_->search(question, solution);
-  error.val = answer.code;
-  set_text(error, answer.text, 0);
-  return answer.solved();
+  const Response response = kinematics_->search(request, solution);
+  error.val = response.code;
+  set_text(error, response.text, 0);
+  return response.solved();
 }
 
 bool KinematicsPlugin::getPositionIK(
@@ -234,16 +234,16 @@ bool KinematicsPlugin::getPositionIK(
     return false;
   }
   const ssik_moveit::Pose own = from_message(pose);
-  Question question = to_question({&own, 1}, seed, options);
+  Request request = to_request({&own, 1}, seed, options);
   const Values steps = steps_of_redundant();
   if (options.lock_redundant_joints) {
-    question.redundant = redundant_joint_indices_;
-    question.steps = steps;
+    request.redundant = redundant_joint_indices_;
+    request.steps = steps;
   }
-  const Answer answer = kinematics_->nearest(question, solution);
-  error.val = answer.code;
-  set_text(error, answer.text, 0);
-  return answer.solved();
+  const Response response = kinematics_->nearest(request, solution);
+  error.val = response.code;
+  set_text(error, response.text, 0);
+  return response.solved();
 }
 
 bool KinematicsPlugin::getPositionIK(
@@ -259,14 +259,14 @@ bool KinematicsPlugin::getPositionIK(
   for (const Pose & pose : poses) {
     own.push_back(from_message(pose));
   }
-  Question question = to_question(own, seed, options);
+  Request request = to_request(own, seed, options);
   const Values steps = steps_of_redundant();
-  question.redundant = redundant_joint_indices_;
-  question.steps = steps;
-  Answers answers = kinematics_->several(question);
-  result.kinematic_error = static_cast<kinematics::KinematicError>(answers.error);
-  result.solution_percentage = answers.percentage;
-  solutions = std::move(answers.solutions);
+  request.redundant = redundant_joint_indices_;
+  request.steps = steps;
+  Responses responses = kinematics_->several(request);
+  result.kinematic_error = static_cast<kinematics::KinematicError>(responses.error);
+  result.solution_percentage = responses.percentage;
+  solutions = std::move(responses.solutions);
   return result.kinematic_error == kinematics::KinematicErrors::OK;
 }
 
@@ -356,7 +356,7 @@ const std::vector<std::string> & KinematicsPlugin::getLinkNames() const
 bool KinematicsPlugin::supportsGroup(
   const moveit::core::JointModelGroup * group, std::string * reason) const
 {
-  // What initialize() was told is what it has tried; a group of another name is not answered for.
+  // What initialize() was told is what it has tried; a group of another name is refused.
   if (kinematics_ && group->getName() == group_name_) {
     return true;
   }

@@ -1,4 +1,4 @@
-// MoveIt's KinematicsBase, answered by the package's solvers.
+// MoveIt's KinematicsBase, computed by the package's solvers.
 #pragma once
 
 #include <memory>
@@ -71,7 +71,7 @@ public:
     const moveit::core::JointModelGroup * group, std::string * reason = nullptr) const override;
 
 private:
-  /// One question of MoveIt; what is not asked is null.
+  /// One request of MoveIt; what is not asked is null.
   struct Asked
   {
     const Pose * poses;
@@ -88,7 +88,7 @@ private:
     const Asked & asked, const Options & options, Values & solution, ErrorCode & error) const;
   SolutionCallback to_callback(const Asked & asked) const;
   CostFunction to_cost(const Asked & asked) const;
-  Question to_question(View<ssik_moveit::Pose> poses, const Values & seed, const Options & options) const;
+  Request to_request(View<ssik_moveit::Pose> poses, const Values & seed, const Options & options) const;
   Values steps_of_redundant() const;
   Values read_state(const moveit::core::RobotState * context) const;
 

@@ -229,7 +229,7 @@ Interrupter::~Interrupter()
     const Release release;
     watcher_.join();
   }
-  // An exception that has not been raised yet would hit the host's next question.
+  // An exception that has not been raised yet would hit the host's next request.
   PyThreadState_SetAsyncExc(thread_, nullptr);
 }
 

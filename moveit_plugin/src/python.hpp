@@ -26,7 +26,7 @@ bool is_running();
  * Holds the interpreter's lock.
  *
  * A thread keeps its Python state from its first hold until it ends: making one for each call would cost as much as an
- * answer. A thread that holds the lock already, such as a Python program that calls MoveIt, keeps it.
+ * response. A thread that holds the lock already, such as a Python program that calls MoveIt, keeps it.
  */
 class Hold
 {

@@ -25,7 +25,7 @@ namespace
 using GetPositionIK = moveit_msgs::srv::GetPositionIK;
 using Seconds = std::chrono::duration<double>;
 
-/// A node, and the thread that takes its answers.
+/// A node, and the thread that takes its responses.
 class Spinner
 {
 public:
@@ -75,7 +75,7 @@ private:
   std::thread thread_;
 };
 
-/// Wait for a server and its answer, both within one time. @return null where it does not come.
+/// Wait for a server and its response, both within one time. @return null where it does not come.
 template <typename Service>
 std::shared_ptr<typename Service::Response> call(
   rclcpp::Client<Service> & client, std::shared_ptr<typename Service::Request> request, double wait)
@@ -146,18 +146,18 @@ public:
   std::optional<ServiceReply> ask_one(const ServiceRequest & request, double wait) override
   {
     auto message = std::make_shared<GetPositionIK::Request>();
-    auto & question = message->ik_request;
-    question.group_name = group_;
-    question.ik_link_names = names_.tip_frames;
+    auto & ik_request = message->ik_request;
+    ik_request.group_name = group_;
+    ik_request.ik_link_names = names_.tip_frames;
     for (const Pose & pose : request.poses) {
       geometry_msgs::msg::PoseStamped stamped;
       stamped.header.frame_id = names_.base_frame;
       write_pose(pose, stamped.pose);
-      question.pose_stamped_vector.push_back(stamped);
+      ik_request.pose_stamped_vector.push_back(stamped);
     }
-    write_state(request, question.robot_state);
-    write_limits(request, question.constraints);
-    write_time(request.timeout, question.timeout);
+    write_state(request, ik_request.robot_state);
+    write_limits(request, ik_request.constraints);
+    write_time(request.timeout, ik_request.timeout);
     const auto response = call<GetPositionIK>(*one_, message, wait);
     if (!response) {
       return std::nullopt;

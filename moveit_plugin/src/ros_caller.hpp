@@ -14,7 +14,7 @@ namespace ssik_moveit
 /**
  * Return a caller of MoveIt's GetPositionIK.
  *
- * MoveIt's node cannot be the client's: nobody may be spinning it, or the one who does may be waiting for this very answer.
+ * MoveIt's node cannot be the client's: nobody may be spinning it, or the one who does may be waiting for this very response.
  * @param node whose context and namespace count.
  * @param service name of the service, relative to that namespace.
  * @param group what is asked about.

@@ -15,7 +15,7 @@ namespace ssik_moveit
 {
 
 /**
- * Return the kinematics of a group that a server answers for; the server may come later.
+ * Return the kinematics of a group that a server responses for; the server may come later.
  *
  * @throws LoadError for a group with a joint of several variables, which no joint state names.
  */

@@ -16,7 +16,7 @@ using Values = std::vector<double>;
 using Clock = std::chrono::steady_clock;
 
 constexpr double ROUNDING = 1e-9;
-constexpr const char * SILENCE = "The server has not answered in time.";
+constexpr const char * SILENCE = "The server did not respond in time.";
 
 class Deadline
 {
@@ -41,29 +41,29 @@ double distance(const Values & q, View<double> seed)
   return sum;
 }
 
-/// The candidates of one question: each is offered once.
+/// The candidates of one request: each is offered once.
 class Candidates
 {
 public:
-  Candidates(const Question & question, const Values & limits)
-  : question_(question), limits_(limits) {}
+  Candidates(const Request & request, const Values & limits)
+  : request_(request), limits_(limits) {}
 
-  /// Return whether the question is answered by this candidate; a cost is only noted.
+  /// Return whether this candidate solves the request; a cost is only noted.
   bool offer(const Values & q)
   {
     if (!is_near(q) || std::find(offered_.begin(), offered_.end(), q) != offered_.end()) {
       return false;
     }
     offered_.push_back(q);
-    if (has(question_.accepts) && (*question_.accepts)(q) != code::SUCCESS) {
+    if (has(request_.accepts) && (*request_.accepts)(q) != code::SUCCESS) {
       return false;
     }
-    const double cost = has(question_.cost) ? (*question_.cost)(q) : 0.0;
+    const double cost = has(request_.cost) ? (*request_.cost)(q) : 0.0;
     if (best_.empty() || cost < cost_) {
       best_ = q;
       cost_ = cost;
     }
-    return !has(question_.cost);
+    return !has(request_.cost);
   }
 
   const Values & best() const { return best_; }
@@ -74,18 +74,18 @@ private:
 
   bool is_near(const Values & q) const
   {
-    if (q.size() != question_.seed.size()) {
+    if (q.size() != request_.seed.size()) {
       return false;
     }
     for (std::size_t i = 0; i < limits_.size(); ++i) {
-      if (std::abs(q[i] - question_.seed[i]) > limits_[i] + ROUNDING) {
+      if (std::abs(q[i] - request_.seed[i]) > limits_[i] + ROUNDING) {
         return false;
       }
     }
     return true;
   }
 
-  const Question & question_;
+  const Request & request_;
   const Values & limits_;
   std::vector<Values> offered_;
   Values best_;
@@ -100,57 +100,57 @@ public:
 
   const GroupNames & names() const override { return group_.names; }
 
-  Answer nearest(const Question & question, Values & solution) const override
+  Response nearest(const Request & request, Values & solution) const override
   {
-    Answer answer;
-    answer.text = find_fault(group_.names, question);
-    if (!answer.text.empty()) {
-      return answer;
+    Response response;
+    response.text = find_fault(group_.names, request);
+    if (!response.text.empty()) {
+      return response;
     }
-    const Answers found = ask_several(question);
-    answer.text = found.text;
+    const Responses found = ask_several(request);
+    response.text = found.text;
     if (!found.solutions.empty()) {
-      answer.code = code::SUCCESS;
+      response.code = code::SUCCESS;
       solution = found.solutions.front();
     }
-    return answer;
+    return response;
   }
 
-  Answer search(const Question & question, Values & solution) const override
+  Response search(const Request & request, Values & solution) const override
   {
-    Answer answer;
-    answer.text = find_fault(group_.names, question);
-    if (!answer.text.empty()) {
-      return answer;
+    Response response;
+    response.text = find_fault(group_.names, request);
+    if (!response.text.empty()) {
+      return response;
     }
-    const Values limits = limits_of(question);
-    const Deadline deadline(question.timeout > 0.0 ? question.timeout : group_.timeout);
-    Candidates candidates(question, limits);
-    answer = try_all_ways(question, limits, deadline, candidates);
+    const Values limits = limits_of(request);
+    const Deadline deadline(request.timeout > 0.0 ? request.timeout : group_.timeout);
+    Candidates candidates(request, limits);
+    response = try_all_ways(request, limits, deadline, candidates);
     if (!candidates.best().empty()) {
       solution = candidates.best();
-      answer.code = code::SUCCESS;
-      answer.text.clear();
+      response.code = code::SUCCESS;
+      response.text.clear();
     }
-    return answer;
+    return response;
   }
 
-  Answers several(const Question & question) const override
+  Responses several(const Request & request) const override
   {
-    Answers refused;
-    refused.text = find_fault(group_.names, question);
+    Responses refused;
+    refused.text = find_fault(group_.names, request);
     if (!refused.text.empty()) {
-      const bool is_count = question.poses.size() != group_.names.tip_frames.size();
-      refused.error = question.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
+      const bool is_count = request.poses.size() != group_.names.tip_frames.size();
+      refused.error = request.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
         is_count ? KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED : KinematicError::NO_SOLUTION;
       return refused;
     }
-    if (question.discretization != Discretization::NONE) {
+    if (request.discretization != Discretization::NONE) {
       refused.error = KinematicError::UNSUPPORTED_DISCRETIZATION;
       refused.text = "A service samples no redundant joints; it returns every branch without.";
       return refused;
     }
-    return ask_several(question);
+    return ask_several(request);
   }
 
   std::string forward(
@@ -162,82 +162,82 @@ public:
 
 private:
   /// Return the consistency limits, locked joints among them; empty where there are none.
-  Values limits_of(const Question & question) const
+  Values limits_of(const Request & request) const
   {
-    Values limits(question.consistency_limits.begin(), question.consistency_limits.end());
-    if (question.lock_redundant && !question.redundant.empty()) {
-      limits.resize(question.seed.size(), std::numeric_limits<double>::infinity());
-      for (const unsigned int joint : question.redundant) {
+    Values limits(request.consistency_limits.begin(), request.consistency_limits.end());
+    if (request.lock_redundant && !request.redundant.empty()) {
+      limits.resize(request.seed.size(), std::numeric_limits<double>::infinity());
+      for (const unsigned int joint : request.redundant) {
         limits.at(joint) = 0.0;
       }
     }
     return limits;
   }
 
-  ServiceRequest to_request(
-    const Question & question, const Values & limits, View<double> seed, double timeout) const
+  ServiceRequest to_service_request(
+    const Request & request, const Values & limits, View<double> seed, double timeout) const
   {
-    ServiceRequest request;
-    request.poses = question.poses;
-    request.seed = seed;
-    request.limits = limits;
-    request.reference = question.seed;
-    request.state = question.state;
-    request.timeout = std::max(timeout, 0.0);
-    return request;
+    ServiceRequest sent;
+    sent.poses = request.poses;
+    sent.seed = seed;
+    sent.limits = limits;
+    sent.reference = request.seed;
+    sent.state = request.state;
+    sent.timeout = std::max(timeout, 0.0);
+    return sent;
   }
 
   /// The seed's own search first, then every branch, then searches from elsewhere.
-  Answer try_all_ways(
-    const Question & question, const Values & limits, const Deadline & deadline,
+  Response try_all_ways(
+    const Request & request, const Values & limits, const Deadline & deadline,
     Candidates & candidates) const
   {
-    Answer answer;
+    Response response;
     const double budget = deadline.left();
     const auto first =
-      caller_->ask_one(to_request(question, limits, question.seed, budget), budget + group_.wait);
+      caller_->ask_one(to_service_request(request, limits, request.seed, budget), budget + group_.wait);
     if (!first) {
-      answer.code = code::TIMED_OUT;
-      answer.text = SILENCE;
-      return answer;
+      response.code = code::TIMED_OUT;
+      response.text = SILENCE;
+      return response;
     }
-    answer.code = first->solutions.empty() ? first->code : code::NO_IK_SOLUTION;
-    answer.text = first->text;
+    response.code = first->solutions.empty() ? first->code : code::NO_IK_SOLUTION;
+    response.text = first->text;
     // Without any wish of the host there are no others where the server has found none.
     if (first->solutions.empty() || candidates.offer(first->solutions.front())) {
-      return answer;
+      return response;
     }
-    answer.text = "The host has refused every candidate.";
+    response.text = "The host has refused every candidate.";
     const auto all = caller_->ask_all(
-      to_request(question, limits, question.seed, deadline.left()), std::max(deadline.left(), 0.0));
+      to_service_request(request, limits, request.seed, deadline.left()), std::max(deadline.left(), 0.0));
     for (const Values & q : all ? all->solutions : std::vector<Values>{}) {
       if (deadline.left() <= 0.0 || candidates.offer(q)) {
         break;
       }
     }
     if (candidates.best().empty()) {
-      try_other_seeds(question, limits, deadline, candidates);
-      answer.code = deadline.left() <= 0.0 ? code::TIMED_OUT : code::NO_IK_SOLUTION;
+      try_other_seeds(request, limits, deadline, candidates);
+      response.code = deadline.left() <= 0.0 ? code::TIMED_OUT : code::NO_IK_SOLUTION;
     }
-    return answer;
+    return response;
   }
 
   void try_other_seeds(
-    const Question & question, const Values & limits, const Deadline & deadline,
+    const Request & request, const Values & limits, const Deadline & deadline,
     Candidates & candidates) const
   {
     std::mt19937 generator(1);
-    Values seed(question.seed.size());
+    Values seed(request.seed.size());
     while (deadline.left() > 0.0 && candidates.best().empty()) {
       for (std::size_t i = 0; i < seed.size(); ++i) {
         seed[i] = std::uniform_real_distribution<double>(group_.lower[i], group_.upper[i])(generator);
       }
       for (std::size_t i = 0; i < limits.size(); ++i) {
-        const double near = question.seed[i];
+        const double near = request.seed[i];
         seed[i] = std::clamp(seed[i], near - limits[i], near + limits[i]);
       }
       const double budget = deadline.left();
-      const auto found = caller_->ask_one(to_request(question, limits, seed, budget), budget);
+      const auto found = caller_->ask_one(to_service_request(request, limits, seed, budget), budget);
       if (!found) {
         return;
       }
@@ -247,35 +247,35 @@ private:
     }
   }
 
-  Answers ask_several(const Question & question) const
+  Responses ask_several(const Request & request) const
   {
-    const Values limits = limits_of(question);
-    const double budget = question.timeout > 0.0 ? question.timeout : group_.timeout;
-    const ServiceRequest request = to_request(question, limits, question.seed, budget);
-    auto found = caller_->ask_all(request, budget + group_.wait);
+    const Values limits = limits_of(request);
+    const double budget = request.timeout > 0.0 ? request.timeout : group_.timeout;
+    const ServiceRequest sent = to_service_request(request, limits, request.seed, budget);
+    auto found = caller_->ask_all(sent, budget + group_.wait);
     if (!found) {
-      found = caller_->ask_one(request, budget + group_.wait);
+      found = caller_->ask_one(sent, budget + group_.wait);
     }
-    Answers answers;
-    answers.text = found ? found->text : SILENCE;
+    Responses responses;
+    responses.text = found ? found->text : SILENCE;
     if (!found) {
-      return answers;
+      return responses;
     }
-    Candidates candidates(question, limits);
+    Candidates candidates(request, limits);
     for (const Values & q : found->solutions) {
       if (candidates.offer(q)) {
-        answers.solutions.push_back(q);
+        responses.solutions.push_back(q);
       }
     }
-    const auto is_nearer = [&question](const Values & a, const Values & b) {
-        return distance(a, question.seed) < distance(b, question.seed);
+    const auto is_nearer = [&request](const Values & a, const Values & b) {
+        return distance(a, request.seed) < distance(b, request.seed);
       };
-    std::stable_sort(answers.solutions.begin(), answers.solutions.end(), is_nearer);
-    if (!answers.solutions.empty()) {
-      answers.error = KinematicError::OK;
-      answers.percentage = 1.0;
+    std::stable_sort(responses.solutions.begin(), responses.solutions.end(), is_nearer);
+    if (!responses.solutions.empty()) {
+      responses.error = KinematicError::OK;
+      responses.percentage = 1.0;
     }
-    return answers;
+    return responses;
   }
 
   ServiceGroup group_;

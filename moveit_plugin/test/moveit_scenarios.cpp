@@ -38,7 +38,7 @@ struct Setting
   std::string tip;
   std::int64_t count;
   std::int64_t threads;
-  double pause;   ///< What a callback takes, or what lies between questions [s].
+  double pause;   ///< What a callback takes, or what lies between requests [s].
 };
 
 double since(Clock::time_point begun)
@@ -79,7 +79,7 @@ bool is_right(const Setting & setting, RobotState & state, const Eigen::Isometry
          state.satisfiesBounds(setting.group, LIMIT_MARGIN);
 }
 
-/// Solve `count` random poses with a callback that works for a while under a lock; return how many answers were right.
+/// Solve `count` random poses with a callback that works for a while under a lock; return how many solutions were right.
 std::int64_t solve_many(const Setting & setting, unsigned int seed, std::mutex & lock)
 {
   RobotState state(setting.loader->getModel());
@@ -105,7 +105,7 @@ std::int64_t solve_many(const Setting & setting, unsigned int seed, std::mutex &
   return right;
 }
 
-/// Print threads, right answers of how many, and answers for each second.
+/// Print threads, right solutions of how many, and solutions per second.
 void run_threads(const Setting & setting, std::int64_t count)
 {
   std::mutex lock;
@@ -124,7 +124,7 @@ void run_threads(const Setting & setting, std::int64_t count)
     static_cast<double>(all) / since(begun) << '\n';
 }
 
-/// Print for each of `count` questions whether it was solved rightly, and how long that took [ms].
+/// Print for each of `count` requests whether it was solved rightly, and how long that took [ms].
 void run_one_by_one(const Setting & setting)
 {
   RobotState state(setting.loader->getModel());
@@ -142,7 +142,7 @@ void run_one_by_one(const Setting & setting)
   }
 }
 
-/// Answer until a signal ends the process.
+/// Serve until a signal ends the process.
 void run_until_interrupted(const Setting & setting)
 {
   RobotState state(setting.loader->getModel());

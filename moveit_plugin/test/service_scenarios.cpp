@@ -22,7 +22,7 @@ using Values = std::vector<double>;
 
 constexpr double LOW = -1.5, HIGH = 2.5;
 
-/// Answers as a scenario says, and remembers what it was asked.
+/// Responds as a scenario says, and keeps the requests.
 class Server : public ServiceCaller
 {
 public:
@@ -72,25 +72,25 @@ struct Trial
   std::vector<Pose> poses = std::vector<Pose>(1);
   Values seed{0.0, 0.0};
   Values solution;
-  Question question;
+  Request request;
 
   Trial()
   {
-    question.poses = poses;
-    question.seed = seed;
-    question.timeout = 0.05;
+    request.poses = poses;
+    request.seed = seed;
+    request.timeout = 0.05;
   }
 };
 
 void silence()
 {
   Trial trial;
-  const Answer answer = trial.kinematics->search(trial.question, trial.solution);
+  const Response response = trial.kinematics->search(trial.request, trial.solution);
   std::printf(
-    "silence %d %d %d|%s\n", answer.code, trial.server->count.load(),
-    trial.server->wait > 1.0 && trial.server->timeout <= 0.05, answer.text.c_str());
+    "silence %d %d %d|%s\n", response.code, trial.server->count.load(),
+    trial.server->wait > 1.0 && trial.server->timeout <= 0.05, response.text.c_str());
   trial.server->one = [](const ServiceRequest &) {return solved({{1.0, 2.0}});};
-  const Answer later = trial.kinematics->search(trial.question, trial.solution);
+  const Response later = trial.kinematics->search(trial.request, trial.solution);
   std::printf("restarted %d %g %g\n", later.code, trial.solution[0], trial.solution[1]);
 }
 
@@ -101,9 +101,9 @@ void refusal_by_server()
       return ServiceReply{code::NO_IK_SOLUTION, "out of reach", {}};
     };
   const SolutionCallback any = [](const Values &) {return code::SUCCESS;};
-  trial.question.accepts = &any;
-  const Answer answer = trial.kinematics->search(trial.question, trial.solution);
-  std::printf("refused %d %d|%s\n", answer.code, trial.server->count.load(), answer.text.c_str());
+  trial.request.accepts = &any;
+  const Response response = trial.kinematics->search(trial.request, trial.solution);
+  std::printf("refused %d %d|%s\n", response.code, trial.server->count.load(), response.text.c_str());
 }
 
 void branches()
@@ -118,27 +118,27 @@ void branches()
       seen.push_back(q);
       return seen.size() == 3 ? code::SUCCESS : -1;
     };
-  trial.question.accepts = &third;
-  const Answer answer = trial.kinematics->search(trial.question, trial.solution);
-  std::printf("third %d %g %zu\n", answer.code, trial.solution[0], seen.size());
+  trial.request.accepts = &third;
+  const Response response = trial.kinematics->search(trial.request, trial.solution);
+  std::printf("third %d %g %zu\n", response.code, trial.solution[0], seen.size());
   const CostFunction cost = [](const Values & q) {return std::abs(q[1] - 0.25);};
-  trial.question.accepts = nullptr;
-  trial.question.cost = &cost;
-  const Answer cheapest = trial.kinematics->search(trial.question, trial.solution);
+  trial.request.accepts = nullptr;
+  trial.request.cost = &cost;
+  const Response cheapest = trial.kinematics->search(trial.request, trial.solution);
   std::printf("cheapest %d %g\n", cheapest.code, trial.solution[1]);
-  trial.question.cost = nullptr;
+  trial.request.cost = nullptr;
   const Values limits{0.4, 0.35};
-  trial.question.consistency_limits = limits;
-  const auto several = trial.kinematics->several(trial.question);
+  trial.request.consistency_limits = limits;
+  const auto several = trial.kinematics->several(trial.request);
   std::printf("several %d", static_cast<int>(several.error));
   for (const Values & q : several.solutions) {
     std::printf(" %g", q[0]);
   }
   std::printf("\n");
-  const Answer nearest = trial.kinematics->nearest(trial.question, trial.solution);
+  const Response nearest = trial.kinematics->nearest(trial.request, trial.solution);
   std::printf("nearest %d %g\n", nearest.code, trial.solution[0]);
-  trial.question.discretization = Discretization::ALL_DISCRETIZED;
-  std::printf("sampled %d\n", static_cast<int>(trial.kinematics->several(trial.question).error));
+  trial.request.discretization = Discretization::ALL_DISCRETIZED;
+  std::printf("sampled %d\n", static_cast<int>(trial.kinematics->several(trial.request).error));
 }
 
 void other_seeds()
@@ -153,17 +153,17 @@ void other_seeds()
     };
   int calls = 0;
   const SolutionCallback fifth = [&calls](const Values &) {return ++calls == 5 ? code::SUCCESS : -1;};
-  trial.question.accepts = &fifth;
-  trial.question.timeout = 30.0;
-  const Answer answer = trial.kinematics->search(trial.question, trial.solution);
-  std::printf("fifth %d %d %d\n", answer.code, calls, is_inside);
+  trial.request.accepts = &fifth;
+  trial.request.timeout = 30.0;
+  const Response response = trial.kinematics->search(trial.request, trial.solution);
+  std::printf("fifth %d %d %d\n", response.code, calls, is_inside);
   const SolutionCallback never = [](const Values &) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return -1;
     };
-  trial.question.accepts = &never;
-  trial.question.timeout = 0.05;
-  std::printf("never %d\n", trial.kinematics->search(trial.question, trial.solution).code);
+  trial.request.accepts = &never;
+  trial.request.timeout = 0.05;
+  std::printf("never %d\n", trial.kinematics->search(trial.request, trial.solution).code);
 }
 
 void wishes()
@@ -174,17 +174,17 @@ void wishes()
     };
   const std::vector<unsigned int> redundant{1};
   const Values steps{0.1};
-  trial.question.redundant = redundant;
-  trial.question.steps = steps;
-  trial.question.lock_redundant = true;
-  const Answer answer = trial.kinematics->search(trial.question, trial.solution);
+  trial.request.redundant = redundant;
+  trial.request.steps = steps;
+  trial.request.lock_redundant = true;
+  const Response response = trial.kinematics->search(trial.request, trial.solution);
   std::printf(
-    "locked %d %d %g\n", answer.code, std::isinf(trial.server->limits[0]), trial.server->limits[1]);
+    "locked %d %d %g\n", response.code, std::isinf(trial.server->limits[0]), trial.server->limits[1]);
   trial.server->one = [](const ServiceRequest &) {return solved({{1.0, 2.0}});};
-  std::printf("unlocked %d\n", trial.kinematics->search(trial.question, trial.solution).code);
+  std::printf("unlocked %d\n", trial.kinematics->search(trial.request, trial.solution).code);
   const int before = trial.server->count;
   trial.seed[0] = std::numeric_limits<double>::quiet_NaN();
-  const Answer wrong = trial.kinematics->search(trial.question, trial.solution);
+  const Response wrong = trial.kinematics->search(trial.request, trial.solution);
   std::printf("wrong %d %d\n", wrong.code, trial.server->count - before);
 }
 

@@ -1,7 +1,7 @@
 // What a host may do with the transport, one scenario for each run; the tests read what is printed.
 //
-// Arguments: SCENARIO URDF SRDF GROUP QUESTIONS COUNT [KEY=VALUE ...]. QUESTIONS is a file with one question in a line:
-// a pose (position, quaternion xyzw) and a seed. Answers are printed as "code value value ...".
+// Arguments: SCENARIO URDF SRDF GROUP REQUESTS COUNT [KEY=VALUE ...]. REQUESTS is a file with one request in a line:
+// a pose (position, quaternion xyzw) and a seed. Responses are printed as "code value value ...".
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -27,11 +27,11 @@
 namespace
 {
 
-using ssik_moveit::Answer;
+using ssik_moveit::Response;
 using ssik_moveit::GroupDescription;
 using ssik_moveit::Kinematics;
 using ssik_moveit::Pose;
-using ssik_moveit::Question;
+using ssik_moveit::Request;
 
 constexpr int THREADS = 8;
 constexpr double TIMEOUT = 0.5;
@@ -46,7 +46,7 @@ struct Asked
 struct Setting
 {
   GroupDescription description;
-  std::vector<Asked> questions;
+  std::vector<Asked> requests;
   int count = 1;
 };
 
@@ -58,9 +58,9 @@ std::string read_file(const std::string & path)
   return text.str();
 }
 
-std::vector<Asked> read_questions(const std::string & path)
+std::vector<Asked> read_requests(const std::string & path)
 {
-  std::vector<Asked> questions;
+  std::vector<Asked> requests;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line); ) {
     std::istringstream numbers(line);
@@ -75,18 +75,18 @@ std::vector<Asked> read_questions(const std::string & path)
     for (double value; numbers >> value; ) {
       asked.seed.push_back(value);
     }
-    questions.push_back(asked);
+    requests.push_back(asked);
   }
-  return questions;
+  return requests;
 }
 
-Question to_question(const Asked & asked)
+Request to_request(const Asked & asked)
 {
-  Question question;
-  question.poses = asked.poses;
-  question.seed = asked.seed;
-  question.timeout = TIMEOUT;
-  return question;
+  Request request;
+  request.poses = asked.poses;
+  request.seed = asked.seed;
+  request.timeout = TIMEOUT;
+  return request;
 }
 
 void print_values(int code, const std::vector<double> & values)
@@ -103,15 +103,15 @@ std::unique_ptr<Kinematics> open(const Setting & setting)
   return ssik_moveit::open_in_process(setting.description);
 }
 
-/// Answer every question, once alone and then by all threads; the answers of all have to be the same.
+/// Solve every request, once alone and then by all threads; all responses must be the same.
 int run_threads(const Setting & setting)
 {
   const auto kinematics = open(setting);
-  const std::size_t size = setting.questions.size();
+  const std::size_t size = setting.requests.size();
   std::vector<std::vector<double>> alone(size);
   std::vector<int> codes(size);
   for (std::size_t i = 0; i < size; ++i) {
-    codes[i] = kinematics->search(to_question(setting.questions[i]), alone[i]).code;
+    codes[i] = kinematics->search(to_request(setting.requests[i]), alone[i]).code;
     print_values(codes[i], alone[i]);
   }
   std::atomic<int> different{0};
@@ -121,8 +121,8 @@ int run_threads(const Setting & setting)
         for (std::size_t i = 0; i < size; ++i) {
           const std::size_t own = (i + first) % size;
           solution.clear();
-          const Answer answer = kinematics->search(to_question(setting.questions[own]), solution);
-          different += answer.code != codes[own] || solution != alone[own];
+          const Response response = kinematics->search(to_request(setting.requests[own]), solution);
+          different += response.code != codes[own] || solution != alone[own];
         }
       }
     };
@@ -137,19 +137,19 @@ int run_threads(const Setting & setting)
   return 0;
 }
 
-/// Tell what a question that is wrong is answered.
+/// Print the responses to wrong requests.
 int run_faults(const Setting & setting)
 {
   const auto kinematics = open(setting);
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Asked good = setting.questions[0];
+  const Asked good = setting.requests[0];
   const auto tell = [&](const char * name, const Asked & asked, std::vector<double> limits = {}) {
-      Question question = to_question(asked);
-      question.consistency_limits = limits;
+      Request request = to_request(asked);
+      request.consistency_limits = limits;
       std::vector<double> solution{7.0};
-      const Answer one = kinematics->search(question, solution);
-      const Answer near = kinematics->nearest(question, solution);
-      const auto several = kinematics->several(question);
+      const Response one = kinematics->search(request, solution);
+      const Response near = kinematics->nearest(request, solution);
+      const auto several = kinematics->several(request);
       std::printf(
         "%s %d %d %d %zu|%s\n", name, one.code, near.code, static_cast<int>(several.error),
         solution.size(), one.text.c_str());
@@ -197,39 +197,39 @@ int run_faults(const Setting & setting)
 int run_callbacks(const Setting & setting)
 {
   const auto kinematics = open(setting);
-  Question question = to_question(setting.questions[0]);
+  Request request = to_request(setting.requests[0]);
   std::vector<double> solution;
   std::vector<std::vector<double>> seen;
   const ssik_moveit::SolutionCallback third = [&](const std::vector<double> & candidate) {
       seen.push_back(candidate);
       std::vector<double> inner;
-      const Answer answer = kinematics->search(to_question(setting.questions[1]), inner);
-      return seen.size() == 3 && answer.solved() ? ssik_moveit::code::SUCCESS : REFUSED;
+      const Response response = kinematics->search(to_request(setting.requests[1]), inner);
+      return seen.size() == 3 && response.solved() ? ssik_moveit::code::SUCCESS : REFUSED;
     };
-  question.accepts = &third;
-  Answer answer = kinematics->search(question, solution);
-  std::printf("third %d %zu %d\n", answer.code, seen.size(), solution == seen.back());
-  print_values(answer.code, solution);
+  request.accepts = &third;
+  Response response = kinematics->search(request, solution);
+  std::printf("third %d %zu %d\n", response.code, seen.size(), solution == seen.back());
+  print_values(response.code, solution);
 
   const ssik_moveit::SolutionCallback never = [](const std::vector<double> &) {return REFUSED;};
-  question.accepts = &never;
-  question.timeout = 0.05;
-  answer = kinematics->search(question, solution);
-  std::printf("never %d\n", answer.code);
-  question.timeout = TIMEOUT;
+  request.accepts = &never;
+  request.timeout = 0.05;
+  response = kinematics->search(request, solution);
+  std::printf("never %d\n", response.code);
+  request.timeout = TIMEOUT;
 
   const ssik_moveit::SolutionCallback throws = [](const std::vector<double> &) -> int {
       throw std::domain_error("of the host");
     };
-  question.accepts = &throws;
+  request.accepts = &throws;
   try {
-    kinematics->search(question, solution);
+    kinematics->search(request, solution);
     std::printf("thrown nothing\n");
   } catch (const std::domain_error & error) {
     std::printf("thrown %s\n", error.what());
   }
-  question.accepts = nullptr;
-  std::printf("afterwards %d\n", kinematics->search(question, solution).code);
+  request.accepts = nullptr;
+  std::printf("afterwards %d\n", kinematics->search(request, solution).code);
 
   double smallest = std::numeric_limits<double>::infinity();
   int costs = 0;
@@ -239,9 +239,9 @@ int run_callbacks(const Setting & setting)
       ++costs;
       return value;
     };
-  question.cost = &cost;
-  answer = kinematics->search(question, solution);
-  std::printf("cost %d %d %d\n", answer.code, costs > 1, solution[0] * solution[0] == smallest);
+  request.cost = &cost;
+  response = kinematics->search(request, solution);
+  std::printf("cost %d %d %d\n", response.code, costs > 1, solution[0] * solution[0] == smallest);
   return 0;
 }
 
@@ -260,10 +260,10 @@ int run_locks(const Setting & setting)
       std::vector<double> solution;
       std::vector<Pose> poses;
       for (int i = 0; i < setting.count; ++i) {
-        const Asked & asked = setting.questions[(first + static_cast<std::size_t>(i)) % setting.questions.size()];
-        Question question = to_question(asked);
-        question.accepts = &slow;
-        solved += kinematics->search(question, solution).solved();
+        const Asked & asked = setting.requests[(first + static_cast<std::size_t>(i)) % setting.requests.size()];
+        Request request = to_request(asked);
+        request.accepts = &slow;
+        solved += kinematics->search(request, solution).solved();
         std::lock_guard<std::mutex> lock(scene);
         held += kinematics->forward(kinematics->names().tip_frames, solution, poses).empty();
       }
@@ -279,7 +279,7 @@ int run_locks(const Setting & setting)
   return 0;
 }
 
-/// Print names, forward kinematics, and all kinds of answers of the first question.
+/// Print names, forward kinematics, and all kinds of responses to the first request.
 int run_everything(const Setting & setting)
 {
   ssik_moveit::send_log_to(
@@ -290,7 +290,7 @@ int run_everything(const Setting & setting)
   for (const auto & joint : names.joints) {
     std::printf("joint %s\n", joint.c_str());
   }
-  const Asked & asked = setting.questions[0];
+  const Asked & asked = setting.requests[0];
   std::vector<Pose> poses;
   kinematics->forward(names.links, asked.seed, poses);
   for (std::size_t i = 0; i < poses.size(); ++i) {
@@ -299,37 +299,37 @@ int run_everything(const Setting & setting)
     std::printf("link %s ", names.links[i].c_str());
     print_values(0, values);
   }
-  Question question = to_question(asked);
+  Request request = to_request(asked);
   std::vector<double> solution;
-  const int code = kinematics->nearest(question, solution).code;
+  const int code = kinematics->nearest(request, solution).code;
   std::printf("nearest ");
   print_values(code, solution);
   const std::vector<double> limits(asked.seed.size(), 0.4);
-  question.consistency_limits = limits;
-  const int limited = kinematics->search(question, solution).code;
+  request.consistency_limits = limits;
+  const int limited = kinematics->search(request, solution).code;
   std::printf("limited ");
   print_values(limited, limited == ssik_moveit::code::SUCCESS ? solution : std::vector<double>{});
-  question.consistency_limits = {};
+  request.consistency_limits = {};
   const std::vector<unsigned int> redundant{2};
   const std::vector<double> steps{0.3};
-  question.redundant = redundant;
-  question.steps = steps;
-  question.discretization = ssik_moveit::Discretization::ALL_DISCRETIZED;
-  const auto several = kinematics->several(question);
+  request.redundant = redundant;
+  request.steps = steps;
+  request.discretization = ssik_moveit::Discretization::ALL_DISCRETIZED;
+  const auto several = kinematics->several(request);
   std::printf("several %d %g\n", static_cast<int>(several.error), several.percentage);
   for (const auto & values : several.solutions) {
     print_values(1, values);
   }
-  question.lock_redundant = true;
-  const int locked = kinematics->search(question, solution).code;
+  request.lock_redundant = true;
+  const int locked = kinematics->search(request, solution).code;
   std::printf("locked ");
   print_values(locked, locked == ssik_moveit::code::SUCCESS ? solution : std::vector<double>{});
   Asked far = asked;
   far.poses[0].position[2] += 9.0;
-  question = to_question(far);
-  question.approximate = true;
-  question.timeout = 0.05;
-  const Answer near = kinematics->search(question, solution);
+  request = to_request(far);
+  request.approximate = true;
+  request.timeout = 0.05;
+  const Response near = kinematics->search(request, solution);
   std::printf("approximate %d %d|%s\n", near.code, near.is_approximate, near.text.c_str());
   return 0;
 }
@@ -346,7 +346,7 @@ int run_interrupted_loading(const Setting & setting)
   return 0;
 }
 
-/// Answer until the process is told to end.
+/// Serve until the process is told to end.
 int run_until_interrupted(const Setting & setting)
 {
   const bool has_handler = setting.count > 1;
@@ -359,7 +359,7 @@ int run_until_interrupted(const Setting & setting)
       [&]() {
         std::vector<double> solution;
         for (std::size_t i = 0; interrupted == 0; ++i) {
-          kinematics->search(to_question(setting.questions[i % setting.questions.size()]), solution);
+          kinematics->search(to_request(setting.requests[i % setting.requests.size()]), solution);
         }
       });
   }
@@ -372,15 +372,15 @@ int run_until_interrupted(const Setting & setting)
   return 0;
 }
 
-/// Print how long a call takes, in nanoseconds, median and mean over the questions.
+/// Print how long a call takes, in nanoseconds, median and mean over the requests.
 int run_times(const Setting & setting)
 {
   const auto kinematics = open(setting);
   std::vector<double> solution, spent;
   for (int round = 0; round < setting.count; ++round) {
-    for (const Asked & asked : setting.questions) {
+    for (const Asked & asked : setting.requests) {
       const auto begun = std::chrono::steady_clock::now();
-      kinematics->search(to_question(asked), solution);
+      kinematics->search(to_request(asked), solution);
       const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begun;
       spent.push_back(time.count());
     }
@@ -495,7 +495,7 @@ int run(int argc, char ** argv)
   setting.description.urdf = read_file(argv[1]);
   setting.description.srdf = read_file(argv[2]);
   setting.description.group = argv[3];
-  setting.questions = read_questions(argv[4]);
+  setting.requests = read_requests(argv[4]);
   setting.count = std::atoi(argv[5]);
   for (int i = 6; i < argc; ++i) {
     const std::string pair = argv[i];

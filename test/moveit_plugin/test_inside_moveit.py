@@ -96,7 +96,7 @@ def test_every_name_alone_loads_its_own_solver(prefix, tmp_path):
     told = dict(line.split(' ', 1) for line in lines)
     names = [name for name in list_solvers() if name.startswith('ssik_ros/')]
     assert told == dict.fromkeys(names, '1 1')
-    assert all(log.count(f"'{GROUP}' is answered by {name}.") == 1 for name in names)
+    assert all(log.count(f"group '{GROUP}': {name}.") == 1 for name in names)
 
 
 def test_planner_threads_share_one_solver_and_a_lock(prefix, tmp_path):

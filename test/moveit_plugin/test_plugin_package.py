@@ -203,7 +203,7 @@ def test_a_server_is_asked_with_bounded_waits_and_its_answers_are_judged(program
     lines = programs.run('service', tmp_path / 'none')
     told = dict(line.split(' ', 1) for line in lines)
     # A server that is not there: one wait, the code of a timeout; afterwards it may come back.
-    assert told['silence'] == '-6 1 1|The server has not answered in time.'
+    assert told['silence'] == '-6 1 1|The server did not respond in time.'
     assert told['restarted'] == '1 1 2'
     assert told['refused'] == '-31 1|out of reach'
     # A callback is offered each branch once, a cost all of them; limits hold whatever the server says.

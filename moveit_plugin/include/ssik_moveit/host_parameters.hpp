@@ -15,7 +15,7 @@ struct HostParameters
 {
   Transport transport = Transport::IN_PROCESS;
   std::string service = "solve_ik";  ///< A server's, for the transport by service.
-  double service_wait = 1.0;  ///< Longest wait for an answer beyond the budget of the question [s].
+  double service_wait = 1.0;  ///< Longest wait for a response beyond the budget of the request [s].
 };
 
 /**

@@ -35,7 +35,7 @@ void send_log_to(LogSink sink, int lowest_level = 20);
 using InterruptionCheck = std::function<bool()>;
 
 /**
- * Return the kinematics of a group, ready to answer at once.
+ * Return the kinematics of a group, ready to response at once.
  *
  * Starts Python when it does not run in this process yet, and never ends it. Signals stay with the host.
  * @param description the robot, its group and the parameters.

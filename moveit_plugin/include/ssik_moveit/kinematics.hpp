@@ -1,4 +1,4 @@
-// What a kinematics plugin asks, and how it is answered: the same for every transport, and without MoveIt.
+// Request and response of a kinematics plugin: the same for every transport, and without MoveIt.
 #pragma once
 
 #include <array>
@@ -83,8 +83,8 @@ using SolutionCallback = std::function<int(const std::vector<double> &)>;
 /// Called with a solution; the smallest value wins.
 using CostFunction = std::function<double(const std::vector<double> &)>;
 
-/// One question; everything in it outlives the call.
-struct Question
+/// One request; everything in it outlives the call.
+struct Request
 {
   View<Pose> poses;                ///< One for each tip, in the order of the tips.
   View<double> seed;               ///< One for each variable of the group.
@@ -100,8 +100,8 @@ struct Question
   View<double> steps;              ///< The step of each of them.
 };
 
-/// What became of a question for one solution.
-struct Answer
+/// What became of a request for one solution.
+struct Response
 {
   int code = code::NO_IK_SOLUTION;
   bool is_approximate = false;
@@ -110,8 +110,8 @@ struct Answer
   bool solved() const { return code == code::SUCCESS; }
 };
 
-/// What became of a question for several solutions.
-struct Answers
+/// What became of a request for several solutions.
+struct Responses
 {
   std::vector<std::vector<double>> solutions;  ///< Nearest to the seed first.
   KinematicError error = KinematicError::NO_SOLUTION;
@@ -128,11 +128,11 @@ struct GroupNames
   std::vector<std::string> joints;     ///< Joints of the seed, in its order.
   std::vector<std::string> variables;  ///< Variables of the seed: a joint may have several.
   std::vector<std::string> links;
-  std::vector<std::string> state;      ///< Variables of the robot, the order of Question::state.
+  std::vector<std::string> state;      ///< Variables of the robot, the order of Request::state.
   bool needs_state = false;            ///< Whether joints outside the group move its tips.
 };
 
-/// A group that answers; every method may be called by several threads at once.
+/// The solver of a group; every method may be called by several threads at once.
 class Kinematics
 {
 public:
@@ -141,20 +141,20 @@ public:
   virtual const GroupNames & names() const = 0;
 
   /// Look for the solution next to the seed, without other starts.
-  virtual Answer nearest(const Question & question, std::vector<double> & solution) const = 0;
+  virtual Response nearest(const Request & request, std::vector<double> & solution) const = 0;
 
   /// Search until the timeout. What a callback throws, this throws.
-  virtual Answer search(const Question & question, std::vector<double> & solution) const = 0;
+  virtual Response search(const Request & request, std::vector<double> & solution) const = 0;
 
   /// Return several solutions of one pose for each tip.
-  virtual Answers several(const Question & question) const = 0;
+  virtual Responses several(const Request & request) const = 0;
 
   /// Write the poses of links in the base frame; return nothing, or why they are not known.
   virtual std::string forward(
     const std::vector<std::string> & links, View<double> values, std::vector<Pose> & poses) const = 0;
 };
 
-/// Return why a question cannot be asked at all; nothing where it can.
-std::string find_fault(const GroupNames & names, const Question & question);
+/// Return why a request cannot be asked at all; nothing where it can.
+std::string find_fault(const GroupNames & names, const Request & request);
 
 }  // namespace ssik_moveit

@@ -1,4 +1,4 @@
-// The transport by service: what a server is asked, and what is made of its answers. Who carries both is not known here.
+// The transport by service: requests to a server, and what is made of its responses. Who carries both is not known here.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct ServiceRequest
   double timeout = 0.0; ///< [s]
 };
 
-/// What it answers.
+/// Its response.
 struct ServiceReply
 {
   int code = code::NO_IK_SOLUTION;
@@ -37,10 +37,10 @@ class ServiceCaller
 public:
   virtual ~ServiceCaller() = default;
 
-  /// Ask for one solution. @return nothing where no answer comes within the wait [s].
+  /// Ask for one solution. @return nothing where no response comes within the wait [s].
   virtual std::optional<ServiceReply> ask_one(const ServiceRequest & request, double wait) = 0;
 
-  /// Ask for every solution. @return nothing where no answer comes, or the server does not offer it.
+  /// Ask for every solution. @return nothing where no response comes, or the server does not offer it.
   virtual std::optional<ServiceReply> ask_all(const ServiceRequest & request, double wait) = 0;
 };
 
@@ -54,13 +54,13 @@ struct ServiceGroup
   GroupNames names;
   std::vector<double> lower;  ///< Where other seeds are drawn from, finite [rad or m].
   std::vector<double> upper;
-  double timeout = 0.05;      ///< Of questions that name none [s].
-  double wait = 1.0;          ///< Longest wait for an answer beyond the timeout [s].
+  double timeout = 0.05;      ///< Of requests that name none [s].
+  double wait = 1.0;          ///< Longest wait for a response beyond the timeout [s].
   Forward forward;
 };
 
 /**
- * Return the kinematics of a group that a server answers for.
+ * Return the kinematics of a group that a server responses for.
  *
  * Every wait is bounded. Candidates that a callback refuses are followed by the other branches, then by searches from
  * other seeds, until the timeout.
