@@ -169,7 +169,7 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=path.parent, prefix=f'.{path.name}.'))
+        work = Path(tempfile.mkdtemp(dir=path.parent.absolute(), prefix=f'.{path.name}.'))
     except OSError as error:
         raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
     try:
