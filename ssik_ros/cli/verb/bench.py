@@ -42,7 +42,7 @@ EXAMPLES = (
     'ssik bench ik_benchmarking.yaml        # the file of ik_benchmarking, unchanged',
     'ssik bench panda fanuc gen3 -o results # three robots, one folder each, and a grid of plots',
     'ssik bench panda --samples 1000 --solver PoseIK --no-plots',
-    'ssik bench panda --goals results/goals.jsonl   # the very same requests again',
+    'ssik bench panda --goals results/panda/goals.jsonl  # the very same requests again',
 )
 DEFAULT_OUTPUT = 'ik_benchmark_results'
 LOG_WIDTH = 110
