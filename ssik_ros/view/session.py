@@ -1,23 +1,15 @@
-"""
-What a viewer shows: one group of a robot, the target of each tip, the posture that follows, and why it does not.
-
-A session knows neither browser nor ROS. One thread at a time calls it. The request that follows a dragged target is answered at once;
-what takes longer (other branches, an explanation, collisions) waits for :meth:`Session.complete`.
-"""
+"""One planning group in a viewer: a target for each tip, the posture that follows, every branch, and why there is none."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidTarget, quote
-from ssik_ros.model.collision.scene import Contact
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import (
     Branch,
     BranchOptions,
@@ -25,46 +17,27 @@ from ssik_ros.server.requests.ik_requests import (
     FullState,
     IkRequest,
     IkResponse,
-    StateRequest,
 )
-from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
+from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
+from ssik_ros.view.posture_session import BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
 
 DRAG_TIMEOUT = 0.05
 """Budget of a request while a target is dragged [s]."""
 PATIENCE = 0.3
 """Budget of a search for branches or for an explanation [s]."""
-MOST_UNDONE = 100
 SAME = 0.05
 """A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
 
 
-class SolveOutcome(NamedTuple):
-    """How the last request ended."""
+class Session(PostureSession):
+    """One group of a robot with the solver of an arm: every branch, why not, and what would help."""
 
-    solved: bool
-    cause: Cause
-    text: str
-    seconds: float = 0.0
-    """Time within the solver [s]."""
-    iterations: int = 0
-
-
-class Earlier(NamedTuple):
-    """What undo returns to."""
-
-    state: FullState
-    targets: dict[str, FloatArray]
-
-
-BY_HAND = SolveOutcome(True, Cause.NONE, 'The joints are set by hand.')
-
-
-class Session:
-    """A robot, its targets and its posture."""
+    can_avoid = True
 
     def __init__(
         self,
@@ -86,27 +59,23 @@ class Session:
         :param origin: the options of ``ssik`` that chose the robot, for test cases.
         :param server: responds to the requests while nothing is relaxed; None for a new one with the given solver.
         """
+        super().__init__(robot)
         self.origin = origin or {}
         self._given = server
-        self.robot, self.group = robot, group
+        self._world = SceneWorld() if server is None else server.scene.world
+        self.group = group
+        self.variable_names, self.places = group.variable_names, group.idx_q
+        self.links = dict(zip(group.tips, group.tips))
         self.kinematics = kinematics or GroupKinematics(group.name)
         self.most_branches = most_branches
         self.relaxations = Relaxations()
-        self.avoids_collisions = False
         self.wants_windings = False
         self.rival = ''
         """A solver that gets the same requests; empty for none."""
         self.rival_outcome: SolveOutcome | None = None
         self._rival_server: RobotServer | None = None
-        self._rng = np.random.default_rng(0)
-        self.branches: tuple[Branch, ...] = ()
-        self.explanation: Explanation | None = None
-        self.contacts: tuple[Contact, ...] = ()
-        self._earlier: list[Earlier] = []
         self._start()
         self.state = self._first_state()
-        self._solved = self.state
-        self.targets: dict[str, FloatArray] = {}
         self.set_joints(self.joints)
 
     def _start(self) -> None:
@@ -120,7 +89,8 @@ class Session:
         kinematics = self.kinematics
         if self.relaxations.orientation:
             kinematics = replace(kinematics, position_only=True)
-        self.server = RobotServer(robot, [group], {group.name: kinematics})
+        scene = PlanningScene(robot, self._world)
+        self.server = RobotServer(robot, [group], {group.name: kinematics}, scene=scene)
         self.server.groups[group.name].warm_up()
         self.lower, self.upper = group.lower, group.upper
         self.compare_with(self.rival)
@@ -133,55 +103,18 @@ class Session:
                 return self.state_with(q, state)
         return state
 
-    @property
-    def joints(self) -> FloatArray:
-        """Return the posture (n) of the group [rad or m]."""
-        return self.state.positions[self.group.idx_q]
+    def home_joints(self) -> FloatArray:
+        return self._first_state().positions[self.places]
 
-    @property
-    def tips(self) -> tuple[str, ...]:
-        """Return the links that have targets."""
-        return self.group.tips
+    def random_joints(self) -> FloatArray:
+        return self.server.robot.sample(self.group, self._rng)
 
-    def tip_pose(self, link: str, state: FullState | None = None) -> FloatArray:
-        """
-        Return the pose (4, 4) of a link in the model frame.
-
-        :param link: its name.
-        :param state: a state; None for the shown one.
-        """
-        state = state or self.state
-        return state.root_pose @ self.server.frames.link_in_root(link, state)
-
-    def set_joints(self, q: FloatArray) -> None:
-        """
-        Move the joints; the targets follow.
-
-        :param q: (n) posture, brought inside the limits [rad or m].
-        """
-        if np.shape(q) != self.group.idx_q.shape or not np.isfinite(q).all():
-            raise InvalidTarget(
-                f'Group {quote(self.group.name)} takes {len(self.group.idx_q)} finite joint values, not {np.size(q)}.'
-            )
-        self._show(self.state_with(np.clip(q, self.lower, self.upper)))
-        self.targets = {link: self.tip_pose(link) for link in self.tips}
-        self.outcome, self.seed = BY_HAND, self.joints.copy()
-
-    def move_target(self, link: str, pose: FloatArray) -> None:
-        """
-        Move the target of a tip; the posture follows if the solver finds one.
-
-        :param link: the tip.
-        :param pose: (4, 4) in the model frame.
-        """
-        if link not in self.targets or not np.isfinite(pose).all():
-            raise InvalidTarget(f'{quote(link)} with this pose is no target of the group.')
-        self.targets[link] = np.array(pose, dtype=np.float64)
-        self.solve()
+    def show_state(self, state: FullState, outcome: SolveOutcome = BY_HAND) -> None:
+        super().show_state(state, outcome)
+        self.seed = self.joints.copy()
 
     def solve(self) -> None:
-        """Ask for the present targets again."""
-        self.seed = self._solved.positions[self.group.idx_q].copy()
+        self.seed = self._solved.positions[self.places].copy()
         response = self.server.solve(self._request(DRAG_TIMEOUT), self._solved)
         self._forget_details()
         self.outcome = _outcome_of(response)
@@ -215,35 +148,6 @@ class Session:
         self._show(self.state_with(branch.positions))
         self.outcome = SolveOutcome(True, Cause.NONE, f'Branch taken: {branch.label}.')
 
-    def go_home(self) -> None:
-        """Show the first posture again."""
-        self.remember()
-        self.set_joints(self._first_state().positions[self.group.idx_q])
-
-    def go_anywhere(self) -> None:
-        """Show a random posture; the sequence of postures is the same in each session."""
-        self.remember()
-        self.set_joints(self.server.robot.sample(self.group, self._rng))
-
-    def remember(self) -> None:
-        """Keep what is shown for :meth:`undo`."""
-        self._earlier.append(Earlier(self._solved, dict(self.targets)))
-        del self._earlier[:-MOST_UNDONE]
-
-    def undo(self) -> bool:
-        """Return to what was kept last; return whether there was anything."""
-        if not self._earlier:
-            return False
-        earlier = self._earlier.pop()
-        self._show(self._inside(earlier.state))
-        self.targets = dict(earlier.targets)
-        if self.state is not earlier.state:
-            # Limits that were released then count again.
-            self.solve()
-            return True
-        self.outcome = SolveOutcome(True, Cause.NONE, 'Undone.')
-        return True
-
     def relax(self, relaxations: Relaxations) -> None:
         """
         Try the present targets with other relaxations.
@@ -268,14 +172,11 @@ class Session:
         self.solve()
 
     def complete(self) -> None:
-        """Find what takes longer: the branches of a pose, or why it has none; and what collides."""
         if self.outcome.solved:
             self._find_branches()
         else:
             self._explain()
-        response = self.server.check_state(StateRequest(), self.state)
-        self.contacts = tuple(response.contacts)
-        self.unchecked = response.text if response.refusal is not Refusal.NONE else ''
+        super().complete()
 
     def _find_branches(self) -> None:
         found = self.server.solve_all(self._request(PATIENCE), self.state)
@@ -301,32 +202,6 @@ class Session:
             avoid_collisions=self.avoids_collisions,
             branches=BranchOptions(self.most_branches + 1, self.wants_windings),
         )
-
-    def _show(self, state: FullState) -> None:
-        self.state = self._solved = state
-        self._forget_details()
-
-    def _forget_details(self) -> None:
-        self.branches, self.contacts, self.explanation = (), (), None
-        self.branches_text, self.branches_complete, self.unchecked = '', False, ''
-
-    def state_with(self, q: FloatArray, state: FullState | None = None) -> FullState:
-        """
-        Return a state with other joint values of the group.
-
-        :param q: (n) posture of the group [rad or m].
-        :param state: gives all other joints; None for the shown state.
-        """
-        state = state or self.state
-        positions = state.positions.copy()
-        positions[self.group.idx_q] = q
-        return state._replace(positions=self.robot.with_mimic(positions))
-
-    def _inside(self, state: FullState) -> FullState:
-        """Return a state with the group inside its limits; the same state if it is inside."""
-        q = state.positions[self.group.idx_q]
-        inside = np.clip(q, self.lower, self.upper)
-        return state if np.array_equal(q, inside) else self.state_with(inside, state)
 
 
 def make_kinematics(

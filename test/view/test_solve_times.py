@@ -3,7 +3,7 @@
 import math
 
 from ssik_ros.results import Cause
-from ssik_ros.view.session import SolveOutcome
+from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.solve_times import KEPT, SolveTimes
 
 

@@ -216,7 +216,7 @@ class JointPanel:
         """
         self._page, session = page, page.session
         self._sliders = []
-        for place, name in enumerate(session.group.variable_names):
+        for place, name in enumerate(session.variable_names):
             low, high = _range(float(session.lower[place]), float(session.upper[place]))
             value = float(np.clip(session.joints[place], low, high))
             slider = gui.add_slider(name, low, high, (high - low) / STEPS, value)

@@ -13,7 +13,8 @@ from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.panels import Host, on_change, plain
 from ssik_ros.view.cases import make_case
-from ssik_ros.view.session import Session, SolveOutcome
+from ssik_ros.view.posture_session import SolveOutcome
+from ssik_ros.view.session import Session
 from ssik_ros.view.solve_times import SolveTimes
 
 NOBODY = 'none'

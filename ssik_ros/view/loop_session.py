@@ -1,0 +1,142 @@
+"""A mechanism with closed loops in a viewer: a target for each goal, the active joints by hand, and all loops closed."""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, InvalidOption, InvalidTarget, quote
+from ssik_ros.mechanisms.loop_closures import closure_of_constraint, LoopClosures
+from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.loops.loop_requests import CompletionRequest, GoalsRequest, PoseGoal
+from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+
+DRAG_TIMEOUT = 0.05
+"""Budget of each chain while a target is dragged [s]."""
+STEP = 0.05
+"""Joints go to where a slider is in steps of this size, so that the mechanism keeps its assembly mode [rad or m]."""
+MOST_STEPS = 60
+TRIES = 12
+SHRINK = 0.7
+"""A random posture that closes no loop is drawn towards the first one by this factor."""
+ROTATIONS = ('EX', 'EY', 'EZ')
+
+
+class LoopSession(PostureSession):
+    """A robot whose loops stay closed."""
+
+    def __init__(
+        self, robot: RobotModel, loops: LoopClosures, goals: Sequence[str] | None = None
+    ) -> None:
+        """
+        Begin in the initial positions of the loops.
+
+        :param robot: the robot.
+        :param loops: its loops, beside those that the URDF describes.
+        :param goals: links that have targets; None for those that close the loops.
+        :raises InvalidOption: for unknown links, and a mechanism without any loop and goal.
+        """
+        super().__init__(robot)
+        self.server = RobotServer(robot, [])
+        self._loops = LoopServer(self.server.frames, self.server.states, loops)
+        self.warnings = self._loops.warnings
+        begun = from_urdf(robot, loops=loops, free_root=False)
+        self.variable_names = begun.active_joints or _leaders(robot)
+        self.places = find_places(robot, self.variable_names)
+        self.lower, self.upper = robot.tree.lower[self.places], robot.tree.upper[self.places]
+        closures = [*loops.closures, *map(closure_of_constraint, robot.constraints)]
+        links = dict.fromkeys(goals or [closure.child for closure in closures])
+        self.links = {link: link for link in links}
+        for link in links:
+            if link not in robot.tree.link_index:
+                choices = describe_choices(link, robot.tree.link_names)
+                raise InvalidOption(f'There is no link {quote(link)} to be led. {choices}')
+        if not links:
+            raise InvalidOption('The robot has no loops: name the links to be led with --goal.')
+        self.turning = dict.fromkeys(links, True)
+        """Whether the orientation of each target counts."""
+        self._first = self.server.states.default()._replace(positions=begun.positions)
+        self.state = self._solved = self._first
+        closed = self._loops.complete(CompletionRequest((), ()), self._first)
+        if closed.state is not None and closed.solved:
+            self._first = closed.state
+        self.show_state(self._first)
+
+    def home_joints(self) -> FloatArray:
+        return self._first.positions[self.places]
+
+    def random_joints(self) -> FloatArray:
+        home = self.home_joints()
+        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
+        way = self._rng.uniform(*bounds) - home
+        for _ in range(TRIES):
+            if self._close(home + way) is not None:
+                return home + way
+            way *= SHRINK
+        return home
+
+    def go_home(self) -> None:
+        self.remember()
+        self.show_state(self._first)
+
+    def _moved_by_hand(self, q: FloatArray) -> FullState:
+        state = self._close(q)
+        if state is None:
+            raise InvalidTarget('With these joints the loops do not close; the posture stays.')
+        return state
+
+    def _close(self, q: FloatArray) -> FullState | None:
+        """Return the state with closed loops for a posture (n) inside the limits; None where they do not close."""
+        way = np.abs(q - self.joints)
+        # Of joints that are not known to be the active ones only those that move are given.
+        given = range(len(q)) if self._loops.active_joints else np.flatnonzero(way)
+        names = [self.variable_names[k] for k in given]
+        steps = min(MOST_STEPS, 1 + int(way.max(initial=0.0) / STEP))
+        request = CompletionRequest(names, [float(q[k]) for k in given], steps=steps)
+        response = self._loops.complete(request, self._solved)
+        return response.state if response.solved else None
+
+    def solve(self) -> None:
+        goals = [
+            PoseGoal(
+                name,
+                self.links[name],
+                FramedPose(self.robot.model_frame, pose),
+                np.eye(4),
+                () if self.turning[name] else ROTATIONS,
+            )
+            for name, pose in self.targets.items()
+        ]
+        request = GoalsRequest(goals, timeout=DRAG_TIMEOUT)
+        begun = perf_counter()
+        response = self._loops.solve_goals(request, self._solved)
+        seconds = perf_counter() - begun
+        self._forget_details()
+        count = sum(chain.iterations for chain in response.chains)
+        self.outcome = SolveOutcome(response.solved, response.cause, response.text, seconds, count)
+        if response.state is not None and response.solved:
+            self._show(response.state)
+        elif response.state is not None:
+            self.state = response.state
+
+    def let_turn(self, name: str, turns: bool) -> None:
+        """
+        Choose whether the orientation of a target counts.
+
+        :param name: of the target.
+        :param turns: whether it does.
+        """
+        self.turning[name] = turns
+        self.solve()
+
+
+def _leaders(robot: RobotModel) -> tuple[str, ...]:
+    """Return the variables that follow no others."""
+    tree = robot.tree
+    led = set(tree.idx_q[tree.leaders >= 0].tolist())
+    return tuple(name for place, name in enumerate(robot.variable_names) if place not in led)

@@ -1,0 +1,147 @@
+"""Tasks with priorities in a viewer: several targets at once, and which of the tasks are met."""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
+from ssik_ros.server.requests.task_requests import TargetGiven, TaskLeft, TaskSetsRequest
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
+from ssik_ros.server.tasks.task_sets import TaskSets
+from ssik_ros.tasks.files.task_set_file import TaskSetFile
+from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+
+
+class TaskLevel(NamedTuple):
+    """One priority: a task set, and what is left of its tasks."""
+
+    name: str
+    is_on: bool
+    tasks: tuple[TaskLeft, ...]
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether every task is within its precision."""
+        return all(task.within for task in self.tasks)
+
+
+class TaskSession(PostureSession):
+    """A robot that follows the task sets of a file."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        content: TaskSetFile,
+        initial: Mapping[str, float] | None = None,
+    ) -> None:
+        """
+        Begin at the first named posture of the robot, or at its default.
+
+        :param robot: the robot.
+        :param content: the file.
+        :param initial: positions of joint variables to begin with, instead.
+        :raises ConfigError: for names that the robot does not have.
+        :raises InvalidOption: for a file whose tasks have no target to be dragged.
+        """
+        super().__init__(robot)
+        scene = PlanningScene(robot, initial=initial)
+        self.server = RobotServer(robot, [], scene=scene)
+        self._is_placed = bool(initial)
+        self._sets = TaskSets(self.server.scene, content)
+        world = self._sets.worlds.template
+        tasks = [task for one in world.task_sets.values() for task in one.tasks]
+        # A frame with a parent moves with the robot: it is no target that a user moves.
+        loose = {frame.name for frame in content.frames if frame.parent is None}
+        self.links = {
+            task.target.name: task.tip.name
+            for task in tasks
+            if task.target is not None and task.target.name in loose
+        }
+        self._frames = {frame.name: frame for frame in content.frames}
+        if not self.links:
+            raise InvalidOption(f'No task of {content.source} has a target in the world.')
+        joints = {j.name: j for one in world.task_sets.values() for j in one.joints}
+        self.variable_names = tuple(self._sets.worlds.variable_names(list(joints.values())))
+        self.places = find_places(robot, self.variable_names)
+        self.lower, self.upper = robot.tree.lower[self.places], robot.tree.upper[self.places]
+        self.on = dict.fromkeys(world.task_sets, True)
+        """Which task sets count, those with the highest priority first."""
+        self.levels: tuple[TaskLevel, ...] = ()
+        self.state = self._first = self._first_state()
+        self.show_state(self.state)
+        self.targets |= self._given_poses(content)
+        self.solve()
+
+    def tip_pose(self, name: str, state: FullState | None = None) -> FloatArray:
+        link, offset = self.links.get(name, name), np.eye(4)
+        # A tip may be a frame of the file, fixed to a link.
+        while link in self._frames:
+            frame = self._frames[link]
+            offset = offset if frame.pose is None else frame.pose @ offset
+            if frame.parent is None:
+                placed: FloatArray = (state or self.state).root_pose @ offset
+                return placed
+            link = frame.parent
+        return super().tip_pose(link, state) @ offset
+
+    def _given_poses(self, content: TaskSetFile) -> dict[str, FloatArray]:
+        """Return the targets whose places the file names."""
+        return {
+            frame.name: self.state.root_pose @ frame.pose
+            for frame in content.frames
+            if frame.name in self.links and frame.pose is not None
+        }
+
+    def _first_state(self) -> FullState:
+        state = self.server.states.default()
+        for named in () if self._is_placed else self.robot.srdf.states:
+            group = self.robot.group(named.group)
+            positions = state.positions.copy()
+            positions[group.idx_q] = self.robot.named_state(group, named.name)
+            return state._replace(positions=self.robot.with_mimic(positions))
+        return state
+
+    def home_joints(self) -> FloatArray:
+        return self._first.positions[self.places]
+
+    def random_joints(self) -> FloatArray:
+        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
+        return self._rng.uniform(*bounds)
+
+    def solve(self) -> None:
+        targets = [
+            TargetGiven(name, FramedPose(self.robot.model_frame, pose))
+            for name, pose in self.targets.items()
+        ]
+        names = [name for name, is_on in self.on.items() if is_on]
+        if not names:
+            raise InvalidOption('All task sets are switched off.')
+        begun = perf_counter()
+        response = self._sets.handle(TaskSetsRequest(names, targets), self.state)
+        seconds = perf_counter() - begun
+        met = response.cause is response.cause.NONE
+        text = 'All tasks are met.' if met else response.text
+        if response.state is not None:
+            # Tasks of low priority are often not met: the posture moves on all the same.
+            self._show(response.state)
+        self.outcome = SolveOutcome(met, response.cause, text, seconds, response.iterations)
+        self.levels = tuple(
+            TaskLevel(name, is_on, tuple(t for t in response.tasks if t.task_set == name))
+            for name, is_on in self.on.items()
+        )
+
+    def switch(self, name: str, is_on: bool) -> None:
+        """
+        Let a task set count or not.
+
+        :param name: of the task set.
+        :param is_on: whether it counts.
+        """
+        self.on[name] = is_on
+        self.solve()
