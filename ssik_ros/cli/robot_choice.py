@@ -116,10 +116,26 @@ def choose_by_word(arguments: argparse.Namespace) -> ChosenGroup:
     :param arguments: the parsed arguments.
     :raises SsikError: as :func:`choose_group`.
     """
+    _read_word(arguments)
+    return choose_group(arguments)
+
+
+def load_by_word(arguments: argparse.Namespace) -> RobotModel:
+    """
+    Return the robot that the options name, whatever its groups; in place of a URDF file, the name of a robot will do.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the robot cannot be loaded.
+    """
+    _read_word(arguments)
+    return _load(arguments).robot
+
+
+def _read_word(arguments: argparse.Namespace) -> None:
+    """Take what is no file in place of a URDF as the name of a robot."""
     path = arguments.path
     if path is not None and path.name == str(path) and not path.suffix and not path.exists():
         arguments.path, arguments.robot = None, str(path)
-    return choose_group(arguments)
 
 
 def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGroup:

@@ -1,13 +1,13 @@
 """Poses and joint values as text that a user copies and pastes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import re
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidTarget
-from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix, rpy_of_matrix
 from ssik_ros.server.requests.poses import FARTHEST, numbers_of_pose, pose_of_numbers
 
 LONGEST = 4096
@@ -75,6 +75,22 @@ def write_pose(pose: FloatArray) -> str:
     :param pose: (4, 4).
     """
     return write_numbers(numbers_of_pose(pose))
+
+
+def _write_angles(pose: FloatArray) -> str:
+    return write_numbers([*pose[:3, 3], *rpy_of_matrix(pose[:3, :3])])
+
+
+def _write_matrix(pose: FloatArray) -> str:
+    return str(pose.tolist())
+
+
+WRITERS: dict[str, Callable[[FloatArray], str]] = {
+    'x y z qx qy qz qw': write_pose,
+    'x y z roll pitch yaw': _write_angles,
+    'matrix': _write_matrix,
+}
+"""How a pose (4, 4) becomes text, by the name of the form."""
 
 
 def write_numbers(numbers: Sequence[float] | FloatArray) -> str:

@@ -230,6 +230,10 @@ class PostureSession(ABC):
 
     def complete(self) -> None:
         """Find what takes longer; here what collides."""
+        self.check_collisions()
+
+    def check_collisions(self) -> None:
+        """Find what collides in the shown posture."""
         response = self.server.check_state(StateRequest(), self.state)
         self.contacts = tuple(response.contacts)
         self.unchecked = response.text if response.refusal is not Refusal.NONE else ''

@@ -14,7 +14,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
-from ssik_ros.view.session import Session
+from ssik_ros.view.posture_session import PostureSession
 
 RATE = 20.0
 """Pictures in a second of a film."""
@@ -42,7 +42,7 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
         )
 
 
-def take_snapshot(session: Session, path: Path) -> None:
+def take_snapshot(session: PostureSession, path: Path) -> None:
     """
     Draw what the session shows: the robot, other branches as ghosts, the targets, and what is missing.
 
@@ -58,7 +58,7 @@ def take_snapshot(session: Session, path: Path) -> None:
 
 
 def draw(
-    session: Session, pictures: RobotPictures, ghosts: Sequence[FullState] = ()
+    session: PostureSession, pictures: RobotPictures, ghosts: Sequence[FullState] = ()
 ) -> NDArray[np.uint8]:
     """
     Return a picture (height, width, 3) of a session.
@@ -82,7 +82,7 @@ def draw(
     )
 
 
-def record(session: Session, targets: Targets, path: Path, seconds: float = 3.0) -> None:
+def record(session: PostureSession, targets: Targets, path: Path, seconds: float = 3.0) -> None:
     """
     Film how the posture follows its targets on straight lines to other ones.
 

@@ -1,6 +1,6 @@
 """One planning group in a viewer: a target for each tip, the posture that follows, every branch, and why there is none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
+from ssik_ros.solvers.self_motions.curve import SelfMotion
 from ssik_ros.view.posture_session import BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
 
@@ -30,6 +31,8 @@ DRAG_TIMEOUT = 0.05
 """Budget of a request while a target is dragged [s]."""
 PATIENCE = 0.3
 """Budget of a search for branches or for an explanation [s]."""
+REDUNDANT = 7
+"""Joints of an arm whose postures at one pose are curves."""
 SAME = 0.05
 """A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
 
@@ -74,6 +77,12 @@ class Session(PostureSession):
         """A solver that gets the same requests; empty for none."""
         self.rival_outcome: SolveOutcome | None = None
         self._rival_server: RobotServer | None = None
+        self.curves: Sequence[SelfMotion] = ()
+        """The self-motions of a pose that an arm with a redundant joint reaches; found by :meth:`complete`."""
+        self.curve_postures: Sequence[tuple[FloatArray, FloatArray]] = ()
+        """Arc lengths (m,) and postures (m, n) of each."""
+        self.curves_text = ''
+        self._curves_of: FloatArray | None = None
         self._start()
         self.state = self._first_state()
         self.set_joints(self.joints)
@@ -174,8 +183,10 @@ class Session(PostureSession):
     def complete(self) -> None:
         if self.outcome.solved:
             self._find_branches()
+            self._find_curves()
         else:
             self._explain()
+            self.curves, self.curve_postures, self._curves_of = (), (), None
         super().complete()
 
     def _find_branches(self) -> None:
@@ -183,6 +194,33 @@ class Session(PostureSession):
         self.branches_text = found.text
         self.branches_complete = found.report.complete
         self.branches = tuple(b for b in found.branches if b.distance > SAME)
+
+    def _find_curves(self) -> None:
+        """Find the self-motions of the shown pose, where the arm has any and the pose is new."""
+        target = self.targets.get(self.tips[0])
+        if len(self.tips) != 1 or len(self.places) != REDUNDANT or target is None:
+            return
+        if self._curves_of is not None and np.array_equal(self._curves_of, target):
+            return
+        found = self.server.self_motions(self._request(PATIENCE), self.state)
+        self.curves = () if found.motions is None else found.motions.curves
+        self.curves_text = found.text
+        self.curve_postures, self._curves_of = found.postures, target.copy()
+
+    def slide(self, number: int, length: float) -> None:
+        """
+        Show a posture of a self-motion; the target stays.
+
+        :param number: of the curve.
+        :param length: along the curve [rad].
+        """
+        if not number < len(self.curves):
+            return
+        curve = self.curves[number]
+        q = curve(float(np.clip(length, 0.0, curve.length)))
+        self._show(self.state_with(np.clip(q, self.lower, self.upper)))
+        text = f'Posture {length:.2f} rad along curve {number + 1}.'
+        self.outcome = SolveOutcome(True, Cause.NONE, text)
 
     def _explain(self) -> None:
         """Show the nearest posture, and keep why it is not at the target."""

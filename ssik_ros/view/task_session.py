@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.task_requests import TargetGiven, TaskLeft, TaskSetsRequest
@@ -112,7 +112,8 @@ class TaskSession(PostureSession):
 
     def random_joints(self) -> FloatArray:
         bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
-        return self._rng.uniform(*bounds)
+        drawn: FloatArray = self._rng.random(len(self.places))
+        return np.asarray(bounds[0] + drawn * (bounds[1] - bounds[0]), dtype=np.float64)
 
     def solve(self) -> None:
         targets = [
@@ -126,15 +127,15 @@ class TaskSession(PostureSession):
         response = self._sets.handle(TaskSetsRequest(names, targets), self.state)
         seconds = perf_counter() - begun
         met = response.cause is response.cause.NONE
-        text = 'All tasks are met.' if met else response.text
         if response.state is not None:
             # Tasks of low priority are often not met: the posture moves on all the same.
             self._show(response.state)
-        self.outcome = SolveOutcome(met, response.cause, text, seconds, response.iterations)
         self.levels = tuple(
             TaskLevel(name, is_on, tuple(t for t in response.tasks if t.task_set == name))
             for name, is_on in self.on.items()
         )
+        text = ' '.join(map(describe_level, self.levels)) or response.text
+        self.outcome = SolveOutcome(met, response.cause, text, seconds, response.iterations)
 
     def switch(self, name: str, is_on: bool) -> None:
         """
@@ -145,3 +146,21 @@ class TaskSession(PostureSession):
         """
         self.on[name] = is_on
         self.solve()
+
+
+def describe_level(level: TaskLevel) -> str:
+    """
+    Return a sentence on a task set.
+
+    :param level: the task set and what is left of its tasks.
+    """
+    if not level.is_on:
+        return f'{quote(level.name)} is switched off.'
+    if level.is_met:
+        return f'{quote(level.name)} is met.'
+    left = [
+        f'{quote(task.tip)} is {task.linear:.3g} m and {task.angular:.3g} rad away'
+        for task in level.tasks
+        if not task.within
+    ]
+    return f'{quote(level.name)} is not met: {", ".join(left)}.'

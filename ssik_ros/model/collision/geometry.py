@@ -1,5 +1,6 @@
 """The collision elements of a URDF as shapes of the collision library."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,17 +112,26 @@ def load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
         path = existing_file(robot.directory / name)
     if path is None:
         return f'the mesh {quote(name)} is not found and left out.{_hint(name, robot)}'
+    return read_mesh(path, np.array(described.vector('scale', (1.0, 1.0, 1.0))), coal)
+
+
+def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
+    """
+    Return the mesh in a file, or a sentence that says why it is left out.
+
+    :param path: an existing file.
+    :param scale: (3) factors of its coordinates.
+    :param coal: the collision library.
+    """
+    name = quote(path.name)
     if path.suffix.lower() not in MESH_SUFFIXES:
-        return f'the mesh {quote(name)} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'
+        return f'the mesh {name} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'
     if path.stat().st_size > MOST_MESH_BYTES:
-        return (
-            f'the mesh {quote(name)} is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB.'
-        )
-    scale = np.array(described.vector('scale', (1.0, 1.0, 1.0)))
+        return f'the mesh {name} is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB.'
     try:
         return coal.MeshLoader().load(str(path), scale)
     except (RuntimeError, ValueError) as error:
-        return f'the mesh {quote(name)} cannot be read and is left out: {error}.'
+        return f'the mesh {name} cannot be read and is left out: {error}.'
 
 
 def _hint(name: str, robot: RobotModel) -> str:

@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.pictures.solids import join, Surface
@@ -29,6 +29,17 @@ def page_pose(pose: FloatArray) -> Pose:
     """
     x, y, z, qx, qy, qz, qw = numbers_of_pose(pose)
     return (qw, qx, qy, qz), (x, y, z)
+
+
+def read_page_pose(wxyz: Sequence[float], position: Sequence[float]) -> FloatArray:
+    """
+    Return the pose (4, 4) that a page gives.
+
+    :param wxyz: quaternion.
+    :param position: [m].
+    """
+    w, x, y, z = wxyz
+    return pose_of_numbers(*position, x, y, z, w)
 
 
 def page_colour(colour: Colour) -> tuple[int, int, int]:

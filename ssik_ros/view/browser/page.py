@@ -11,15 +11,21 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
-from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.view.browser.guard import Admission, Guard, import_extra
-from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, page_pose, RobotMeshes
-from ssik_ros.view.browser.panels import make_panels
-from ssik_ros.view.browser.solver_panel import SolverPanel
+from ssik_ros.view.browser.link_meshes import (
+    GhostMeshes,
+    link_poses,
+    page_pose,
+    read_page_pose,
+    RobotMeshes,
+)
+from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.mailbox import Event, Mailbox
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.playback import Playback
+from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.session import Session
 
 _LOGGER = logging.getLogger('ssik_ros.view')
@@ -38,11 +44,12 @@ class Page:
 
     def __init__(
         self,
-        session: Session,
+        session: PostureSession,
         *,
         host: str = '127.0.0.1',
         port: int = 8080,
         admission: Admission | None = None,
+        playback: Playback | None = None,
     ) -> None:
         """
         Open the port.
@@ -51,10 +58,12 @@ class Page:
         :param host: address to listen at; only this machine by default.
         :param port: 0 for any free one.
         :param admission: who is let in; None for a new token.
+        :param playback: a path to be played; None for none.
         :raises SolverError: when viser is not installed.
         :raises InvalidOption: when the port is taken.
         """
-        self.session = session
+        self.session, self.playback = session, playback
+        self.is_playing = False
         named = () if host in LOCAL else (host,)
         self.guard = Guard(admission or Admission.make(named))
         self.host = host
@@ -125,12 +134,13 @@ class Page:
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
         bounds = solids.bounds(session.state.positions)
-        self._size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
+        self.scene = scene
+        self.size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
         self._look(bounds)
         self._robot = RobotMeshes(scene, solids, '/robot')
         colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
-        self._ghosts = GhostMeshes(scene, solids, colours)
-        for mesh in self._ghosts.meshes.values():
+        self._ghosts = GhostMeshes(scene, solids, colours) if colours else None
+        for mesh in self._ghosts.meshes.values() if self._ghosts is not None else ():
             mesh.on_click(self._on_ghost)
         self._bodies: RobotMeshes | None = None
         self.shows_ghosts = True
@@ -138,8 +148,8 @@ class Page:
             scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
         ]
         self._handles = {link: self._add_handle(link) for link in session.tips}
-        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self._size)
-        self._panels = make_panels(self._viser.gui, self, {'Solver': SolverPanel})
+        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
+        self._panels = make_panels(self._viser.gui, self)
         self._grabbed: set[str] = set()
         self._drags = 0
 
@@ -147,22 +157,30 @@ class Page:
         """Set floor and camera for a robot within bounds (2, 3)."""
         middle = bounds.mean(axis=0)
         self._viser.scene.add_grid(
-            '/floor', 4.0 * self._size, 4.0 * self._size, position=(0.0, 0.0, float(bounds[0, 2]))
+            '/floor', 4.0 * self.size, 4.0 * self.size, position=(0.0, 0.0, float(bounds[0, 2]))
         )
         camera = self._viser.initial_camera
-        camera.position = tuple(middle + 1.05 * self._size * np.array((0.75, -0.75, 0.45)))
+        camera.position = tuple(middle + 1.05 * self.size * np.array((0.75, -0.75, 0.45)))
         camera.look_at = tuple(middle)
-        self._viser.gui.configure_theme(
-            control_width='large', show_logo=False, show_share_button=False
-        )
+        self.use_theme(False)
         self._viser.gui.main_panel.dock_right()
+
+    def use_theme(self, is_dark: bool) -> None:
+        """
+        Choose the colours of the panels.
+
+        :param is_dark: bright letters on a dark ground.
+        """
+        self._viser.gui.configure_theme(
+            control_width='large', show_logo=False, show_share_button=False, dark_mode=is_dark
+        )
 
     def _add_handle(self, link: str) -> Any:
         """Return the handle of a tip's target."""
         wxyz, position = page_pose(self.session.targets[link])
         handle = self._viser.scene.add_transform_controls(
             f'/targets/{link}',
-            scale=HANDLE * self._size,
+            scale=HANDLE * self.size,
             wxyz=wxyz,
             position=position,
             depth_test=False,
@@ -178,8 +196,7 @@ class Page:
             self._grabbed.add(link)
         elif event.phase == 'end':
             self._grabbed.discard(link)
-        w, x, y, z = event.target.wxyz
-        pose = pose_of_numbers(*event.target.position, x, y, z, w)
+        pose = read_page_pose(event.target.wxyz, event.target.position)
         self.post(
             lambda: self.session.move_target(link, pose),
             ('target', link),
@@ -197,8 +214,9 @@ class Page:
 
         :param index: its place among the branches.
         """
-        if index < len(self.session.branches):
-            self.session.take(self.session.branches[index])
+        session = self.session
+        if isinstance(session, Session) and index < len(session.branches):
+            session.take(session.branches[index])
 
     def show_bodies(self, is_shown: bool) -> None:
         """
@@ -233,10 +251,14 @@ class Page:
     def _rest(self) -> None:
         """Find and draw what takes longer."""
         session = self.session
-        session.complete()
+        if self.is_playing:
+            session.check_collisions()
+        else:
+            session.complete()
         states = [session.state_with(branch.positions) for branch in session.branches]
         with self._viser.atomic():
-            self._ghosts.place(states if self.shows_ghosts else [])
+            if self._ghosts is not None:
+                self._ghosts.place(states if self.shows_ghosts else [])
             self._label(states if self.shows_ghosts else [])
             self._robot.place(session.state)
             self._robot.mark(self._marks())
@@ -264,9 +286,8 @@ class Page:
         moved = {tree.joint_index[name] for name in joints}
         carriers = zip(tree.link_names, tree.link_joints.tolist())
         marks = {link: AT_LIMIT for link, carrier in carriers if carrier in moved}
-        for contact in session.contacts:
-            marks |= {contact.first: COLLIDING, contact.second: COLLIDING}
-        return marks
+        hit = {name for contact in session.contacts for name in (contact.first, contact.second)}
+        return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
 
     def _draw_gap(self) -> None:
         """Draw a line from each tip to its target, where it does not reach it."""

@@ -1,13 +1,15 @@
 """The panels of a page: what happened, the pose, the joints, the branches, and what would help."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import partial
 import math
 from typing import Any, Protocol
 
 import numpy as np
 
-from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, write_pose
+from ssik_ros.view.playback import Playback
+from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
+from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies, Remedy
 from ssik_ros.view.session import Session
@@ -21,7 +23,15 @@ FARTHEST_SLIDE = 2.0
 class Host(Protocol):
     """What panels need of a page."""
 
-    session: Session
+    session: Any
+    """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need what only one kind of session has."""
+    scene: Any
+    """Viser's scene."""
+    size: float
+    """Of the robot [m]."""
+    playback: Playback | None
+    is_playing: bool
+    """Whether postures follow each other so fast that branches are not looked for."""
     note: str
     shows_ghosts: bool
 
@@ -37,14 +47,16 @@ class Host(Protocol):
 
     def show_bodies(self, is_shown: bool) -> None: ...
 
+    def use_theme(self, is_dark: bool) -> None: ...
+
 
 class Panel(Protocol):
     """A part of the page."""
 
-    def show(self, session: Session) -> None:
+    def show(self, session: Any) -> None:
         """Draw what every event changes."""
 
-    def show_details(self, session: Session) -> None:
+    def show_details(self, session: Any) -> None:
         """Draw what takes longer."""
 
 
@@ -77,33 +89,6 @@ def on_press(handle: Any, react: Callable[[], None]) -> None:
     handle.on_click(handle_event)
 
 
-def make_panels(
-    gui: Any, page: Host, more: Mapping[str, Callable[[Any, Host], Panel]]
-) -> list[Panel]:
-    """
-    Return all panels, in their order.
-
-    :param gui: viser's controls.
-    :param page: the page.
-    :param more: panels behind those of this module, by title.
-    """
-    status = StatusPanel(gui)
-    status.host = page
-    tabs = gui.add_tab_group()
-    panels: list[Panel] = [status]
-    kinds: tuple[tuple[str, Callable[[Any, Host], Panel]], ...] = (
-        ('Target', TargetPanel),
-        ('Joints', JointPanel),
-        ('Branches', BranchPanel),
-        ('Why not', ReasonPanel),
-        *more.items(),
-    )
-    for title, kind in kinds:
-        with tabs.add_tab(title):
-            panels.append(kind(gui, page))
-    return panels
-
-
 def plain(text: str) -> str:
     """
     Return a text that Markdown shows as it is.
@@ -116,23 +101,23 @@ def plain(text: str) -> str:
 class StatusPanel:
     """One line: whether the posture is at the target, and why not."""
 
-    host: Host
-
-    def __init__(self, gui: Any) -> None:
+    def __init__(self, gui: Any, page: Host) -> None:
         """
         Make the line.
 
         :param gui: viser's controls.
+        :param page: the page.
         """
+        self._page = page
         self._line = gui.add_markdown('')
 
-    def show(self, session: Session) -> None:
+    def show(self, session: PostureSession) -> None:
         outcome = session.outcome
-        note = f'\n\n**Not done.** {plain(self.host.note)}' if self.host.note else ''
+        note = f'\n\n**Not done.** {plain(self._page.note)}' if self._page.note else ''
         how = 'At the target.' if outcome.solved else 'Not at the target.'
         self._line.content = f'**{how}** {plain(outcome.text)}{note}'
 
-    def show_details(self, session: Session) -> None:
+    def show_details(self, session: PostureSession) -> None:
         pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
         if pairs:
             self.show(session)
@@ -157,18 +142,24 @@ class TargetPanel:
         }
         for label, action in buttons.items():
             on_press(gui.add_button(label), partial(page.post, action))
+        self._form = gui.add_dropdown('copy poses as', tuple(WRITERS))
+        on_change(self._form, lambda form: page.post(lambda: None))
         self._texts = {
-            link: gui.add_text(link, '', hint='x y z qx qy qz qw in the model frame; copy it here')
+            link: gui.add_text(link, '', hint='the target in the model frame; copy it here')
             for link in session.tips
         }
         self._joints = gui.add_text('joints', '', hint='in the order of the sliders; copy it here')
         self._tip = gui.add_dropdown('paste to', (*session.tips, 'joints'))
         self._paste = gui.add_text('paste', '', hint=f'{FORMS}; or joint values')
         on_press(gui.add_button('Go to pasted'), self._go)
-        avoid = gui.add_checkbox('avoid collisions', session.avoids_collisions)
-        on_change(avoid, lambda value: page.post(lambda: self._avoid(value)))
+        self._avoids = gui.add_checkbox(
+            'avoid collisions', session.avoids_collisions, visible=session.can_avoid
+        )
+        on_change(self._avoids, lambda value: page.post(lambda: self._avoid(value)))
         bodies = gui.add_checkbox('show collision bodies', False)
         on_change(bodies, lambda value: page.post(lambda: page.show_bodies(value)))
+        dark = gui.add_checkbox('dark page', False)
+        on_change(dark, page.use_theme)
 
     def _undo(self) -> None:
         if not self._page.session.undo():
@@ -195,12 +186,14 @@ class TargetPanel:
 
         page.post(go)
 
-    def show(self, session: Session) -> None:
+    def show(self, session: PostureSession) -> None:
+        write = WRITERS[str(self._form.value)]
         for link, text in self._texts.items():
-            text.value = write_pose(session.targets[link])
+            text.value = write(session.targets[link])
+        self._avoids.value = session.avoids_collisions
         self._joints.value = write_numbers(session.joints)
 
-    def show_details(self, session: Session) -> None:
+    def show_details(self, session: PostureSession) -> None:
         self._joints.value = write_numbers(session.joints)
 
 
@@ -233,7 +226,7 @@ class JointPanel:
 
         self._page.post(move, ('joint', place), gesture=('joint', place))
 
-    def show(self, session: Session) -> None:
+    def show(self, session: PostureSession) -> None:
         for (slider, low, high), value in zip(self._sliders, session.joints.tolist()):
             slider.value = min(max(value, low), high)
 

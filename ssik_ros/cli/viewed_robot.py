@@ -1,0 +1,123 @@
+"""What ``ssik view`` shows: a planning group, a mechanism or task sets, and what stands around and is played."""
+
+import argparse
+from pathlib import Path
+
+from ssik_ros.cli.case_file import robot_origin
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.robot_choice import choose_by_word, load_by_word
+from ssik_ros.errors import InvalidOption
+from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files, mechanism_names
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.path_file import PathProblem, read_problem
+from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
+from ssik_ros.view.loop_session import LoopSession
+from ssik_ros.view.obstacles import read_obstacles
+from ssik_ros.view.playback import JointPath, Playback, read_joint_path
+from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.session import Session
+from ssik_ros.view.task_session import TaskSession
+
+PROBLEM_SUFFIXES = ('.yaml', '.yml')
+
+
+def add_content_options(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the options that say what is shown beside the robot.
+
+    :param parser: the verb's parser.
+    """
+    group = parser.add_argument_group('mechanisms, tasks, obstacles and paths')
+    text = 'a loop_closures.yaml of the robot; a shipped mechanism brings its own'
+    add_option(group, '--loops FILE', text, type=Path)
+    text = 'a link of a mechanism that gets a target (default: those that close its loops); may be repeated'
+    add_option(group, '--goal LINK', text, action='append')
+    add_option(group, '--tasks FILE', 'task sets, by file or by the name of shipped ones')
+    text = 'a YAML of obstacles, or a mesh file; may be repeated'
+    add_option(group, '--obstacles FILE', text, action='append', type=Path)
+    text = 'a joint path to be played: trajectory.csv, or the YAML of a tool path, which is planned first'
+    add_option(group, '--path FILE', text, type=Path, dest='joint_path')
+
+
+def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Playback | None]:
+    """
+    Return what is shown, and the path to be played.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when a file cannot be read, or does not fit the robot.
+    """
+    if arguments.joint_path is not None and _is_problem(arguments.joint_path):
+        session, playback = _open_problem(arguments)
+    else:
+        session, playback = _open_robot(arguments), None
+        if arguments.joint_path is not None:
+            playback = Playback(session.robot, read_joint_path(arguments.joint_path))
+    for path in arguments.obstacles:
+        for item in read_obstacles(path):
+            session.put_obstacle(item)
+    session.avoids_collisions = session.can_avoid and bool(session.obstacles)
+    return session, playback
+
+
+def _is_problem(path: Path) -> bool:
+    return path.suffix.lower() in PROBLEM_SUFFIXES
+
+
+def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playback]:
+    """Return the robot and the planned path of a tool-path file."""
+    if arguments.path is not None or arguments.robot is not None or arguments.tasks is not None:
+        raise InvalidOption('The file of --path names its robot; leave out the other one.')
+    problem = read_problem(arguments.joint_path)
+    path = plan_tool_path(problem.robot, problem.group, problem.waypoints, **problem.settings)
+    if not len(path.positions):
+        raise InvalidOption(f"'{problem.name}' has no joint path: {path.reason}")
+    session = Session(problem.robot, problem.group)
+    _put_boxes(session, problem)
+    played = Playback(problem.robot, JointPath(path.joint_names, path.positions))
+    played.show(session, 0.0)
+    return session, played
+
+
+def _put_boxes(session: Session, problem: PathProblem) -> None:
+    """Put the obstacles of a tool path into the model frame."""
+    base = session.tip_pose(problem.group.base_link)
+    for item in problem.settings.get('obstacles', ()):
+        session.put_obstacle(type(item)(item.name, base @ item.pose, item.shapes))
+
+
+def _open_robot(arguments: argparse.Namespace) -> PostureSession:
+    """Return the session of the robot that the options name."""
+    word = str(arguments.path) if arguments.path is not None else arguments.robot or ''
+    is_shipped = word in mechanism_names() and not Path(word).exists()
+    if is_shipped or arguments.loops is not None:
+        return _open_mechanism(arguments, word if is_shipped else '')
+    if arguments.goal:
+        raise InvalidOption('--goal is for mechanisms: name one, or its loops with --loops.')
+    if arguments.tasks is not None:
+        return _open_tasks(arguments, load_by_word(arguments), LoopClosures())
+    chosen = choose_by_word(arguments)
+    return Session(chosen.robot, chosen.group, origin=robot_origin(arguments))
+
+
+def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSession:
+    """Return a mechanism, or its tasks."""
+    loops_path = arguments.loops
+    if shipped:
+        urdf, own = mechanism_files(shipped)
+        robot, loops_path = load_robot(urdf), loops_path or own
+    else:
+        robot = load_by_word(arguments)
+    loops = read_loop_closures(loops_path)
+    if arguments.tasks is not None:
+        return _open_tasks(arguments, robot, loops)
+    return LoopSession(robot, loops, arguments.goal or None)
+
+
+def _open_tasks(
+    arguments: argparse.Namespace, robot: RobotModel, loops: LoopClosures
+) -> TaskSession:
+    content = read_task_set_file(find_task_set_file(arguments.tasks))
+    return TaskSession(robot, content, loops.initial_positions)

@@ -1,0 +1,120 @@
+"""The self-motions of a seven-joint arm: a slider along each curve, and the line that the elbow draws."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.link_meshes import link_poses, page_colour
+from ssik_ros.view.browser.panels import Host, on_change, plain
+from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.session import Session
+
+MOST_CURVES = 6
+"""Curves that have a slider."""
+NEAR = 0.15
+"""A posture this near to a curve is on it [rad]."""
+NO_LINE = np.zeros((1, 2, 3), dtype=np.float32)
+
+
+class CurvePanel:
+    """Slides along self-motions while the target stays."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the sliders, hidden until there are curves.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        self._shown: object = None
+        with gui.add_folder('Self-motion'):
+            self._text = gui.add_markdown('')
+            self._sliders = [
+                gui.add_slider(f'curve {k + 1} [%]', 0.0, 100.0, 0.1, 0.0, visible=False)
+                for k in range(MOST_CURVES)
+            ]
+            lines = gui.add_checkbox('draw the way of the elbow', True)
+        for number, slider in enumerate(self._sliders):
+            on_change(slider, partial(self._slide, number))
+        on_change(lines, lambda value: page.post(lambda: self._draw_lines(value)))
+        self._has_lines = True
+        self._lines = [
+            page.scene.add_line_segments(
+                f'/curves/{k}',
+                NO_LINE,
+                page_colour(GHOSTS[k]),
+                thickness=0.008 * page.size,
+                visible=False,
+            )
+            for k in range(MOST_CURVES)
+        ]
+
+    def _slide(self, number: int, value: float) -> None:
+        session = self._page.session
+
+        def slide() -> None:
+            if isinstance(session, Session) and number < len(session.curves):
+                session.slide(number, 0.01 * value * session.curves[number].length)
+
+        self._page.post(slide, ('curve', number), gesture=('curve', number))
+
+    def _draw_lines(self, value: bool) -> None:
+        self._has_lines, self._shown = value, None
+
+    def show(self, session: Session) -> None:
+        """Keep the curves until new ones are found."""
+
+    def show_details(self, session: Session) -> None:
+        self._set_sliders(session)
+        if session.curve_postures is self._shown:
+            return
+        self._shown = session.curve_postures
+        count = len(session.curves)
+        for number, (slider, line) in enumerate(zip(self._sliders, self._lines)):
+            slider.visible = number < count
+            line.visible = self._has_lines and number < count
+        ways = elbow_ways(session)
+        for way, line in zip(ways, self._lines):
+            line.points = np.stack((way[:-1], way[1:]), axis=1).astype(np.float32)
+        curves = list(session.curves)[:MOST_CURVES]
+        lines = [
+            f'{k + 1}\\. {c.length:.2f} rad, {plain(describe_ends(c))}'
+            for k, c in enumerate(curves)
+        ]
+        none = 'Reach a pose to see its self-motions.'
+        self._text.content = '\n\n'.join([plain(session.curves_text if count else none), *lines])
+
+    def _set_sliders(self, session: Session) -> None:
+        """Put the slider of the curve that the posture is on where the posture is."""
+        for slider, (arcs, postures) in zip(self._sliders, session.curve_postures):
+            apart = np.abs(postures - session.joints).max(axis=1)
+            if apart.min() < NEAR:
+                slider.value = round(100.0 * arcs[apart.argmin()] / max(arcs[-1], 1e-9), 1)
+
+
+def describe_ends(curve: Any) -> str:
+    """
+    Return what the ends of a curve are.
+
+    :param curve: of a self-motion.
+    """
+    first, last = str(curve.start), str(curve.end)
+    return first if first == last else f'{first} to {last}'
+
+
+def elbow_ways(session: Session) -> list[FloatArray]:
+    """
+    Return the line (m, 3) of the link that moves farthest along each self-motion, in the model frame [m].
+
+    :param session: after :meth:`Session.complete`.
+    """
+    ways = []
+    for _, postures in session.curve_postures:
+        states = [session.state_with(q) for q in postures]
+        origins = np.array([link_poses(session.robot, state)[:, :3, 3] for state in states])
+        farthest = int(np.linalg.norm(np.ptp(origins, axis=0), axis=1).argmax())
+        ways.append(origins[:, farthest])
+    return ways

@@ -1,0 +1,73 @@
+"""Panels of mechanisms and of task sets: which orientations count, and which tasks are met."""
+
+from functools import partial
+from typing import Any
+
+from ssik_ros.view.browser.panels import Host, on_change, plain
+from ssik_ros.view.loop_session import LoopSession
+from ssik_ros.view.task_session import describe_level, TaskSession
+
+
+class LoopPanel:
+    """The targets of a mechanism, and how well its loops are closed."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make a switch for each target.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        session: Any = page.session
+        self._text = gui.add_markdown('')
+        for name in session.tips:
+            hint = 'off: only the position of this link is led'
+            box = gui.add_checkbox(f'{name} keeps its orientation', True, hint=hint)
+            on_change(box, partial(self._turn, page, name))
+        for warning in session.warnings:
+            gui.add_markdown(plain(warning))
+
+    def _turn(self, page: Host, name: str, value: bool) -> None:
+        session: Any = page.session
+        page.post(lambda: session.let_turn(name, value))
+
+    def show(self, session: LoopSession) -> None:
+        seconds, count = session.outcome.seconds, session.outcome.iterations
+        if seconds:
+            self._text.content = f'The last solve took {1e3 * seconds:.1f} ms, {count} iterations.'
+        else:
+            self._text.content = 'Drag a target, or move an active joint: the loops stay closed.'
+
+    def show_details(self, session: LoopSession) -> None:
+        """Everything is shown at once."""
+
+
+class TaskPanel:
+    """The priorities, which of them are met, and which of them count."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make a switch for each task set.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        session: Any = page.session
+        gui.add_markdown('The first task set has the highest priority.')
+        self._lines = []
+        for number, name in enumerate(session.on, 1):
+            box = gui.add_checkbox(f'{number}. {name}', True, hint='off: this task set is ignored')
+            on_change(box, partial(self._switch, page, name))
+            self._lines.append(gui.add_markdown(''))
+
+    def _switch(self, page: Host, name: str, value: bool) -> None:
+        session: Any = page.session
+        page.post(lambda: session.switch(name, value))
+
+    def show(self, session: TaskSession) -> None:
+        for line, level in zip(self._lines, session.levels):
+            sign = '' if not level.is_on else '🟢 ' if level.is_met else '🟠 '
+            line.content = f'{sign}{plain(describe_level(level))}'
+
+    def show_details(self, session: TaskSession) -> None:
+        """Everything is shown at once."""

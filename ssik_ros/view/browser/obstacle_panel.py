@@ -1,0 +1,170 @@
+"""Obstacles on a page: add a solid, drag it, remove it."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
+from ssik_ros.view.browser.panels import Host, on_press, plain
+from ssik_ros.view.obstacles import KINDS, make_solid, MOST, obstacle_surface
+from ssik_ros.view.pose_text import read_numbers
+from ssik_ros.view.posture_session import PostureSession
+
+COLOUR = page_colour((0.62, 0.55, 0.45))
+CHOSEN = page_colour((0.85, 0.65, 0.3))
+COLLIDING = page_colour((0.9, 0.15, 0.15))
+FORMS = 'box: the lengths of its edges; sphere: its radius; cylinder: height and radius'
+FIRST_SIZE = {'box': 3, 'sphere': 1, 'cylinder': 2}
+NOTHING = 'none'
+HANDLE = 0.18
+"""Size of the handle, as a part of the robot's size."""
+
+
+class ObstaclePanel:
+    """Adds and removes obstacles, and draws them."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls, and the handle of the chosen obstacle.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        self._meshes: dict[str, Any] = {}
+        self._drawn: tuple[WorldObject, ...] = ()
+        self._count = self._drags = 0
+        self._is_held = False
+        with gui.add_folder('Add'):
+            self._kind = gui.add_dropdown('shape', tuple(KINDS))
+            size = round(0.12 * page.size, 2)
+            self._size = gui.add_text('size [m]', f'{size:g} {size:g} {size:g}', hint=FORMS)
+            on_press(gui.add_button('Add an obstacle'), self._add)
+        self._choice = gui.add_dropdown('chosen', (NOTHING,), hint='or click it in the scene')
+        self._remove_button = gui.add_button('Remove the chosen one', disabled=True)
+        on_press(self._remove_button, self._remove)
+        self._text = gui.add_markdown('')
+        self._choice.on_update(self._on_choice)
+        self._handle = page.scene.add_transform_controls(
+            '/obstacle_handle', scale=HANDLE * page.size, depth_test=False, visible=False
+        )
+        self._handle.on_update(self._on_handle)
+
+    async def _on_choice(self, event: Any) -> None:
+        if event.client_id is not None:
+            self._page.post(lambda: None)
+
+    async def _on_handle(self, event: Any) -> None:
+        """Move the chosen obstacle; called in the thread of the server."""
+        if event.phase == 'start':
+            self._drags += 1
+        self._is_held = event.phase != 'end'
+        name = str(self._choice.value)
+        if name == NOTHING:
+            return
+        pose = read_page_pose(event.target.wxyz, event.target.position)
+        self._page.post(
+            partial(self._page.session.move_obstacle, name, pose),
+            ('obstacle', name),
+            gesture=('obstacle', self._drags),
+        )
+
+    def _add(self) -> None:
+        """Put a new solid beside the first target."""
+        kind, text, page = str(self._kind.value), str(self._size.value), self._page
+
+        def add() -> None:
+            session = page.session
+            if len(session.obstacles) >= MOST:
+                raise InvalidOption(f'There are {MOST} obstacles; remove one first.')
+            self._count += 1
+            name = f'{kind} {self._count}'
+            numbers = read_numbers(text)[: FIRST_SIZE[kind]]
+            session.avoids_collisions = session.can_avoid
+            session.put_obstacle(make_solid(name, kind, numbers, self._free_place()))
+            self._show_names(session)
+            self._choice.value = name
+
+        page.post(add)
+
+    def _free_place(self) -> FloatArray:
+        """Return a pose (4, 4) to the side of the robot, each time another one."""
+        pose = np.eye(4)
+        target = next(iter(self._page.session.targets.values()))[:3, 3]
+        aside = 0.3 * self._page.size * np.array((np.cos(self._count), np.sin(self._count), 0.0))
+        pose[:3, 3] = target + aside
+        return pose
+
+    def _remove(self) -> None:
+        name = str(self._choice.value)
+        if name != NOTHING:
+            self._page.post(partial(self._page.session.remove_obstacle, name))
+
+    def show(self, session: PostureSession) -> None:
+        if session.obstacles is not self._drawn:
+            self._draw(session)
+        name = str(self._choice.value)
+        chosen = next((item for item in session.obstacles if item.name == name), None)
+        self._handle.visible = chosen is not None
+        self._remove_button.disabled = chosen is None
+        if chosen is not None and not self._is_held:
+            self._handle.wxyz, self._handle.position = page_pose(chosen.pose)
+
+    def _draw(self, session: PostureSession) -> None:
+        """Bring the meshes to what stands there now."""
+        before = {item.name: item for item in self._drawn}
+        self._drawn = session.obstacles
+        now = {item.name: item for item in self._drawn}
+        for name in set(self._meshes) - set(now):
+            self._meshes.pop(name).remove()
+        for name, item in now.items():
+            if name in before and before[name].shapes is not item.shapes:
+                self._meshes.pop(name).remove()
+            if name not in self._meshes:
+                self._meshes[name] = self._add_mesh(item)
+            mesh = self._meshes[name]
+            mesh.wxyz, mesh.position = page_pose(item.pose)
+        self._show_names(session)
+
+    def _add_mesh(self, item: WorldObject) -> Any:
+        """Return the mesh of an obstacle, which a click chooses."""
+        vertices, triangles = indexed(obstacle_surface(item))
+        self._count += 1
+        mesh = self._page.scene.add_mesh_simple(
+            f'/obstacles/{self._count}', vertices, triangles, color=COLOUR, side='double'
+        )
+
+        async def choose(event: Any) -> None:
+            self._choice.value = item.name
+            self._page.post(lambda: None)
+
+        mesh.on_click(choose)
+        return mesh
+
+    def _show_names(self, session: PostureSession) -> None:
+        names = (NOTHING, *(item.name for item in session.obstacles))
+        if tuple(self._choice.options) != names:
+            chosen = self._choice.value
+            self._choice.options = names
+            self._choice.value = chosen if chosen in names else NOTHING
+
+    def show_details(self, session: PostureSession) -> None:
+        hit = {name for c in session.contacts for name in (c.first, c.second)}
+        for name, mesh in self._meshes.items():
+            colour = CHOSEN if name == self._choice.value else COLOUR
+            colour = COLLIDING if name in hit else colour
+            if tuple(mesh.color) != colour:
+                mesh.color = colour
+        self._text.content = self._say(session)
+
+    def _say(self, session: PostureSession) -> str:
+        if session.unchecked:
+            return f'Collisions are not checked: {plain(session.unchecked)}'
+        if not session.can_avoid:
+            return 'Collisions are shown in red; this solver does not avoid them.'
+        how = 'avoids' if session.avoids_collisions else 'ignores'
+        return f'The solver {how} collisions; tick or untick it in the tab *Target*.'

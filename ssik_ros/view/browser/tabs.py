@@ -1,0 +1,68 @@
+"""Which panels a page has, by the kind of its session."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ssik_ros.view.browser.curve_panel import CurvePanel
+from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
+from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
+from ssik_ros.view.browser.panels import (
+    BranchPanel,
+    Host,
+    JointPanel,
+    Panel,
+    ReasonPanel,
+    StatusPanel,
+    TargetPanel,
+)
+from ssik_ros.view.browser.path_panel import PathPanel
+from ssik_ros.view.browser.solver_panel import SolverPanel
+from ssik_ros.view.loop_session import LoopSession
+from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.session import REDUNDANT, Session
+from ssik_ros.view.task_session import TaskSession
+
+MakePanel = Callable[[Any, Host], Panel]
+
+
+def make_panels(gui: Any, page: Host) -> list[Panel]:
+    """
+    Return all panels, in their order.
+
+    :param gui: viser's controls.
+    :param page: the page.
+    """
+    panels: list[Panel] = [StatusPanel(gui, page)]
+    tabs = gui.add_tab_group()
+    for title, kinds in list_tabs(page).items():
+        with tabs.add_tab(title):
+            panels += [kind(gui, page) for kind in kinds]
+    return panels
+
+
+def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
+    """
+    Return the kinds of panels of each tab.
+
+    :param page: the page.
+    """
+    session = page.session
+    tabs: dict[str, Sequence[MakePanel]] = {'Target': [TargetPanel], 'Joints': [JointPanel]}
+    tabs |= _own_tabs(session)
+    tabs['Obstacles'] = [ObstaclePanel]
+    if page.playback is not None:
+        tabs['Path'] = [PathPanel]
+    return tabs
+
+
+def _own_tabs(session: PostureSession) -> dict[str, Sequence[MakePanel]]:
+    """Return the tabs that only one kind of session has."""
+    if isinstance(session, LoopSession):
+        return {'Mechanism': [LoopPanel]}
+    if isinstance(session, TaskSession):
+        return {'Tasks': [TaskPanel]}
+    if not isinstance(session, Session):
+        return {}
+    is_redundant = len(session.tips) == 1 and len(session.places) == REDUNDANT
+    branches: Sequence[MakePanel] = [BranchPanel, CurvePanel] if is_redundant else [BranchPanel]
+    return {'Branches': branches, 'Why not': [ReasonPanel], 'Solver': [SolverPanel]}

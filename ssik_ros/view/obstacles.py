@@ -1,0 +1,130 @@
+"""Obstacles of a viewer: read from files of the command line, made from numbers of a page, and drawn as surfaces."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, quote
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
+from ssik_ros.model.collision.checks import import_coal
+from ssik_ros.model.collision.geometry import MESH_SUFFIXES, read_mesh
+from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
+from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
+from ssik_ros.view.pictures.solids import (
+    join,
+    make_box,
+    make_cylinder,
+    make_mesh,
+    make_sphere,
+    Surface,
+)
+
+KINDS = {'box': SolidKind.BOX, 'sphere': SolidKind.SPHERE, 'cylinder': SolidKind.CYLINDER}
+"""Solids that a page can add: lengths of the edges, radius, height and radius [m]."""
+KEYS = (*KINDS, 'mesh', 'scale', 'xyz', 'rpy')
+LARGEST = 10.0
+"""Size of a solid that a page adds [m]."""
+MOST = 32
+"""Obstacles that a page can have."""
+ORIGIN = np.eye(4)
+
+
+def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> WorldObject:
+    """
+    Return a solid of a size that a page may ask for.
+
+    :param name: of the obstacle.
+    :param kind: one of :data:`KINDS`.
+    :param sizes: its numbers [m].
+    :param pose: (4, 4) in the model frame.
+    :raises ModelError: for another number of sizes, and sizes that are not positive.
+    :raises InvalidOption: for one that is too large.
+    """
+    if max(sizes, default=0.0) > LARGEST:
+        raise InvalidOption(f'An obstacle may be {LARGEST:g} m large, not {max(sizes):g} m.')
+    shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
+    check_shape(shape, f'Obstacle {quote(name)}')
+    return WorldObject(name, pose, (shape,))
+
+
+def read_obstacles(path: Path) -> list[WorldObject]:
+    """
+    Return the obstacles in a YAML file, or the one that a mesh file is.
+
+    :param path: the file; meshes that a YAML names are relative to it.
+    :raises SsikError: for a file that cannot be read, and for what it says wrong, with the place.
+    """
+    if path.suffix.lower() in MESH_SUFFIXES:
+        return [WorldObject(path.stem, ORIGIN, (_read_mesh(path, 1.0),))]
+    content = EntryReader(read_yaml(path), str(path), 'the file', ('obstacles',))
+    entries = content.mapping('obstacles')
+    return [
+        _read_entry(name, entry, location(entries, name, str(path)), path.parent)
+        for name, entry in entries.items()
+    ]
+
+
+def _read_entry(name: str, entry: Any, place: str, folder: Path) -> WorldObject:
+    """Return one obstacle of a file."""
+    reader = EntryReader(entry, place, f'obstacle {quote(name)}', KEYS)
+    kinds = [kind for kind in (*KINDS, 'mesh') if kind in reader.entry]
+    if len(kinds) != 1:
+        refuse(place, f'obstacle {quote(name)} needs one of {", ".join((*KINDS, "mesh"))}')
+    shape = _read_shape(reader, kinds[0], folder)
+    xyz, rpy = (
+        reader.numbers(key, 3) if key in reader.entry else (0.0, 0.0, 0.0)
+        for key in ('xyz', 'rpy')
+    )
+    return WorldObject(name, pose_matrix(np.array(xyz), matrix_of_rpy(*rpy)), (shape,))
+
+
+def _read_shape(reader: EntryReader, kind: str, folder: Path) -> ObjectShape:
+    if kind == 'mesh':
+        scale = reader.positive('scale') if 'scale' in reader.entry else 1.0
+        return _read_mesh(folder / reader.text('mesh'), scale)
+    count = KINDS[kind].count
+    sizes = [reader.positive(kind)] if count == 1 else list(reader.numbers(kind, count))
+    shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
+    check_shape(shape, f'{reader.place}: {reader.what}')
+    return shape
+
+
+def _read_mesh(path: Path, scale: float) -> ObjectShape:
+    """Return the mesh in a file."""
+    if not path.is_file():
+        raise DescriptionNotFound(f"There is no mesh '{path}'.")
+    mesh = read_mesh(path, np.full(3, scale), import_coal())
+    if isinstance(mesh, str):
+        raise InvalidOption(f'Obstacle: {mesh}')
+    corners = map(mesh.tri_indices, range(mesh.num_tris))
+    triangles = np.array([(t[0], t[1], t[2]) for t in corners], dtype=np.int64).reshape(-1, 3)
+    vertices = np.asarray(mesh.vertices(), dtype=np.float64)
+    shape = ObjectShape(SolidKind.MESH, (), ORIGIN, vertices, triangles)
+    check_shape(shape, f"Mesh '{path}'")
+    return shape
+
+
+def obstacle_surface(item: WorldObject) -> Surface:
+    """
+    Return the surface of an obstacle in its own frame; planes have none.
+
+    :param item: the obstacle.
+    """
+    return join([_surface_of(shape).moved(shape.pose) for shape in item.shapes])
+
+
+def _surface_of(shape: ObjectShape) -> Surface:
+    sizes = [float(size) for size in shape.sizes]
+    if shape.kind is SolidKind.BOX:
+        return make_box(sizes)
+    if shape.kind is SolidKind.SPHERE:
+        return make_sphere(sizes[0])
+    if shape.kind is SolidKind.CYLINDER:
+        return make_cylinder(sizes[1], sizes[0])
+    if shape.kind is SolidKind.CONE:
+        return make_cylinder(sizes[1], sizes[0], 0.0)
+    if shape.vertices is None or shape.triangles is None:
+        return join([])
+    return make_mesh(shape.vertices, shape.triangles)

@@ -1,0 +1,148 @@
+"""Joint paths to be played: read from files, put on a robot, and looked at by time."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import Cause
+from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.value_class import dataclass
+from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+
+TIMES = ('time', 'time_from_start', 't')
+"""Names of the column that holds the seconds of each row."""
+NUMBERS = ('waypoint',)
+"""Names of columns that are passed over."""
+MOST_ROWS = 200_000
+MOST_DRAWN = 400
+"""Points of the line that a tip draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointPath:
+    """Rows of joint positions with their times."""
+
+    names: tuple[str, ...]
+    rows: FloatArray
+    """(m, n) positions of the named variables [rad or m]."""
+    times: FloatArray | None = None
+    """(m) ascending [s]; None for as fast as the joints may."""
+
+
+def read_joint_path(path: Path) -> JointPath:
+    """
+    Return the joint path in a CSV file: a line of names, then a line of numbers for each point.
+
+    :param path: the file, as ``ssik path -o`` writes it; a column ``time`` holds seconds.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises InvalidOption: for anything else than numbers, with the line.
+    """
+    if not path.is_file():
+        raise DescriptionNotFound(f"There is no file '{path}'.")
+    with path.open(encoding='utf-8', newline='') as stream:
+        lines = csv.reader(stream)
+        header = [name.strip() for name in next(lines, [])]
+        rows = [_read_row(path, number, len(header), row) for number, row in enumerate(lines, 2)]
+    if not rows or len(set(header)) < len(header) or len(rows) > MOST_ROWS:
+        raise InvalidOption(
+            f"'{path}' is no joint path: it needs a line of different names and up to {MOST_ROWS} lines of numbers."
+        )
+    table = np.array(rows)
+    clock = next((header.index(name) for name in TIMES if name in header), None)
+    times = None if clock is None else table[:, clock]
+    if times is not None and (np.diff(times) <= 0.0).any():
+        raise InvalidOption(f"The times of '{path}' do not ascend.")
+    columns = [k for k, name in enumerate(header) if name not in (*TIMES, *NUMBERS)]
+    return JointPath(tuple(header[k] for k in columns), table[:, columns], times)
+
+
+def _read_row(path: Path, number: int, count: int, row: list[str]) -> list[float]:
+    try:
+        numbers = [float(cell) for cell in row]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not np.isfinite(numbers).all():
+        raise InvalidOption(f"Line {number} of '{path}' has no {count} finite numbers.")
+    return numbers
+
+
+class Playback:
+    """A joint path on a robot."""
+
+    def __init__(self, robot: RobotModel, path: JointPath) -> None:
+        """
+        Find the joints, and the times where the path has none.
+
+        :param robot: the robot.
+        :param path: the joint path.
+        :raises InvalidOption: for joints that the robot does not have.
+        """
+        unknown = [name for name in path.names if name not in robot.variable_names]
+        if unknown or not path.names:
+            raise InvalidOption(
+                f'The path names {list_names(unknown) or "no joints"}; robot {quote(robot.name)} has '
+                f'{list_names(robot.variable_names)}.'
+            )
+        self.robot = robot
+        self.places: IntArray = find_places(robot, path.names)
+        self.rows, times = path.rows, path.times
+        if times is None:
+            velocity = robot.tree.velocity[self.places]
+            timed = time_path(path.rows, velocity, np.full(len(velocity), DEFAULT_ACCELERATION))
+            self.rows, times = timed.positions, timed.times
+        self.times: FloatArray = times - times[0]
+
+    @property
+    def duration(self) -> float:
+        """Return how long the path takes [s]."""
+        return float(self.times[-1])
+
+    def row_at(self, seconds: float) -> FloatArray:
+        """
+        Return the positions (n) at a time, on the line between two rows.
+
+        :param seconds: since the beginning; beyond the ends the path rests.
+        """
+        return np.array([np.interp(seconds, self.times, column) for column in self.rows.T])
+
+    def state_at(self, seconds: float, state: FullState) -> FullState:
+        """
+        Return the whole robot at a time.
+
+        :param seconds: since the beginning.
+        :param state: gives all other joints.
+        """
+        positions = state.positions.copy()
+        positions[self.places] = self.row_at(seconds)
+        return state._replace(positions=self.robot.with_mimic(positions))
+
+    def show(self, session: PostureSession, seconds: float) -> None:
+        """
+        Show the robot at a time; targets follow.
+
+        :param session: of the same robot.
+        :param seconds: since the beginning.
+        """
+        text = f'On the path, {seconds:.2f} s of {self.duration:.2f} s.'
+        outcome = SolveOutcome(True, Cause.NONE, text)
+        session.show_state(self.state_at(seconds, session.state), outcome)
+
+    def tip_lines(self, session: PostureSession) -> list[FloatArray]:
+        """
+        Return the line (k, 3) that each tip draws in the model frame [m].
+
+        :param session: of the same robot.
+        """
+        count = min(MOST_DRAWN, max(2, len(self.rows)))
+        states = [
+            self.state_at(time, session.state) for time in np.linspace(0.0, self.duration, count)
+        ]
+        return [
+            np.array([session.tip_pose(tip, state)[:3, 3] for state in states])
+            for tip in session.tips
+        ]
