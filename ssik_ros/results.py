@@ -177,7 +177,7 @@ class IkResult:
         return f'IkResult({values})'
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copies are made of."""
+        """Return the state from which copies are made."""
         return IkResult, tuple(self)
 
     def _replace(self, **changes: Any) -> 'IkResult':

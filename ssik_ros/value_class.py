@@ -52,7 +52,7 @@ if not TYPE_CHECKING:
 
 
 def _nothing(thing: Any) -> tuple[()]:
-    """Return what an object without fields is compared by."""
+    """Return the key by which an object without fields is compared."""
     del thing
     return ()
 

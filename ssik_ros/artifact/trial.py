@@ -61,7 +61,7 @@ class TrialReport:
 
     @property
     def faults(self) -> str:
-        """Return what is wrong."""
+        """Return the faults."""
         said = {
             f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
             f'{self.different} poses with other solutions than the library has': self.different,
@@ -151,7 +151,7 @@ class _Tally:
             self.worst = max(self.worst, _residual(self.judge(q), target))
 
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return what the module finds, and note how long it took."""
+        """Return the module's solutions, and record the time."""
         start = time.perf_counter()
         found: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits

@@ -89,7 +89,7 @@ class BenchmarkSession:
         maker: SolverMaker | None,
     ) -> SolverRun:
         """
-        Return what one solver does with all requests.
+        Return the trials of one solver over all requests.
 
         A solver of another package, or one that cannot be made, has no trials and a reason.
         """

@@ -67,7 +67,7 @@ class Overlay:
 
     @property
     def namespace(self) -> str:
-        """Return what all markers of this tip are called."""
+        """Return the namespace of all markers of this tip."""
         return f'{self.world.name}/{self.tip.name}'
 
     @property

@@ -73,7 +73,7 @@ class SolveResult:
 
     @property
     def reason(self) -> Reason:
-        """Return what happened, as bits."""
+        """Return the outcome as bits."""
         return Reason(self._summary[0])
 
     @property

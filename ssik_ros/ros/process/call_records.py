@@ -68,7 +68,7 @@ class CallRecords:
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> CallSummary:
-        """Return what was recorded."""
+        """Return the records."""
         with self._lock:
             self._count()
             times, reasons = list(self._times), tuple(self._reasons)

@@ -77,7 +77,7 @@ def read_candidates(area, rows, start, count, n):
 
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
-    """Return what :func:`ranking.place_in_limits` does for each lane, and where a winding is inside."""
+    """Apply :func:`ranking.place_in_limits` to each lane; return the values and a mask of the lanes within limits."""
     # No branches: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
     high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
