@@ -177,7 +177,7 @@ class IkResult:
         return f'IkResult({values})'
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the state from which copies are made."""
+        """Return what copies are made of."""
         return IkResult, tuple(self)
 
     def _replace(self, **changes: Any) -> 'IkResult':

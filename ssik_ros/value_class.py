@@ -52,7 +52,7 @@ if not TYPE_CHECKING:
 
 
 def _nothing(thing: Any) -> tuple[()]:
-    """Return the key by which an object without fields is compared."""
+    """Return what an object without fields is compared by."""
     del thing
     return ()
 

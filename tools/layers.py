@@ -68,6 +68,7 @@ TABLE = (
         ALL,
         'every branch of a pose, seven joints included',
     ),
+    Row((1, 6), 'kernels.closed_form.counting', ALL, 'branches counted, eight poses at a time'),
     Row((1, 6), 'kernels.closed_form.elimination', ALL, 'arms without structure, by elimination'),
     Row(
         (1, 6), 'kernels.closed_form.self_motions', ALL, 'curves on which seven joints keep a pose'

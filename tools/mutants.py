@@ -591,7 +591,7 @@ MUTANTS = (
         TASK_STEPS,
         '            total -= w.jacobian[first + a, v] * w.move[v]\n',
         '            pass\n',
-        (f'{PRIORITY_TESTS}::test_nested_priorities_are_the_documented_formula',),
+        (f'{PRIORITY_TESTS}::test_conflicting_tasks_reach_the_lexicographic_optimum',),
     ),
     Mutant(
         1,

@@ -188,7 +188,7 @@ class PortableSources:
         return _apply(scope.module.lines, edits, line, column, end_line, end_column)
 
     def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
-        """Return the edits within a node."""
+        """Return what to change within a node."""
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

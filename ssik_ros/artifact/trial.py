@@ -61,7 +61,7 @@ class TrialReport:
 
     @property
     def faults(self) -> str:
-        """Return the faults."""
+        """Return what is wrong."""
         said = {
             f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
             f'{self.different} poses with other solutions than the library has': self.different,
@@ -151,7 +151,7 @@ class _Tally:
             self.worst = max(self.worst, _residual(self.judge(q), target))
 
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return the module's solutions, and record the time."""
+        """Return what the module finds, and note how long it took."""
         start = time.perf_counter()
         found: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits

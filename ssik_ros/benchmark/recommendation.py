@@ -119,7 +119,7 @@ def _candidate(entrant: Entrant) -> _Candidate:
 
 def recommend(comparison: Comparison) -> Recommendation | None:
     """
-    Return the recommended solver; None if no solver reached a pose without a wrong claim.
+    Return what to use; None where no solver reached a pose without a wrong claim.
 
     :param comparison: the outcome of a trial.
     """

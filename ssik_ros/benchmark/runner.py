@@ -89,7 +89,7 @@ class BenchmarkSession:
         maker: SolverMaker | None,
     ) -> SolverRun:
         """
-        Return the trials of one solver over all requests.
+        Return what one solver does with all requests.
 
         A solver of another package, or one that cannot be made, has no trials and a reason.
         """

@@ -38,7 +38,7 @@ class AxisRelation:
 
 def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
     """
-    Return the relations of pairs and triples of neighbouring axes; pairs within a triple are left out.
+    Return what pairs and triples of neighbouring axes have in common; pairs within a triple are left out.
 
     :param geometry: the axes of a chain.
     """

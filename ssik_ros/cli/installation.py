@@ -124,7 +124,7 @@ def examine_installation() -> list[Finding]:
 
 def probe(module: str, distribution: str = '', expression: str = 'None') -> Probe:
     """
-    Return the facts that a fresh Python reports about a module.
+    Return what a fresh Python finds out about a module.
 
     :param module: its name.
     :param distribution: of pip, for the version of a module that does not tell it.
@@ -160,7 +160,7 @@ def _is_set(variable: str) -> bool:
 
 
 def _examine_python() -> Finding:
-    """Return the finding about version and path of the Python interpreter."""
+    """Return what Python this is."""
     shown = f'{platform.python_version()} ({sys.executable})'
     if sys.version_info >= OLDEST_PYTHON:
         return Finding(Level.FINE, 'Python', shown)
@@ -184,7 +184,7 @@ def _examine_package(package: Package, found: Probe) -> Finding:
 
 
 def _bounds() -> dict[str, str]:
-    """Return the requirements of the installed package: bounds such as ``<3,>=1.26`` by the name of pip."""
+    """Return what the installed package requires: bounds such as ``<3,>=1.26`` by the name of pip."""
     try:
         lines = importlib.metadata.requires('ssik_ros') or []
     except importlib.metadata.PackageNotFoundError:

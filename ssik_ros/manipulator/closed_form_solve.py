@@ -234,7 +234,7 @@ class _Request:
         )
 
     def _filtered(self, found: Branches) -> Candidates:
-        """Return the branches that pass all filters."""
+        """Return what is left of the branches after all filters."""
         settings = self._settings
         rows = np.hstack([found.q, found.errors])
         raw, dropped, refined = found.branches, found.dropped, 0

@@ -76,7 +76,7 @@ class Diagnostic:
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 
     def _filters(self) -> str:
-        """Return as text how many candidates each filter dropped."""
+        """Return what became of the candidates."""
         dropped = (
             (self.dropped_by_limits, 'outside the joint limits'),
             (self.dropped_by_hold, 'at other values of held joints'),

@@ -53,7 +53,7 @@ class KinBodyJoint:
 
     def motion(self, value: float) -> FloatArray:
         """
-        Return the motion of all links behind the joint, as a transform (4, 4) in the base frame.
+        Return what the joint does to everything behind it, as a transform (4, 4) in the base frame.
 
         :param value: angle or way [rad or m].
         """

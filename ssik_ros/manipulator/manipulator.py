@@ -538,7 +538,7 @@ class Manipulator:
 
     def tracker(self, q0: ArrayLike, **options: Any) -> Tracker:
         """
-        Return a tracker for control loops: ``track(target)`` moves it by one cycle.
+        Return what follows a target in a control loop: ``track(target)`` moves it by one cycle.
 
         :param q0: (dof,) where the arm is [rad or m].
         :param options: ``max_joint_step``, or ``dt`` and ``velocity_limits``; ``max_iterations``; ``mask`` or ``rows``;
@@ -562,7 +562,7 @@ class Manipulator:
 
     @functools.cached_property
     def _default(self) -> PreparedSolve:
-        """Return the solver of requests without options."""
+        """Return what solves without options."""
         return self._make_solve(None, {})
 
     @functools.cached_property

@@ -108,7 +108,7 @@ class PreparedSolve(ABC):
 
     def explain(self, found: Candidates, made_with: TolerancePolicy) -> Diagnostic:
         """
-        Return the diagnostic of a solve: its work, and the cause if nothing was found.
+        Return what a solve did, and why it found nothing.
 
         :param found: the result of :meth:`solve`.
         :param made_with: tolerances that the arm was made with.

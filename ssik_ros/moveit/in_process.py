@@ -329,7 +329,7 @@ class Channel:
         return solutions, int(replies.kinematic_error), replies.solution_percentage
 
     def reason(self) -> str:
-        """Return the outcome of the last request for one solution."""
+        """Return what became of the last request for one solution."""
         if isinstance(self._last, IkReply):
             return self._last.text
         return '' if self._last is None else self._last.summary()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import DimensionMismatch, InvalidTarget, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.serial_chain import SerialChain
@@ -21,6 +21,7 @@ from ssik_ros.reach.measures import best_measures
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
 from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 from ssik_ros.value_class import dataclass
@@ -75,6 +76,8 @@ class ReachArm:
         plan = None if self._arm is None else self._arm.plan
         self.is_complete = plan is not None and plan.held < 0 and plan.drift == 0.0
         """Whether all branches are found, so that none proves that there is none."""
+        is_countable_arm = self._arm is not None and is_countable(self._arm)
+        self._is_counted = self.is_complete and is_countable_arm and not settings.measures
         held = 0 if plan is None else max(0, plan.held)
         self._search = None if self.is_complete else PostureSearch(chain, held, STARTS)
 
@@ -97,6 +100,8 @@ class ReachArm:
         """
         matrices = _matrices(poses)
         decided = _nothing_known(len(matrices))
+        if self._arm is not None and self._is_counted:
+            return self._count(self._arm, matrices, decided)
         found = self._branches(matrices, decided)
         counts = found.counts[:, search.COUNT]
         decided.branches[:] = np.minimum(counts, MOST_BRANCHES)
@@ -104,6 +109,15 @@ class ReachArm:
         if self.settings.measures:
             best = best_measures(self.chain, found.q, counts)
             decided.manipulability[:], decided.limit_margin[:] = best
+        return decided
+
+    @staticmethod
+    def _count(arm: AnalyticArm, poses: FloatArray, decided: Decided) -> Decided:
+        """Return what is known of poses whose branches are counted, but not wanted."""
+        counts = count_branches(arm, poses).counts
+        _check_rigid(poses, counts)
+        decided.branches[:] = counts
+        decided.status[:] = np.where(counts > 0, CellStatus.REACHABLE, CellStatus.OUT_OF_REACH)
         return decided
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
@@ -114,11 +128,7 @@ class ReachArm:
             return self._with_searched(poses, found, decided, np.arange(len(poses)))
         found = search_batch(self._arm, poses, None, PLAIN, 1)
         counts = found.counts
-        if (counts[:, search.COUNT] < 0).any():
-            bad = int(np.argmax(counts[:, search.COUNT] < 0))
-            raise InvalidTarget(
-                f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad
-            )
+        _check_rigid(poses, counts[:, search.COUNT])
         is_none = counts[:, search.COUNT] == 0
         is_proved = is_none if self.is_complete else is_none & (counts[:, search.PROVED] > 0)
         decided.status[is_proved] = CellStatus.OUT_OF_REACH
@@ -172,6 +182,13 @@ def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """
     facts: NDArray[np.bool_] = np.isin(status, (CellStatus.REACHABLE, CellStatus.OUT_OF_REACH))
     return facts
+
+
+def _check_rigid(poses: FloatArray, counts: IntArray) -> None:
+    """Raise for a pose that is no rigid transform, by the counts of the poses."""
+    if (counts < 0).any():
+        bad = int(np.argmax(counts < 0))
+        raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)
 
 
 def _matrices(poses: FloatArray) -> FloatArray:

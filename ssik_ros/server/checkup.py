@@ -43,7 +43,7 @@ class Papers(NamedTuple):
 
 def examine(papers: Papers) -> list[Finding]:
     """
-    Return the findings in the order of the checks.
+    Return what there is to say, in the order in which it was looked at.
 
     :param papers: the files.
     """

@@ -123,7 +123,7 @@ def _import(path: str) -> Callable[..., float]:
 
 
 def _object_entry(item: IkObject) -> dict[str, Any]:
-    """Return the saved form of an object."""
+    """Return what is saved of an object."""
     local = item.world.poses[item.slot]
     matrix = to_matrix(local)
     entry: dict[str, Any] = {
@@ -140,7 +140,7 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
 
 
 def _joint_entry(joint: IkJoint) -> dict[str, Any]:
-    """Return the additional saved fields of a joint."""
+    """Return what is saved of a joint beyond other objects."""
     place, rule = joint.place_in_values, joint.dependency
     special = {
         'mode': joint.mode.name.lower(),
@@ -151,7 +151,7 @@ def _joint_entry(joint: IkJoint) -> dict[str, Any]:
 
 
 def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
-    """Return the saved form of a task set."""
+    """Return what is saved of a task set."""
     tasks = [_saved(task, TASK) for task in task_set.tasks]
     return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
 

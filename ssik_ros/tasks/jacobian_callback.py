@@ -104,7 +104,7 @@ def _call(
     iteration: int,
     index: int,
 ) -> _Stage | None:
-    """Return the rows of a task set after the callback; None if a number is not finite."""
+    """Return what one task set's rows are after the callback; None for numbers that are not finite."""
     jacobian, e = task_set_rows(plan, index)
     task_set = plan.task_sets[index]
     names = [{'constraint': k, 'element': task.handle} for task, k in plan.rows[index]]

@@ -268,7 +268,7 @@ class IkJoint(IkObject):
 
     @property
     def dependency(self) -> Dependency | None:
-        """Return the joint on which this joint's value depends, and how."""
+        """Return what the joint's value depends on."""
         return self._dependency
 
     def depend_on(

@@ -79,7 +79,7 @@ class ObjectTable(ABC):
 
     def find(self, reference: Reference) -> IkObject | None:
         """
-        Return the object of a reference; None for the world.
+        Return what a reference means; None for the world.
 
         :param reference: an object of this environment, its name or its handle; None or -1 for the world.
         :raises FrameNotFound: (a KeyError) when there is no such object here.

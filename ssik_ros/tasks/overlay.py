@@ -67,7 +67,7 @@ class Overlay:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of all markers of this tip."""
+        """Return what all markers of this tip are called."""
         return f'{self.world.name}/{self.tip.name}'
 
     @property

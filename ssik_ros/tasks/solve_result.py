@@ -73,7 +73,7 @@ class SolveResult:
 
     @property
     def reason(self) -> Reason:
-        """Return the outcome as bits."""
+        """Return what happened, as bits."""
         return Reason(self._summary[0])
 
     @property

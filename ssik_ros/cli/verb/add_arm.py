@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _file_or_robot(arguments: argparse.Namespace) -> str:
-    """Return the source that the options name: a robot, a package or a file."""
+    """Return what the options name: a robot, a package or a file."""
     path = arguments.path or arguments.urdf
     return str(arguments.robot or arguments.moveit_config or path.name)
 

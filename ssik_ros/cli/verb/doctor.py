@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine_robot(robot: str, given: Mapping[str, Any]) -> list[Finding]:
-    """Return the findings about the files of a robot; these imports need the kernels."""
+    """Return what there is to say about the files of a robot; these imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
     from ssik_ros.server.checkup import examine, Papers
 

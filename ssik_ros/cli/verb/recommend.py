@@ -144,7 +144,7 @@ def _as_mapping(
 
 
 def _solver(entrant: Entrant) -> dict[str, Any]:
-    """Return the row of one solver."""
+    """Return what one solver did."""
     figures = {
         kind.value: dataclasses.asdict(figures_of(results))
         for kind, results in entrant.results.items()
@@ -237,7 +237,7 @@ def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
 
 
 def _causes(entrant: Entrant) -> str:
-    """Return the causes a solver gave for unreached poses, and how many were wrong."""
+    """Return what it said about the poses that it did not reach, and how often it was wrong."""
     parts = []
     for kind in ROWS:
         figures = figures_of(entrant.results[kind])

@@ -18,7 +18,7 @@ def are_usable(values: NDArray[np.float64]) -> bool:
 
 def describe_unusable(values: NDArray[np.float64]) -> str:
     """
-    Return the fault of unusable values as text.
+    Return what is wrong with values that are not usable.
 
     :param values: of any shape [rad or m].
     """

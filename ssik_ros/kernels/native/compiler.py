@@ -127,11 +127,11 @@ class _Place:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return the stamp of the source; constant, because the folder identifies the machine code."""
+        """Return what machine code depends on beside its folder: nothing."""
         return ''
 
     def get_disambiguator(self) -> str:
-        """Return the text that distinguishes kernels of the same name."""
+        """Return what tells kernels of one name apart."""
         return str(self._line)
 
 

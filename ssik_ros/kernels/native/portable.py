@@ -68,7 +68,7 @@ def read(name: str) -> bytes:
 
 def digest() -> int:
     """
-    Return the fingerprint of the kernels as a number of 60 bits.
+    Return what tells kernels apart, as a number of 60 bits.
 
     :raises NativeLibraryError: when they are not built, or from other sources than those of now.
     """

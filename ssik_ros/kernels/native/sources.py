@@ -116,7 +116,7 @@ def digest_of_bytes(path: Path) -> str:
 
 def manifest() -> dict[str, list[Any]]:
     """
-    Return the digest of each source of the native library, by path.
+    Return what each source of the native library is known by, by its path.
 
     :returns: a hash of its bytes, one of its code, and the time [ns] and size [bytes] that the file has now.
     """

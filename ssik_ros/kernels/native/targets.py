@@ -21,7 +21,7 @@ def of_this_machine() -> list[str]:
 
 
 def refusal() -> tuple[str, str]:
-    """Return the error text for a platform without a library, with its remedy."""
+    """Return what is wrong on a platform that no library is built for, and what mends it."""
     platform = f'{sys.platform} {os.uname().machine}'
     what = f'There is no native library of the kernels for {platform}'
     return what, 'install numba and set SSIK_ROS_JIT=1'

@@ -135,7 +135,7 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
 
 
 def _hint(name: str, robot: RobotModel) -> str:
-    """Return the advice for a mesh location that is a plain path although the URDF came as text, not as a file."""
+    """Return what to do about a location that is a plain path in a URDF that is no file."""
     if '://' in name or robot.directory is not None:
         return ''
     return ' Write its location as package:// or file://, since the URDF is text and not a file.'

@@ -99,7 +99,7 @@ def check_shape(shape: ObjectShape, what: str) -> None:
 
 
 def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
-    """Return the fault of a mesh as text; empty if it is valid."""
+    """Return what is wrong with a mesh; empty for nothing."""
     if vertices is None or triangles is None or not len(triangles):
         return 'no triangles'
     if not np.isfinite(vertices).all():

@@ -251,7 +251,7 @@ def _velocity_limit(limit: XmlElement | None, name: str, warnings: list[str]) ->
 def _position_limits(
     limit: XmlElement | None, name: str, warnings: list[str]
 ) -> tuple[float, float]:
-    """Return the values of ``<limit>``; by the specification a missing lower or upper is 0."""
+    """Return what ``<limit>`` says; by the specification a missing lower or upper is 0."""
     if limit is None:
         return -math.inf, math.inf
     if not limit.get('lower') and not limit.get('upper'):

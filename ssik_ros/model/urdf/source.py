@@ -124,7 +124,7 @@ def _decode(path: Path) -> str:
 
 def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
     """
-    Expand a xacro file by the Python module, or else by the executable.
+    Return what a xacro file expands to, by the Python module or else the executable.
 
     :param path: the file.
     :param arguments: xacro arguments by name.
@@ -147,7 +147,7 @@ def _xacro_value(value: object) -> str:
 
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
-    """Return the output of the ``xacro`` program for a file."""
+    """Return what the ``xacro`` program prints for a file."""
     import shutil
     import subprocess
 

@@ -53,7 +53,7 @@ NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
 
 def read_state(message: RobotState) -> StateGiven:
     """
-    Return the named values of a robot state; sizes and names are not checked here.
+    Return what a robot state names; sizes and names are not checked here.
 
     :param message: the state; with is_diff=false and joints, it replaces all carried objects too.
     """

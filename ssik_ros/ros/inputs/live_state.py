@@ -182,7 +182,7 @@ class LiveState:
 
     def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
-        Return the assumption about the robot's state as text; empty if joint states are known.
+        Return what a response assumes about where the robot is; empty if joint states are known.
 
         :param reader: reads states of the robot of the request.
         :param given: the part of the state that the request names.

@@ -111,7 +111,7 @@ def _copy_entries(
 
 def _node_entries(node: Node) -> dict[str, LocatedMapping]:
     """
-    Return the parameters of a node for each group, under dotted names.
+    Return what a node was given for each group, under dotted names.
 
     :raises InvalidParameter: for a value that belongs to no key.
     """

@@ -31,7 +31,7 @@ class LaunchArgument(NamedTuple):
 
     @property
     def declaration(self) -> dict[str, Any]:
-        """Return the keyword arguments of ``DeclareLaunchArgument``."""
+        """Return what ``DeclareLaunchArgument`` takes beside the name."""
         fields: dict[str, Any] = {'default_value': self.default, 'description': self.description}
         return {**fields, 'choices': list(self.choices)} if self.choices else fields
 

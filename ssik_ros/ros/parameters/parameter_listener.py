@@ -282,7 +282,7 @@ def _wrong_type(parameter: Parameter, given: RosParameter) -> str:
 
 
 def _out_of_range(parameter: Parameter, given: RosParameter) -> str:
-    """Return the message of the first validator that refuses a value; empty if none does."""
+    """Return what the first validator that refuses a value says, or an empty string."""
     value = _value(given)
     reasons = (validator.reason(given.name, value) for validator in parameter.validators)
     return next(filter(None, reasons), '')

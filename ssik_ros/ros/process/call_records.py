@@ -68,7 +68,7 @@ class CallRecords:
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> CallSummary:
-        """Return the records."""
+        """Return what was recorded."""
         with self._lock:
             self._count()
             times, reasons = list(self._times), tuple(self._reasons)

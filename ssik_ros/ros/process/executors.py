@@ -184,7 +184,7 @@ class InlineExecutor(SingleThreadedExecutor):
             self._wait_set = None
 
     def _next(self) -> Callable[[], Any]:
-        """Wait for the next callback to run and return it."""
+        """Return what is to be run next, as soon as there is something."""
         while not self._is_over():
             if self._tasks:
                 task = self._waiting_task()
@@ -204,7 +204,7 @@ class InlineExecutor(SingleThreadedExecutor):
         raise ShutdownException()
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
-        """Return the entities to wait for; None if rclpy waits for them."""
+        """Return what is to be waited for; None where that is left to rclpy."""
         if self._reuses and (self._has_changed or self._wait_set is None):
             self._drop_wait_set()
             self._has_changed = False
@@ -223,7 +223,7 @@ class InlineExecutor(SingleThreadedExecutor):
             return next(waiting, None)
 
     def _taker(self, ready: Ready) -> Callable[[], Any] | None:
-        """Return the function that takes and runs a ready entity; None if its callback group is busy."""
+        """Return what takes and runs something that is ready; None when its group is busy."""
         kind, entity, node = ready
         if not entity.callback_group.can_execute(entity):
             if kind == 'guard_condition':

@@ -16,7 +16,7 @@ Write = Callable[[int, str, str, str, int], object]
 
 def writer_of(logger: RcutilsLogger) -> Write:
     """
-    Return the function that writes to a node's logger with the source location of a record.
+    Return what writes to a node's logger with the place in the source that a record names.
 
     The methods of the logger look for their caller instead: they find the bridge, and read the paths of all modules.
 

@@ -86,7 +86,7 @@ class LogThrottle:
         return lines
 
     def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
-        """Return the key that lines share if they count as one."""
+        """Return what lines have in common that count as one."""
         kind = record.exc_info[0] if record.exc_info else None
         place = (record.name, record.levelno, record.pathname, record.lineno, kind)
         cause: Cause = (place, record.getMessage())

@@ -116,7 +116,7 @@ class ReusedWaitSet:
         return True
 
     def _by_group(self) -> list[_Armed]:
-        """Return the entities that are handed over before each wait."""
+        """Return what is handed over before each wait."""
         groups: dict[int, _Armed] = {}
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
@@ -138,7 +138,7 @@ class ReusedWaitSet:
         groups.setdefault(id(group), _Armed(group, [])).entries.append((entity, add, handle))
 
     def wait(self) -> list[Ready]:
-        """Wait for an entity or a guard; return the first ready ones, :meth:`rest` has the others."""
+        """Return what is ready as soon as something is, or a guard ended the wait; :meth:`rest` has the rest."""
         self._set.clear_entities()
         self._handed.clear()
         for armed in self._armed:

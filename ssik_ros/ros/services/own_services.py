@@ -76,7 +76,7 @@ def _write_batch(
 
 
 def _read_one_pose(message: SolveAll.Request | ExplainIk.Request) -> IkRequest:
-    """Return the fields that a message for one pose of one link shares with ``compute_ik``."""
+    """Return what a message for one pose of one link has in common with ``compute_ik``."""
     return IkRequest(
         group=message.group,
         links=(message.link,),

@@ -149,7 +149,7 @@ class RosScene:
                 raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
 
     def missing(self) -> str:
-        """Return the missing inputs of the scene as text; empty if it is ready."""
+        """Return what the scene still waits for as text; empty if it is ready."""
         with self._lock:
             if self._scene is None:
                 return f'No robot has come on {self._description.names} yet.'

@@ -165,7 +165,7 @@ def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
-    """Return the remedies, one sentence each."""
+    """Return what would help, one sentence each."""
     cause = known.cause
     if known.solved:
         return []

@@ -311,7 +311,7 @@ class GroupServer:
         raise RequestRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
-        """Return the reason why a link cannot have a goal."""
+        """Return what is wrong with a link that cannot have a goal."""
         own = list_names(map(quote, tips))
         if not link:
             return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'

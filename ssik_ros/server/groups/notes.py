@@ -19,7 +19,7 @@ POSE_FREEDOMS = 6
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
-    Return the changes that a request underwent before it was solved, one sentence each.
+    Return what was changed in a request before it was solved, one sentence each.
 
     :param server: the group.
     :param state: seed, and joints outside the group.
@@ -52,7 +52,7 @@ def notes_on_failure(
     result: IkResult,
 ) -> list[str]:
     """
-    Return likely faults of poses that were not reached, one sentence each.
+    Return what may be wrong with poses that were not reached, one sentence each.
 
     :param server: the group.
     :param goals: in the model frame.

@@ -99,7 +99,7 @@ class ConstraintCheck:
 
     def complaint(self, state: FullState) -> str:
         """
-        Return the fault of the first violated constraint as text; empty if all hold.
+        Return what is off with the first constraint that does not hold; empty where all hold.
 
         :param state: the full state.
         """

@@ -40,7 +40,7 @@ class RobotCollisions:
 
     def finder(self, around: Surroundings) -> PairFinder:
         """
-        Return the collision checker for a state.
+        Return what finds the bodies that collide in a state.
 
         :param around: objects in the world and carried ones.
         :raises RequestRefused: as :meth:`scene`.

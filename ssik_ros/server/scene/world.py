@@ -84,7 +84,7 @@ class SceneWorld:
         self._now = NOTHING_AROUND
 
     def now(self) -> Surroundings:
-        """Return the current objects."""
+        """Return what is there."""
         return self._now
 
     def add(self, item: WorldObject) -> None:

@@ -233,7 +233,7 @@ class TaskSetStream:
         )
 
     def _measure(self) -> SolveResult:
-        """Return the remaining errors at the current joint positions."""
+        """Return what is left where the joints are."""
         return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
@@ -311,7 +311,7 @@ class TaskSetStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return the remaining error of each task, weighted and squared, in the order of the task sets."""
+    """Return what is left of each task, weighted and squared, in the order of the task sets."""
     costs = []
     for task, linear, angular in result.per_task:
         for_linear, for_angular, overall = task.weights

@@ -266,7 +266,7 @@ class TaskSets:
         state: FullState,
         checks: CandidateChecks | None,
     ) -> '_Validation | None':
-        """Return the validation of configurations; None if all are allowed."""
+        """Return what judges configurations; None where everything goes."""
         if checks is None:
             return None
         missing = [joint.name for joint in task_set.joints if joint not in joints]
@@ -370,7 +370,7 @@ def _require_path(request: LedPathRequest) -> None:
 
 
 def _tasks_left(result: SolveResult) -> list[TaskLeft]:
-    """Return the remaining error of each task."""
+    """Return what is left of each task."""
     return [
         TaskLeft(
             task.task_set.name,

@@ -120,7 +120,7 @@ def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
 
 def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     """
-    Return how much the closed form of an arm knows of its branches.
+    Return what the closed form of an arm knows.
 
     :param arm: the arm.
     """
@@ -133,7 +133,7 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
 
 def knowledge_of(solver: IkSolver) -> Knowledge:
     """
-    Return how much a solver knows of the branches of a pose.
+    Return what a solver knows of the branches of a pose.
 
     :param solver: any solver.
     """

@@ -143,7 +143,7 @@ class AutoSolver:
 
     @property
     def knowledge(self) -> Knowledge:
-        """Return how much this solver knows of the branches of a pose."""
+        """Return what this solver knows of the branches of a pose."""
         return Knowledge.NOTHING if self._uses_pose_ik else self._knowledge
 
     @functools.cached_property

@@ -210,7 +210,7 @@ class AnalyticArm:
     def _search(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
     ) -> Found | None:
-        """Search and return what ``read`` makes of the arrays; None if the target is no rigid transform."""
+        """Return what a function reads from the arrays after a search; None for no rigid transform."""
         arrays = self._take_arrays(prepared.capacity)
         try:
             count = arrays.search(prepared, pose, seed)
@@ -321,7 +321,7 @@ class AnalyticArm:
         return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
-        """Return the branches that a search has written."""
+        """Return what a search has written."""
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
         raw, certified, different, dropped, _, _, proved = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()

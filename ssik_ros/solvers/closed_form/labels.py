@@ -124,35 +124,35 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _parallel_234(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
+    """Return what tells branches where axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
     normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
     shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
     return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
 
 
 def _parallel_123(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
+    """Return what tells branches where axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
     normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
     elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
     return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
 
 
 def _wrist_parallel_23(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
+    """Return what tells branches where axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
     elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
     return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
 
 
 def _wrist_parallel_12(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
+    """Return what tells branches where axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
     shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
     return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
 
 
 def _wrist_meeting_12(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 4, 5 and 6 meet, and so do axes 1 and 2."""
+    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 1 and 2."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((0, 1))
     normal = np.cross(lines.directions[:, 0], lines.directions[:, 1])
@@ -160,7 +160,7 @@ def _wrist_meeting_12(lines: Lines) -> Factors:
 
 
 def _wrist_meeting_23(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where axes 4, 5 and 6 meet, and so do axes 2 and 3."""
+    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 2 and 3."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((1, 2))
     normal = np.cross(lines.directions[:, 1], lines.directions[:, 2])
@@ -168,7 +168,7 @@ def _wrist_meeting_23(lines: Lines) -> Factors:
 
 
 def _wrist_alone(lines: Lines) -> Factors:
-    """Return the factors for branches where axes 4, 5 and 6 meet; the arm before them has one, called shoulder."""
+    """Return what tells branches where axes 4, 5 and 6 meet; the arm before them has one factor, called shoulder."""
     c = lines.meeting((3, 4, 5))
     levers = [lines.lever(axis, c) for axis in range(3)]
     arm = dot(levers[0], np.cross(levers[1], levers[2]))
@@ -177,7 +177,7 @@ def _wrist_alone(lines: Lines) -> Factors:
 
 def _sliding_shoulder(lines: Lines) -> Factors:
     """
-    Return the factors that distinguish branches where some of the first three joints slide and the other axes meet in c.
+    Return what tells branches where some of the first three joints slide and the other axes meet in c.
 
     The determinant of c's motion is the elbow's sign where two revolute joints are parallel, else the shoulder's; it
     is a product where a slide at one end is perpendicular to the axis beside it.
@@ -203,7 +203,7 @@ def _sliding_shoulder(lines: Lines) -> Factors:
 
 
 def _orientation_first(lines: Lines) -> Factors:
-    """Return the factors that distinguish branches where three joints make the orientation."""
+    """Return what tells branches where three joints make the orientation."""
     none = np.zeros(len(lines.directions))
     revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
     return none, none, lines.triple(*revolute) if len(revolute) == 3 else none

@@ -384,7 +384,7 @@ class SearchSolver:
         return self.run(run._replace(options=options, arrays=other, out=out), 0)
 
     def _failed(self, run: Run, code: int) -> IkResult:
-        """Return status and cause of a search without a solution, from the kernel's code and counters."""
+        """Return what the kernel's code and counters mean when there is no solution."""
         arrays, counters = run.arrays, run.arrays.counters
         if code == state.UNSAMPLED:
             raise self.unsampled(int(counters[state.UNSAMPLED_VARIABLE]))

@@ -124,7 +124,7 @@ def object_of(environment: int, handle: int) -> IkObject:
 
 
 def reference(handle: int) -> int | None:
-    """Return the handle of the object to which a pose is relative; None for the world."""
+    """Return what a pose is relative to, None for the world."""
     return None if handle == WORLD else handle
 
 

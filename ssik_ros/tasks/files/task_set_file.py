@@ -138,7 +138,7 @@ class _Reader(EntryReader):
     """Reads the settings of one mapping of the file."""
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
-        """Return the given values that have a reader."""
+        """Return what is given of the values that have a reader."""
         return {key: readers[key](self, key) for key in self.entry if key in readers}
 
     def iterations(self, key: str) -> int:

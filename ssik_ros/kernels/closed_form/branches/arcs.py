@@ -135,7 +135,7 @@ def _turned(a, b):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return the values of a joint over the branches, modulo 2 pi [rad].
+    Return what the branches do with a joint, angles modulo 2 pi [rad].
 
     :returns: angle at a from the middle of the range; changes from a to b, from p to a, from b to r; how far the joint
         may be from its chord.

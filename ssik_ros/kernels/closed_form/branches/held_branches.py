@@ -329,7 +329,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 
 @inline_kernel
 def _misses(run, places, at, scratch):
-    """Return the pose errors of the branches of a place."""
+    """Return what the branches of a place miss the pose by."""
     n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
     area = vector(scratch, AREA, lane_pipeline.area_size(n))
     for k in range(n):

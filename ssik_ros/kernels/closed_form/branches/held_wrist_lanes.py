@@ -139,7 +139,7 @@ def _load_angle(scratch, arm, joint):
 
 @inline_kernel
 def _squared_height(k1, p, k2, q, c):
-    """Return the radicand of :mod:`sp2`, and the e from which it is computed."""
+    """Return what :mod:`sp2` takes the root of, and the e that it is computed from."""
     d2 = vectors.dot(k2, q)
     sign = lanes.select(vectors.dot(k1, p) >= 0.0, 1.0, lanes.spread(-1.0))
     apart = vectors.subtract(p, (sign * k1[0], sign * k1[1], sign * k1[2]))

@@ -371,7 +371,7 @@ def repeats(store, row, n, slides, same):
 
 @inline_kernel
 def share_of(points, n):
-    """Return the length that scales position errors [m]: 1 for arms from the size SMALL on, else the size of the arm."""
+    """Return what positions are compared with: 1 m for arms from the size SMALL on, the size of smaller arms [m]."""
     total = 0.0
     for i in range(3 * n - 3):
         total += abs(points[i + 3] - points[i])

@@ -56,7 +56,7 @@ def place_in_limits(value, lower, upper, wish):
 
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
-    """Place a value like :func:`place_in_limits`; a value up to ``near`` outside is put on the limit."""
+    """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
     # A value that rounding has put just outside belongs to the limit, not to another winding.
     if best > upper + near:

@@ -77,7 +77,7 @@ def read_candidates(area, rows, start, count, n):
 
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
-    """Apply :func:`ranking.place_in_limits` to each lane; return the values and a mask of the lanes within limits."""
+    """Return what :func:`ranking.place_in_limits` does for each lane, and where a winding is inside."""
     # No branches: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
     high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
@@ -121,7 +121,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 
 
 @inline_kernel
-def _turn(h, o, s, c, x, y, t):
+def turn_pose(h, o, s, c, x, y, t):
     """Return two directions and a point behind a rotation about a line, by sine and cosine of the angle."""
     d = 1.0 - c
     dx, dy, dz = d * h[0], d * h[1], d * h[2]
@@ -169,7 +169,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
             continue
         is_large = is_large | (lanes.absolute(value) >= so3.LARGEST_ANGLE)
         s, c = lanes.sine_cosine(value)
-        x, y, t = _turn(h, triple(points, k), s, c, x, y, t)
+        x, y, t = turn_pose(h, triple(points, k), s, c, x, y, t)
         mark = mark + (0.5 * (1.0 + k) * s + 0.4 * (2.0 + k) * c)
         other = other + (0.4 * (n - k) * c - 0.5 * (1.0 + n - k) * s)
     turned = _squared_difference(x, target, 0, 3) + _squared_difference(y, target, 1, 3)

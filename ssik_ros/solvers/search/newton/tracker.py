@@ -155,7 +155,7 @@ class Tracker:
         return self.status
 
     def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
-        """Return the result of a cycle from the kernel's code and numbers."""
+        """Return what the code and the numbers of a cycle mean."""
         if code == state.FOUND:
             return TrackStatus.OK, Cause.NONE
         if code == state.BAD_TARGET:

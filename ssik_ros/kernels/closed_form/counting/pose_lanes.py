@@ -1,0 +1,139 @@
+"""Eight poses side by side: how they are read, turned back, and what the counting kernels know about an arm."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.geometry import lanes, vectors
+
+RIGID = 1e-9
+"""Largest deviation from a rigid transform that is counted here; poses further off are made exact elsewhere."""
+POSES = 12 * lanes.LANES
+"""Numbers of eight poses."""
+
+
+class CountedArm(NamedTuple):
+    """Six joints in the order of their class."""
+
+    axes: np.ndarray
+    """(18,) unit directions."""
+    points: np.ndarray
+    """(18,) points of the axes."""
+    special: np.ndarray
+    """(6,) special points of the class."""
+    limits: np.ndarray
+    """(6 LIMIT,) of :mod:`gates`."""
+    size2: float
+    """Square of the length that counts as one [m^2]."""
+
+
+@inline_kernel
+def at_zero():
+    """Return nought in each lane."""
+    return lanes.spread(0.0)
+
+
+@inline_kernel
+def columns_of(g):
+    """Return the first two columns of the rotations of poses."""
+    return (g[0], g[3], g[6]), (g[1], g[4], g[7])
+
+
+@inline_kernel
+def undo_joint(h, o, s, c, x, y, t):
+    """Return two directions and a point before a rotation about a line, by sine and cosine of its angle."""
+    return vectors.turn(h, c, -s, x), vectors.turn(h, c, -s, y), screw(h, o, c, -s, t)
+
+
+@inline_kernel
+def gather(area, poses, start, count):
+    """
+    Write eight poses side by side; the last one stands for those that are missing.
+
+    :param area: (POSES,) out: rotation row by row, then translation, eight numbers each.
+    :param poses: (m, 4, 4).
+    :param start, count: the first one, and how many there are from there on.
+    :returns: the bits of those whose last row is (0, 0, 0, 1).
+    """
+    affine = 0
+    for lane in range(lanes.LANES):
+        pose = start + min(lane, count - 1)
+        for i in range(3):
+            for j in range(3):
+                area[(3 * i + j) * lanes.LANES + lane] = poses[pose, i, j]
+            area[(9 + i) * lanes.LANES + lane] = poses[pose, i, 3]
+        last = poses[pose, 3, 0] == 0.0 and poses[pose, 3, 1] == 0.0 and poses[pose, 3, 2] == 0.0
+        if last and poses[pose, 3, 3] == 1.0:
+            affine |= 1 << lane
+    return affine
+
+
+@inline_kernel
+def load_poses(area):
+    """Return eight poses out of an area: nine numbers of the rotation row by row, three of the translation."""
+    n = lanes.LANES
+    return (
+        lanes.load(area, 0),
+        lanes.load(area, n),
+        lanes.load(area, 2 * n),
+        lanes.load(area, 3 * n),
+        lanes.load(area, 4 * n),
+        lanes.load(area, 5 * n),
+        lanes.load(area, 6 * n),
+        lanes.load(area, 7 * n),
+        lanes.load(area, 8 * n),
+        lanes.load(area, 9 * n),
+        lanes.load(area, 10 * n),
+        lanes.load(area, 11 * n),
+    )
+
+
+@inline_kernel
+def are_rigid(g):
+    """Return the lanes in which the rotation is one up to :data:`RIGID`."""
+    x, y = columns_of(g)
+    rest = vectors.subtract(vectors.cross(x, y), (g[2], g[5], g[8]))
+    return (
+        (lanes.absolute(vectors.dot(x, x) - 1.0) <= RIGID)
+        & (lanes.absolute(vectors.dot(y, y) - 1.0) <= RIGID)
+        & (lanes.absolute(vectors.dot(x, y)) <= RIGID)
+        & (vectors.dot(rest, rest) <= RIGID * RIGID)
+    )
+
+
+@inline_kernel
+def behind(g, m):
+    """
+    Return the poses G M for one transform M.
+
+    :param g: poses in eight lanes.
+    :param m: (12,) M.
+    """
+    r0, r1, r2 = (g[0], g[1], g[2]), (g[3], g[4], g[5]), (g[6], g[7], g[8])
+    x, y, z = (m[0], m[3], m[6]), (m[1], m[4], m[7]), (m[2], m[5], m[8])
+    t = (m[9], m[10], m[11])
+    return (
+        vectors.dot(r0, x),
+        vectors.dot(r0, y),
+        vectors.dot(r0, z),
+        vectors.dot(r1, x),
+        vectors.dot(r1, y),
+        vectors.dot(r1, z),
+        vectors.dot(r2, x),
+        vectors.dot(r2, y),
+        vectors.dot(r2, z),
+        vectors.dot(r0, t) + g[9],
+        vectors.dot(r1, t) + g[10],
+        vectors.dot(r2, t) + g[11],
+    )
+
+
+@inline_kernel
+def inverted(g):
+    """Return the inverse poses."""
+    x, y, z = (g[0], g[3], g[6]), (g[1], g[4], g[7]), (g[2], g[5], g[8])
+    t = (g[9], g[10], g[11])
+    x0, y0, z0 = -vectors.dot(x, t), -vectors.dot(y, t), -vectors.dot(z, t)
+    return g[0], g[3], g[6], g[1], g[4], g[7], g[2], g[5], g[8], x0, y0, z0

@@ -1,0 +1,199 @@
+"""
+How many branches within limits eight poses have: arms of :mod:`ssik_ros.kernels.closed_form.classes.three_parallel`.
+
+Problem
+-------
+Count, for eight poses side by side, the branches of an arm whose axes 2, 3 and 4 are parallel and whose axes 5 and 6 meet.
+
+Method
+------
+The steps of the class, one branch after the other for all eight poses, with angles as sine and cosine. The plane of the parallel
+joints is compared with what the outer joints leave of the pose, which is the error of the whole chain.
+
+Degeneracies
+------------
+Axis 6 parallel to the plane's axis, a stretched elbow, the wrist on axis 1: the gates are uncertain.
+
+Cost
+----
+Two square roots and four divisions for each pair of joints 1 and 5.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    map_point,
+    screw,
+    triple,
+)
+from ssik_ros.kernels.closed_form.classes.lane_pipeline import turn_pose
+from ssik_ros.kernels.closed_form.counting import gates
+from ssik_ros.kernels.closed_form.counting.pose_lanes import at_zero, columns_of, undo_joint
+from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
+from ssik_ros.kernels.geometry.subproblems import sp4, sp6
+
+
+@inline_kernel
+def outer_equations(arm):
+    """
+    Return the coefficients of joint 5 in both equations of the outer joints, which no pose changes, in units of the arm.
+
+    :param arm: :class:`pose_lanes.CountedArm`.
+    """
+    h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
+    o5, o6 = triple(arm.points, 4), triple(arm.points, 5)
+    inverse = 1.0 / arm.size2**0.5
+    e, f, k = sp4.coefficients(h, h5, vectors.subtract(o6, o5))
+    e2, f2, k2 = sp4.coefficients(h, h5, h6)
+    return (-e * inverse, -f * inverse, -e2, -f2), k, k2
+
+
+@inline_kernel
+def count(arm, g):
+    """
+    Return the number of branches in each lane, and the bits of the lanes that are uncertain.
+
+    :param arm: :class:`pose_lanes.CountedArm`.
+    :param g: the poses G in eight lanes.
+    """
+    h1, h, h5, h6 = (
+        triple(arm.axes, 0),
+        triple(arm.axes, 1),
+        triple(arm.axes, 4),
+        triple(arm.axes, 5),
+    )
+    o1, o5, o6 = triple(arm.points, 0), triple(arm.points, 4), triple(arm.points, 5)
+    inverse = 1.0 / arm.size2**0.5
+    p = map_point(g, o6)
+    x, y = columns_of(g)
+    back = (-h1[0], -h1[1], -h1[2])
+    a, b, c = sp4.coefficients(h, back, vectors.subtract(p, o1))
+    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    outer, k, k2 = outer_equations(arm)
+    height = (vectors.dot(h, vectors.subtract(o5, o1)) + k - c) * inverse
+    alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(
+        (a * inverse, b * inverse, a2, b2), outer, (height, k2 - c2)
+    )
+    a1, b1, d1 = alone
+    r1 = a1 * a1 + b1 * b1
+    is_open, is_sure, x1 = gates.component(r1, d1, 1.0)
+    total, doubt = at_zero(), gates.not_in(is_sure)
+    if lanes.bits_of(is_open) == 0:
+        return total, doubt
+    inverse1 = 1.0 / lanes.select(is_open, r1, 1.0)
+    r5 = m1 * m1 + m2 * m2
+    inverse5 = 1.0 / r5 if r5 > 0.0 else 0.0
+    for i in range(2):
+        side = 1.0 - 2.0 * i
+        s1, c1 = gates.angle(b1 * d1 + side * a1 * x1, a1 * d1 - side * b1 * x1, inverse1)
+        is_inside, is_sure = gates.within(arm.limits, 0, s1, c1)
+        doubt |= lanes.bits_of(is_open) & gates.not_in(is_sure)
+        ok1 = is_open & is_inside
+        if lanes.bits_of(ok1) == 0:
+            continue
+        d5 = md - ma1 * c1 - ma2 * s1
+        is_reached, is_sure, x5 = gates.component(lanes.spread(r5), d5, 1.0)
+        doubt |= lanes.bits_of(ok1) & gates.not_in(is_sure)
+        ok1 = ok1 & is_reached
+        if lanes.bits_of(ok1) == 0:
+            continue
+        ax, ay, at = undo_joint(h1, o1, s1, c1, x, y, p)
+        # The rotation left, transposed, brings the axis of the plane into the frame of joint 6.
+        turned = (vectors.dot(ax, h), vectors.dot(ay, h), vectors.dot(vectors.cross(ax, ay), h))
+        across = vectors.cross(h6, turned)
+        tilt = vectors.dot(across, across)
+        doubt |= lanes.bits_of(ok1) & gates.not_in(tilt > gates.STRAIGHT)
+        inverse6 = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
+        for j in range(2):
+            side = 1.0 - 2.0 * j
+            s5, c5 = gates.angle(m2 * d5 + side * m1 * x5, m1 * d5 - side * m2 * x5, inverse5)
+            wanted = vectors.turn(h5, c5, -s5, h)
+            sine, cosine = lane_angles.between(h6, turned, wanted)
+            s6, c6 = gates.angle(sine, cosine, inverse6)
+            in5, sure5 = gates.within(arm.limits, 4, s5, c5)
+            in6, sure6 = gates.within(arm.limits, 5, s6, c6)
+            doubt |= lanes.bits_of(ok1) & gates.not_in(sure5 & sure6)
+            ok = ok1 & in5 & in6
+            if lanes.bits_of(ok) == 0:
+                continue
+            planes, unsure = _count_planes(arm, (ax, ay, at), (s5, c5, s6, c6), ok)
+            total = total + planes
+            doubt |= unsure
+    return total, doubt
+
+
+@inline_kernel
+def _count_planes(arm, left, angles, ok):
+    """
+    Return how many postures of the plane make what the outer joints leave, and the bits of the lanes that are uncertain.
+
+    :param left: two columns of E_1^-1 G, and what it does to the point of axis 6.
+    :param angles: sines and cosines of joints 5 and 6.
+    :param ok: lanes that count.
+    """
+    h, h3, h4 = triple(arm.axes, 1), triple(arm.axes, 2), triple(arm.axes, 3)
+    h5, h6 = triple(arm.axes, 4), triple(arm.axes, 5)
+    o2, o3, o4 = triple(arm.points, 1), triple(arm.points, 2), triple(arm.points, 3)
+    o5, o6 = triple(arm.points, 4), triple(arm.points, 5)
+    s5, c5, s6, c6 = angles
+    x, y, t = left
+    z = vectors.cross(x, y)
+    # K = E_1^-1 G E_6^-1 E_5^-1 applied to a direction across the plane's axis and to the point of axis 4.
+    v = vectors.perpendicular(h)
+    kv = _combine(x, y, z, vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v)))
+    away = vectors.subtract(screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)), o6)
+    reach = vectors.subtract(vectors.add(t, _combine(x, y, z, away)), o2)
+    sw, cw = lane_angles.between(h, v, kv)
+    arm34, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
+    a3, b3, along3 = sp4.coefficients(base, h, arm34)
+    middle = 0.5 * (vectors.dot(arm34, arm34) + vectors.dot(base, base)) - along3
+    r3 = a3 * a3 + b3 * b3
+    square, along = vectors.dot(reach, reach), vectors.dot(h, reach)
+    d3 = middle - 0.5 * square
+    is_reached, is_sure, x3 = gates.component(lanes.spread(r3), d3, arm.size2 * arm.size2)
+    doubt = lanes.bits_of(ok) & gates.not_in(is_sure)
+    total, ok = at_zero(), ok & is_reached
+    if lanes.bits_of(ok) == 0:
+        return total, doubt
+    flat = square - along * along
+    doubt |= lanes.bits_of(ok) & gates.not_in(flat > gates.SHORT * arm.size2)
+    inverse2 = 1.0 / lanes.select(flat == 0.0, 1.0, flat)
+    inverse3 = 1.0 / r3 if r3 > 0.0 else 0.0
+    sign3 = 1.0 if vectors.dot(h, h3) > 0.0 else -1.0
+    sign4 = 1.0 if vectors.dot(h, h4) > 0.0 else -1.0
+    ux, uy, ut = turn_pose(h6, o6, s6, c6, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), o6)
+    ux, uy, ut = turn_pose(h5, o5, s5, c5, ux, uy, ut)
+    for i in range(2):
+        side = 1.0 - 2.0 * i
+        se, ce = gates.angle(b3 * d3 + side * a3 * x3, a3 * d3 - side * b3 * x3, inverse3)
+        elbow = vectors.subtract(vectors.turn(h, ce, se, arm34), base)
+        sine, cosine = lane_angles.between(h, elbow, reach)
+        s2, c2 = gates.angle(sine, cosine, inverse2)
+        # What is left of the angle of K behind joints 2 and 3.
+        sr, cr = s2 * ce + c2 * se, c2 * ce - s2 * se
+        s4, c4 = gates.angle(sign4 * (sw * cr - cw * sr), cw * cr + sw * sr, 1.0)
+        s3, c3 = sign3 * se, ce
+        in2, sure2 = gates.within(arm.limits, 1, s2, c2)
+        in3, sure3 = gates.within(arm.limits, 2, s3, c3)
+        in4, sure4 = gates.within(arm.limits, 3, s4, c4)
+        doubt |= lanes.bits_of(ok) & gates.not_in(sure2 & sure3 & sure4)
+        inside = ok & in2 & in3 & in4
+        if lanes.bits_of(inside) == 0:
+            continue
+        px, py, pt = turn_pose(h4, o4, s4, c4, ux, uy, ut)
+        px, py, pt = turn_pose(h3, o3, s3, c3, px, py, pt)
+        px, py, pt = turn_pose(h, o2, s2, c2, px, py, pt)
+        is_met = gates.missed(px, py, pt, x, y, t) <= gates.MISSED
+        doubt |= lanes.bits_of(inside) & gates.not_in(is_met)
+        total = total + lanes.select(inside, 1.0, 0.0)
+    return total, doubt
+
+
+@inline_kernel
+def _combine(x, y, z, v):
+    """Return x v_x + y v_y + z v_z."""
+    return (
+        x[0] * v[0] + y[0] * v[1] + z[0] * v[2],
+        x[1] * v[0] + y[1] * v[1] + z[1] * v[2],
+        x[2] * v[0] + y[2] * v[1] + z[2] * v[2],
+    )
