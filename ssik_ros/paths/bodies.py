@@ -94,13 +94,18 @@ def make_bodies(chain: ToolChain, scene: CollisionScene) -> BodyArrays:
 
 
 def _chain_carriers(chain: ToolChain) -> IntArray:
-    """Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none."""
-    tree = chain.robot.tree
+    """
+    Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none.
+
+    Seen from a workpiece, its joints move everything but what they carry.
+    """
+    tree, turned = chain.robot.tree, len(chain.turned)
     place = {int(joint): k for k, joint in enumerate(chain.chain.joint_indices)}
-    moved = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
+    place |= {joint: k - 1 for joint, k in place.items() if k < turned}
+    moved = np.full(len(tree.joint_names) + 2, turned - 1, dtype=np.int64)
     for joint in range(len(tree.joint_names)):
         parent = int(tree.parents[joint])
-        inherited = int(moved[parent]) if parent >= 0 else -1
+        inherited = int(moved[parent]) if parent >= 0 else turned - 1
         moved[joint] = place.get(joint, inherited)
         if int(tree.leaders[joint]) in place:
             name = tree.joint_names[joint]

@@ -13,17 +13,17 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.paths.layers import (
     LARGEST_STEP,
-    SUM_OF_LARGEST,
     SUM_OF_SQUARES,
     SUM_OF_STEPS,
 )
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.pose_freedom import PoseFreedom, ROLL, SPIN, TILT
 from ssik_ros.paths.tool_chain import ToolChain
 
 
 def lower_bound(
-    chain: ToolChain, poses: FloatArray, limits: StepLimits, spin_axis: FloatArray | None
+    chain: ToolChain, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
 ) -> float:
     """
     Return a proved lower bound on the cost of any joint path.
@@ -31,10 +31,9 @@ def lower_bound(
     :param chain: the joints.
     :param poses: (m, 4, 4) waypoints.
     :param limits: the objective, with its weights.
-    :param spin_axis: axis about which the tool may turn; None for exact poses.
+    :param freedom: where the tool may be at each waypoint.
     """
-    ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
-    angles = _angles(poses[:, :3, :3], spin_axis)
+    ways, angles = _least_ways(poses, freedom)
     levers, turns = tip_levers(chain), (chain.chain.kinds != JointKind.PRISMATIC).astype(float)
     steps = np.maximum(_bound(ways, levers, limits), _bound(angles, turns, limits))
     return float(steps.max(initial=0.0) if limits.objective == LARGEST_STEP else steps.sum())
@@ -43,15 +42,15 @@ def lower_bound(
 def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArray:
     """Return the least cost (m - 1,) of steps with sum levers |dq| >= ways."""
     # In units of the objective, w_j |dq_j| = s_j: sum (levers_j / w_j) s_j >= way.
-    own = levers / limits.weights
-    best: dict[int, float] = {
-        SUM_OF_STEPS: float(own.max()),
-        SUM_OF_SQUARES: float(np.sqrt(own @ own)),
-        LARGEST_STEP: float(own.sum()),
-        SUM_OF_LARGEST: float(own.sum()),
-    }
-    least = ways / best[limits.objective] if best[limits.objective] > 0.0 else np.zeros(len(ways))
-    return least**2 if limits.objective == SUM_OF_SQUARES else least
+    own = levers / np.maximum(limits.weights[1:], 1e-300)
+    if limits.objective == SUM_OF_STEPS:
+        best = own.max(axis=1)
+    elif limits.objective == SUM_OF_SQUARES:
+        best = np.sqrt((own * own).sum(axis=1))
+    else:
+        best = own.sum(axis=1)
+    least = np.where(best > 0.0, ways / np.where(best > 0.0, best, 1.0), 0.0)
+    return np.asarray(least**2 if limits.objective == SUM_OF_SQUARES else least)
 
 
 def tip_levers(chain: ToolChain) -> FloatArray:
@@ -70,13 +69,21 @@ def tip_levers(chain: ToolChain) -> FloatArray:
     return np.asarray(np.where(slides, 1.0, reach))
 
 
-def _angles(rotations: FloatArray, spin_axis: FloatArray | None) -> FloatArray:
-    """Return the angles (m - 1,) between neighbouring orientations, or between their spin axes [rad]."""
-    if spin_axis is not None:
-        axes = rotations @ spin_axis
-        sines = np.linalg.norm(np.cross(axes[:-1], axes[1:]), axis=1)
-        cosines = np.einsum('mi,mi->m', axes[:-1], axes[1:])
-        return np.asarray(np.arctan2(sines, cosines))
+def _least_ways(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, FloatArray]:
+    """Return how far the tool moves (m - 1,) [m] and turns [rad] at least between neighbouring waypoints."""
+    corners = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
+    room = np.linalg.norm(corners, axis=1)
+    ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1) - room[:-1] - room[1:]
+    used = (freedom.lower != 0.0) | (freedom.upper != 0.0)
+    has_spin, has_more = used[:, SPIN], used[:, ROLL:].any(axis=1)
+    axes, cones = np.einsum('mij,mj->mi', poses[:, :3, :3], freedom.axes), freedom.upper[:, TILT]
+    sines = np.linalg.norm(np.cross(axes[:-1], axes[1:]), axis=1)
+    angles = np.arctan2(sines, np.einsum('mi,mi->m', axes[:-1], axes[1:])) - cones[:-1] - cones[1:]
+    same = np.abs(np.diff(freedom.axes, axis=0)).max(axis=1) == 0.0
     # The Frobenius norm of the difference is 2 sqrt(2) sin(angle / 2); a cosine would lose small angles.
-    chords = np.linalg.norm(np.diff(rotations, axis=0), axis=(1, 2))
-    return np.asarray(2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0)))
+    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
+    full = 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0)) - cones[:-1] - cones[1:]
+    is_spun = has_spin[:-1] | has_spin[1:]
+    angles = np.where(is_spun, np.where(same, angles, 0.0), full)
+    angles[has_more[:-1] | has_more[1:]] = 0.0
+    return np.maximum(ways, 0.0), np.maximum(angles, 0.0)

@@ -4,13 +4,15 @@ Sequences of postures on grids of the free parameters: first coarse grids over e
 A corridor is a sequence with its parameters. A finer grid around it holds the corridor itself, so that the cost never rises.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.paths.layers import LARGEST_STEP
 from ssik_ros.paths.layered_search import (
     Layers,
     make_layers,
@@ -18,9 +20,11 @@ from ssik_ros.paths.layered_search import (
     search_layers,
     StepLimits,
 )
+from ssik_ros.paths.newton_steps import newton_steps
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.reasons import explain, PathFailure
-from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.search_space import Samples, SearchSpace
 from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
 WIDEST_STEP = 1.0
@@ -40,6 +44,11 @@ GAIN = 4e-3
 SAME_BRANCH = 1.0
 """Difference of a joint from which on a posture is not looked at in a finer grid [rad or m]."""
 MOST_ROUNDS = 40
+MOST_STEPS = 12
+FURTHEST = 4.0
+"""Longest Gauss-Newton step, in the first grid's spacing."""
+HARDER = 0.4
+"""What counts as a small joint step, in that of the Gauss-Newton step before."""
 MOST_REPAIRS = 40
 """Motions of one grid that collide and are led around."""
 
@@ -58,6 +67,15 @@ class Corridor(NamedTuple):
     """Waypoint of the first row."""
 
 
+class Checks(NamedTuple):
+    """What postures are checked for beside limits and steps."""
+
+    obstacles: tuple[Obstacles, Obstacles] | None
+    """For waypoints, and for the motions between them; None for no checks."""
+    costs: PostureCosts
+    """Penalties."""
+
+
 class CorridorSearch:
     """The grids of one path."""
 
@@ -66,7 +84,7 @@ class CorridorSearch:
         space: SearchSpace,
         limits: StepLimits,
         poses: FloatArray,
-        obstacles: tuple[Obstacles, Obstacles] | None,
+        checks: Checks,
         pause: Callable[[], None],
     ) -> None:
         """
@@ -75,11 +93,12 @@ class CorridorSearch:
         :param space: the parameters.
         :param limits: what a step may be.
         :param poses: (m, 4, 4) waypoints.
-        :param obstacles: for waypoints, and for the motions between them; None for no checks.
+        :param checks: of postures and motions.
         :param pause: is called between steps of the search.
         """
         self.space, self.limits, self.poses = space, limits, poses
-        self.obstacles, self.pause = obstacles, pause
+        self.obstacles, self._costs, self.pause = checks.obstacles, checks.costs, pause
+        self._every = np.arange(len(poses))
         self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
         """Given postures at the first and the last waypoint."""
 
@@ -92,9 +111,9 @@ class CorridorSearch:
         """
         last = len(self.poses) - 1
         waypoints = np.unique(np.append(np.arange(0, last + 1, stride), last))
-        values = self.space.grid(len(waypoints), density)
+        samples = self.space.grid(waypoints, density)
         spacing = self.space.spacing / density
-        layers, counts = self._layers(waypoints, values, float(stride))
+        layers, counts = self._layers(waypoints, samples)
         if self.obstacles is not None:
             for layer in range(layers.count):
                 layers.check_quickly(layers.rows_of(layer), self.obstacles[0])
@@ -116,23 +135,56 @@ class CorridorSearch:
         :param finest: (r,) spacing at which to stop.
         """
         spacing, best = corridor.spacing, corridor
-        is_new = not math.isfinite(corridor.cost)
+        if not math.isfinite(corridor.cost):
+            found = self._around(corridor, spacing, self.space.offsets)
+            found = found or self._around(
+                corridor._replace(q=corridor.q[:0]), spacing, 2 * self.space.offsets
+            )
+            if found is None:
+                return None
+            best = found
+        if not self.space.size:
+            return best
+        best = self._descend(best)
         for _ in range(MOST_ROUNDS):
-            reach = self.space.offsets * (2 if is_new else 1)
-            values = self.space.window(best.parameters, spacing, reach)
-            every = np.arange(len(self.poses))
-            layers, _ = self._layers(every, values, 1.0, None if is_new else best.q)
-            piece = self._search(layers, True)
-            if len(piece.rows) < len(self.poses):
-                return None if is_new else best
-            found = self._corridor(layers, piece, every, spacing)
-            saved = best.cost - found.cost
-            best, is_new = found, False
+            found = self._around(best, spacing, self.space.offsets) or best
+            saved, best = best.cost - found.cost, found
             if not saved > GAIN * found.cost:
                 if (spacing <= finest).all():
                     break
                 spacing = spacing * SHRINK
+                best = self._descend(best)
         return best
+
+    def _around(self, best: Corridor, spacing: FloatArray, reach: int) -> Corridor | None:
+        """Return the best sequence on a grid around a corridor; None if none leads through."""
+        samples = self.space.window(self._every, best.parameters, spacing, reach)
+        return self._sequence(samples, best, spacing)
+
+    def _descend(self, best: Corridor) -> Corridor:
+        """Return a corridor after Gauss-Newton steps as long as they help; their length is chosen for each waypoint."""
+        softness = float(np.abs(np.diff(best.q, axis=0)).mean()) + 1e-9
+        for _ in range(MOST_STEPS):
+            steps = newton_steps(
+                self.space, self.limits, self.poses, best.q, best.parameters, softness
+            )
+            reach = FURTHEST * self.space.spacing
+            samples = self.space.line(self._every, best.parameters, np.clip(steps, -reach, reach))
+            found = self._sequence(samples, best, best.spacing) or best
+            saved, best = best.cost - found.cost, found
+            if not saved > GAIN * found.cost:
+                break
+            softness *= HARDER
+        return best
+
+    def _sequence(self, samples: Samples, best: Corridor, spacing: FloatArray) -> Corridor | None:
+        """Return the best sequence of some samples near a corridor; None if none leads through."""
+        near = best.q if len(best.q) else None
+        layers, _ = self._layers(self._every, samples, near)
+        piece = self._search(layers, True)
+        if len(piece.rows) < len(self.poses) or piece.cost > best.cost:
+            return None
+        return self._corridor(layers, piece, self._every, spacing)
 
     def between(self, corridor: Corridor, stride: int) -> Corridor:
         """
@@ -149,8 +201,10 @@ class CorridorSearch:
         for p in np.flatnonzero(self.space.is_endless):
             own[:, p] = np.unwrap(own[:, p])
         every = np.arange(last + 1)
-        between = [np.interp(every, known, own[:, p]) for p in range(self.space.size)]
-        return Corridor(corridor.q, np.column_stack(between), math.inf, corridor.spacing)
+        between = np.column_stack([np.interp(every, known, column) for column in own.T])
+        q = unwind(corridor.q, self.limits.turning)
+        q = np.column_stack([np.interp(every, known, column) for column in q.T])
+        return Corridor(q, between, math.inf, corridor.spacing)
 
     def _corridor(
         self, layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
@@ -192,32 +246,40 @@ class CorridorSearch:
     def _layers(
         self,
         waypoints: IntArray,
-        values: Sequence[FloatArray],
-        scale: float,
+        samples: Samples,
         near: FloatArray | None = None,
     ) -> tuple[Layers, IntArray]:
-        """Return the postures on a grid as layers, only those near given ones (m, n), and what was counted for each."""
-        found, parameters = self.space.postures(self.poses[waypoints], values)
+        """Return the postures of samples as layers, only those near given ones (m, n), and what was counted for each."""
+        keep = None if near is None else functools.partial(self._is_near, near)
+        found, parameters = self.space.postures(waypoints, self.poses[waypoints], samples, keep)
         q, owners = found.q, found.owners
-        if near is not None:
-            away = np.abs(wrap_steps(q - near[owners], self.limits.turning))
-            kept = np.flatnonzero((away < SAME_BRANCH).all(axis=1))
-            q, owners, parameters = q[kept], owners[kept], parameters[kept]
         for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
             if posture is not None:
                 kept = owners != layer
-                own = self.space.parameters_of(posture, self.poses[waypoints[layer]])
+                waypoint = int(waypoints[layer])
+                own = self.space.parameters_of(posture, waypoint, self.poses[waypoint])
                 q, owners = np.vstack([q[kept], posture]), np.append(owners[kept], layer)
                 parameters = np.vstack([parameters[kept], own])
         chain = self.space.chain.chain
         for joint in self.space.chain.wound:
             q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
             owners, parameters = owners[origin], parameters[origin]
-        own = self.limits.largest
-        limits = self.limits._replace(
-            largest=np.minimum(scale * own, np.maximum(own, WIDEST_STEP))
+        limits = self.limits.between(waypoints, WIDEST_STEP)
+        layers = make_layers(
+            q, owners, parameters, len(waypoints), limits, self._own_costs(q, len(waypoints))
         )
-        return make_layers(q, owners, parameters, len(waypoints), limits), found.counts
+        return layers, found.counts
+
+    def _is_near(self, near: FloatArray, q: FloatArray, owners: IntArray) -> FloatArray:
+        """Return which postures are near those given (m, n) for their layers."""
+        away = np.abs(wrap_steps(q - near[owners], self.limits.turning))
+        return np.asarray((away < SAME_BRANCH).all(axis=1))
+
+    def _own_costs(self, q: FloatArray, layers: int) -> FloatArray | None:
+        """Return what each posture costs by itself; None for nothing."""
+        if not self._costs.is_used:
+            return None
+        return self._costs.values(q) / (1 if self.limits.objective == LARGEST_STEP else layers)
 
     def _search(self, layers: Layers, are_motions_checked: bool) -> Piece:
         """Return the best piece, whose motions collide nowhere either."""
@@ -228,7 +290,8 @@ class CorridorSearch:
                 return piece
             q = unwind(layers.q[piece.rows], layers.limits.turning)
             reached, _ = self.obstacles[1].follow(q)
-            blocked = np.flatnonzero(reached < 1.0)
+            travels = layers.limits.is_travel[piece.first : piece.first + len(reached)]
+            blocked = np.flatnonzero((reached < 1.0) & ~travels)
             if not len(blocked):
                 return piece
             # Half of the motion or less: the row before is the nearer one to the collision.

@@ -8,6 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, layers as kernels
+from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.value_class import dataclass
 
@@ -23,10 +24,35 @@ class StepLimits(NamedTuple):
     turning: IntArray
     """(n,) 1 for joints that may turn without end."""
     largest: FloatArray
-    """(n,) largest step of each joint."""
+    """(m, n) largest step of each joint to each waypoint; the first row is not read. Infinite for free travel."""
     weights: FloatArray
-    """(n,) of the objective."""
+    """(m, n) of the objective."""
     objective: int
+
+    @property
+    def is_travel(self) -> 'np.ndarray[tuple[int], np.dtype[np.bool_]]':
+        """Return of each step (m - 1,) whether it is free travel."""
+        return np.asarray(np.isinf(self.largest[1:]).all(axis=1))
+
+    def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
+        """
+        Return the limits of steps over several waypoints at once.
+
+        :param waypoints: (l,) index of the waypoint of each layer.
+        :param widest: largest step, unless one of a single step is larger.
+        """
+        if len(waypoints) == len(self.largest):
+            return self
+        begins = waypoints[:-1] + 1
+        sums = np.add.reduceat(self.largest, begins)
+        longest = np.maximum(np.maximum.reduceat(self.largest, begins), widest)
+        largest = np.vstack([self.largest[:1], np.minimum(sums, longest)])
+        counts = np.diff(waypoints)[:, None].astype(np.float64)
+        weights = np.add.reduceat(self.weights, begins) / counts
+        # As if the way was made in equal steps.
+        power = {SUM_OF_SQUARES: 0.5, LARGEST_STEP: 1.0}.get(self.objective, 0.0)
+        weights = np.vstack([self.weights[:1], weights / counts**power])
+        return self._replace(largest=largest, weights=weights)
 
 
 class Piece(NamedTuple):
@@ -168,7 +194,12 @@ class Layers:
 
 
 def make_layers(
-    q: FloatArray, owners: IntArray, parameters: FloatArray, count: int, limits: StepLimits
+    q: FloatArray,
+    owners: IntArray,
+    parameters: FloatArray,
+    count: int,
+    limits: StepLimits,
+    own: FloatArray | None = None,
 ) -> Layers:
     """
     Return postures in layers.
@@ -178,6 +209,7 @@ def make_layers(
     :param parameters: (k, r).
     :param count: number of layers.
     :param limits: what a step may be.
+    :param own: (k,) what a row costs by itself; None for nothing.
     """
     turning = limits.turning != 0
     q = np.where(turning, np.mod(q + math.pi, 2.0 * math.pi) - math.pi, q)
@@ -189,7 +221,7 @@ def make_layers(
         q=np.ascontiguousarray(q[order]),
         parameters=parameters[order],
         starts=starts,
-        own=np.zeros(k),
+        own=np.zeros(k) if own is None else own[order],
         key=key,
         limits=limits,
         is_checked=np.zeros(k, dtype=bool),
@@ -203,7 +235,8 @@ def make_layers(
 def _best_key(q: FloatArray, limits: StepLimits) -> int:
     """Return the joint whose window leaves the fewest rows."""
     spread = q.std(axis=0) if len(q) else np.ones(q.shape[1])
-    return int(np.argmax(spread / limits.largest))
+    largest = np.where(np.isfinite(limits.largest[1:]), limits.largest[1:], 0.0).max(axis=0)
+    return int(np.argmax(spread / np.maximum(largest, 1e-12)))
 
 
 def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[], None]) -> Piece:

@@ -7,7 +7,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, convex
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.paths.bodies import make_bodies
 from ssik_ros.paths.tool_chain import ToolChain
@@ -20,20 +20,25 @@ class Obstacles:
     """What a robot must not touch: itself, and objects. One instance serves one thread."""
 
     def __init__(
-        self, chain: ToolChain, world: Sequence[WorldObject] = (), distance: float = 0.0
+        self,
+        chain: ToolChain,
+        world: Sequence[WorldObject] = (),
+        distance: float = 0.0,
+        carried: Sequence[CarriedObject] = (),
     ) -> None:
         """
         Load the geometry.
 
         :param chain: the joints that move.
-        :param world: objects in the frame of the chain's base link.
+        :param world: objects in the frame of the group's base link.
         :param distance: least distance [m].
+        :param carried: objects that move with links.
         """
         self.distance = distance
         self._chain = chain
         checker = CollisionChecker(chain.robot, distance)
         self.warnings = checker.warnings
-        scene = checker.scene([_in_root(chain, item) for item in world])
+        scene = checker.scene([_in_root(chain, item) for item in world], carried)
         self._arrays = make_bodies(chain, scene)
         # Bodies that no joint of the chain moves towards each other are not the path's concern.
         pairs = [(int(a), int(b)) for a, b in self._arrays.pairs]
@@ -65,6 +70,19 @@ class Obstacles:
                 verdicts, pairs, distances, q, part, self.distance, self.distance, *own
             )
         return verdicts[rows], pairs[rows]
+
+    def distances(self, q: FloatArray, enough: float) -> FloatArray:
+        """
+        Return a lower bound (k,) on how far postures are beyond the least distance; hulls stand for meshes.
+
+        :param q: (k, n).
+        :param enough: distance beyond the least one that is far enough [m].
+        """
+        verdicts, pairs = np.zeros(len(q), dtype=np.int64), np.zeros(len(q), dtype=np.int64)
+        apart, q = np.empty(len(q)), np.ascontiguousarray(q)
+        rows, wanted = np.arange(len(q)), self.distance + enough
+        clearance.check_rows(verdicts, pairs, apart, q, rows, self.distance, wanted, *self._arrays)
+        return apart - self.distance
 
     def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """

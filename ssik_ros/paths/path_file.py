@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidTarget, quote
+from ssik_ros.errors import (
+    ConfigError,
+    DescriptionNotFound,
+    InvalidOption,
+    InvalidTarget,
+    quote,
+)
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.description_files import find_moveit_config
@@ -17,15 +23,20 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.planner import MOST_WAYPOINTS
+from ssik_ros.paths.requests import PathObjective, PathPenalties, PathTolerance
+from ssik_ros.paths.waypoints import MOST_WAYPOINTS
 from ssik_ros.strict_yaml import checked_mapping, finite_number, read_yaml
 from ssik_ros.value_class import dataclass
 
 KEYS = (
     *('name', 'robot', 'urdf', 'srdf', 'base', 'tip', 'group', 'locked', 'waypoints'),
     *('offset_frame', 'offset_xyz', 'offset_rotation', 'tolerance', 'largest_step', 'boxes'),
-    *('spin_axis', 'objective', 'clearance', 'start', 'end', 'collisions'),
+    *('spin_axis', 'objective', 'clearance', 'start', 'end', 'collisions', 'freedom', 'closed'),
+    *('passes', 'workpiece', 'tool_speed', 'corner', 'largest_deviation', 'penalties'),
 )
+FREEDOM_KEYS = ('axis', 'spin_deg', 'cone_deg', 'position', 'roll_deg', 'pitch_deg', 'yaw_deg')
+RANGE_KEYS = ('from', 'to')
+"""Waypoints that an entry of a list of freedoms is for, both included."""
 STEP_KEYS = ('revolute_deg', 'prismatic')
 WORLD = 'world'
 COLUMNS = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
@@ -64,7 +75,11 @@ def read_problem(path: str | Path) -> PathProblem:
         robot=robot,
         group=group,
         waypoints=_offset(data, robot, group, path) @ poses,
-        settings={**_read_settings(data, path), 'locked': locked},
+        settings={
+            **_read_settings(data, path),
+            **_read_freedom(data, len(poses), path),
+            'locked': locked,
+        },
     )
 
 
@@ -111,7 +126,8 @@ def _offset(
     tree = robot.tree
     poses = compute_joint_poses(tree, np.zeros(tree.nq))
     base, own = (
-        compute_link_pose(tree, poses, tree.link(link)) for link in (group.base_link, frame)
+        compute_link_pose(tree, poses, tree.link(link))
+        for link in (str(data.get('workpiece') or group.base_link), frame)
     )
     placed: FloatArray = np.linalg.inv(base) @ own @ offset
     return placed
@@ -130,13 +146,86 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     for key in ('spin_axis', 'start', 'end'):
         if data.get(key) is not None:
             settings[key] = _numbers(data[key], None, path, key)
-    if 'clearance' in data:
-        settings['clearance'] = finite_number(data['clearance'], str(path), 'clearance')
+    for key in ('clearance', 'tool_speed', 'corner', 'largest_deviation'):
+        if data.get(key) is not None:
+            settings[key] = finite_number(data[key], str(path), key)
+    if data.get('workpiece') is not None:
+        settings['workpiece'] = str(data['workpiece'])
+    settings |= _read_shape(data, path)
     if data.get('collisions', True):
         settings['obstacles'] = [
             _read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())
         ]
     return settings
+
+
+def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return objective, penalties, passes, and whether the path is closed."""
+    settings: dict[str, Any] = {}
+    if data.get('objective') is not None:
+        names = {own.name.lower(): own for own in PathObjective}
+        name = str(data['objective']).lower()
+        if name not in names:
+            raise InvalidOption.unknown(f"'{path}': there is no objective '{name}'", name, names)
+        settings['objective'] = names[name]
+    if data.get('penalties') is not None:
+        known = PathPenalties.__dataclass_fields__
+        own = checked_mapping(data['penalties'], str(path), 'penalties', known)
+        settings['penalties'] = PathPenalties(
+            **{key: finite_number(value, str(path), key) for key, value in own.items()}
+        )
+    if data.get('passes') is not None:
+        settings['passes'] = _numbers(data['passes'], None, path, 'passes').astype(int).tolist()
+    if not isinstance(data.get('closed', False), bool):
+        raise ConfigError(f"'{path}': closed is true or false.", path=str(path))
+    settings['is_closed'] = data.get('closed', False)
+    return settings
+
+
+def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, Any]:
+    """Return where the tool may be: for all waypoints, or a list of entries with the waypoints that each is for."""
+    given = data.get('freedom')
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {'tolerance': _read_tolerance(given, path, FREEDOM_KEYS)}
+    if not isinstance(given, list):
+        raise ConfigError(f"'{path}': freedom is a mapping or a list of such.", path=str(path))
+    tolerances: list[PathTolerance | None] = [None] * count
+    for entry in given:
+        own = checked_mapping(entry, str(path), 'freedom', (*FREEDOM_KEYS, *RANGE_KEYS))
+        begin, end = (
+            int(finite_number(own.get(key, other), str(path), key))
+            for key, other in zip(RANGE_KEYS, (0, count - 1), strict=True)
+        )
+        if not 0 <= begin <= end < count:
+            raise ConfigError(
+                f"'{path}': freedom from {begin} to {end} is not within waypoints 0 to {count - 1}.",
+                path=str(path),
+            )
+        tolerance = _read_tolerance(own, path, (*FREEDOM_KEYS, *RANGE_KEYS))
+        tolerances[begin : end + 1] = [tolerance] * (end + 1 - begin)
+    return {'tolerance': tolerances}
+
+
+def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathTolerance:
+    """Return one tolerance."""
+    own = checked_mapping(data, str(path), 'freedom', keys)
+    fields: dict[str, Any] = {}
+    if 'axis' in own:
+        fields['axis'] = _numbers(own['axis'], 3, path, 'axis').tolist()
+    if 'cone_deg' in own:
+        fields['cone'] = math.radians(finite_number(own['cone_deg'], str(path), 'cone_deg'))
+    for name in ('spin', 'roll', 'pitch', 'yaw'):
+        key = f'{name}_deg'
+        if key in own:
+            fields[name] = tuple(np.radians(_numbers(own[key], 2, path, key)).tolist())
+    if 'position' in own:
+        corners = own['position'] if isinstance(own['position'], list) else []
+        if len(corners) != 2:
+            raise ConfigError(f"'{path}': position takes two corners of a box.", path=str(path))
+        fields['position'] = tuple(_numbers(c, 3, path, 'position').tolist() for c in corners)
+    return PathTolerance(**fields)
 
 
 def _read_box(box: Any, path: Path, index: int) -> WorldObject:

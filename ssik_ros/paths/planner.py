@@ -3,14 +3,15 @@ The best joint path along a tool path.
 
 Problem
 -------
-Waypoints are poses of the tip. Choose a posture for each so that limits, largest steps and clearance hold and the objective is
-least. Joints beyond six and a free spin leave parameters open at each waypoint.
+Waypoints are poses of the tip, each with its own tolerance. Choose a posture for each so that limits, largest steps and
+clearance hold and the objective is least. Joints beyond six and tolerances leave parameters open at each waypoint.
 
 Method
 ------
 1. Layers of exact postures on a coarse grid of the parameters, the cheapest sequences through them by dynamic programming.
    Several different ones are kept.
-2. Around each, grids that get finer. Each keeps the present values, so that the cost never rises.
+2. Around each, Gauss-Newton steps of all waypoints at once and grids that get finer. Each keeps the present values, so that the
+   cost never rises.
 3. Collisions are checked where the search goes, then along the motions between waypoints. Where a motion collides, its posture is
    forbidden and the search goes on.
 4. The whole path is verified by forward kinematics, limits, steps and collisions before it is returned.
@@ -23,30 +24,27 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, InvalidTarget, SolverError
+from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.bounds import lower_bound
-from ssik_ros.paths.control import PlanControl, PlanStopped
-from ssik_ros.paths.corridors import Corridor, CorridorSearch
+from ssik_ros.paths.control import PlanControl
+from ssik_ros.paths.corridors import Checks
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.penalties import PostureCosts
+from ssik_ros.paths.pose_freedom import PoseFreedom
 from ssik_ros.paths.reasons import PathFailure
-from ssik_ros.paths.requests import ToolPath, ToolPathRequest
+from ssik_ros.paths.requests import FREE, PathTolerance, ToolPath, ToolPathRequest
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.tool_chain import ToolChain
-from ssik_ros.paths.verification import check_collisions, check_path
-from ssik_ros.paths.windings import put_within_limits, unwind
+from ssik_ros.paths.verification import ANGLE, check_collisions, check_path, deviations, POSITION
+from ssik_ros.paths.waypoint_search import PathTask, search_closed, SearchOutcome, WaypointSearch
+from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times
 from ssik_ros.results import Cause
-from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
-MOST_WAYPOINTS = 100_000
-DENSITIES = (1, 3)
-"""Values of the first grid, one after the other while there is no path."""
-ROUGH, FINEST = 0.15, 4e-3
-"""Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
 SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
 
@@ -59,24 +57,58 @@ class ToolPathPlanner:
         Find the closed form and load the geometry.
 
         :param robot: the robot.
-        :param group: a group with one tip.
+        :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: the settings.
         :raises SsikError: for a chain without closed form, and for settings that make no sense.
         """
         self.request = request
-        self.chain = ToolChain(robot, group, request.locked)
-        self.space = SearchSpace(self.chain, request.spin_axis)
-        self.limits = _step_limits(self.chain, request)
+        self._tolerances = _tolerances(request)
+        freedom = PoseFreedom(self._tolerances, len(self._tolerances))
+        self.chain = ToolChain(robot, group, request.locked, request.workpiece, freedom)
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
         if request.obstacles is not None:
             own = (request.clearance + SPARE, request.clearance)
-            near, exact = (Obstacles(self.chain, request.obstacles, each) for each in own)
+            near, exact = (
+                Obstacles(self.chain, request.obstacles, each, request.carried) for each in own
+            )
             self.obstacles = near, exact
-        self._count = 0
-        self._ends = (self._posture(request.start), self._posture(request.end))
+        self._costs = PostureCosts(
+            self.chain, request.penalties, self.obstacles[1] if self.obstacles else None
+        )
 
-    def _posture(self, q: Sequence[float] | None) -> FloatArray | None:
-        """Return a start or end posture as an array."""
+    def plan(self, waypoints: FloatArray) -> ToolPath:
+        """
+        Return the best joint path.
+
+        :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in that of the workpiece.
+        :raises InvalidTarget: for anything else.
+        """
+        task = self.task(waypoints)
+        ends = (self._posture(task, 0), self._posture(task, -1))
+        if self.request.is_closed:
+            outcome = search_closed(task, ends)
+        else:
+            outcome = WaypointSearch(task, ends).run()
+        return self._answer(task, outcome)
+
+    def task(self, waypoints: FloatArray) -> PathTask:
+        """
+        Return what is searched for some waypoints; the clock starts.
+
+        :param waypoints: as for :meth:`plan`.
+        """
+        control = PlanControl(self.request)
+        poses = round_corners(check_waypoints(waypoints), self.request.corner)
+        freedom = PoseFreedom(self._tolerances, len(poses))
+        if self.chain.has_spin:
+            freedom.solved_spin()
+        limits = _step_limits(self.chain, self.request, poses)
+        space = SearchSpace(self.chain, freedom)
+        return PathTask(space, limits, poses, Checks(self.obstacles, self._costs), control)
+
+    def _posture(self, task: PathTask, row: int) -> FloatArray | None:
+        """Return the given posture at the first or the last waypoint as an array."""
+        q = self.request.start if row == 0 else self.request.end
         if q is None:
             return None
         posture = np.asarray(q, dtype=np.float64)
@@ -84,132 +116,41 @@ class ToolPathPlanner:
             raise InvalidOption(
                 f'A start or end posture has {self.chain.size} finite joint values, not {q!r}.'
             )
+        reached = self.chain.pose(posture)[None]
+        rows = np.array([row % len(task.poses)])
+        miss = task.space.freedom.miss(rows, task.poses[rows], reached)
+        if miss.position[0] > POSITION or miss.angle[0] > ANGLE:
+            name = 'start' if row == 0 else 'end'
+            raise InvalidOption(
+                f'The {name} posture misses its waypoint by {miss.position[0]:.3g} m and {miss.angle[0]:.3g} rad.'
+            )
         return posture
 
-    def plan(self, waypoints: FloatArray) -> ToolPath:
-        """
-        Return the best joint path.
-
-        :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group.
-        :raises InvalidTarget: for anything else.
-        """
-        poses = check_waypoints(waypoints)
-        self._count = len(poses)
-        control = PlanControl(self.request)
-        bound = lower_bound(self.chain, poses, self.limits, self.space.axis)
-        best: list[Corridor] = []
-        failure, stopped = None, ''
-        try:
-            for _ in range(self.chain.size):
-                failure = self._search(poses, control, best)
-                _, outside = self._placed(best)
-                if failure is not None or outside < 0:
-                    break
-                self.chain.tell_windings_apart(outside)
-        except PlanStopped as stop:
-            is_whole = bool(best) and len(best[0].q) == len(poses)
-            failure = (
-                None if is_whole else PathFailure(-1, Cause.DEADLINE, f'No path yet: {stop}.')
-            )
-            stopped = str(stop)
-        return self._answer(poses, best, failure, bound, control, stopped)
-
-    def _placed(self, best: Sequence[Corridor]) -> tuple[FloatArray, int]:
-        """Return the best path within limits, and the first joint that turns too far for that, -1 for none."""
-        if not best or not len(best[0].q):
-            return np.zeros((0, self.chain.size)), -1
-        turning, is_first = self.limits.turning, best[0].first == 0
-        start = self._ends[0] if is_first else None
-        q, outside = put_within_limits(
-            unwind(best[0].q, turning, start), turning, self.chain.chain, start is not None
-        )
-        end = self._ends[1]
-        if outside < 0 and end is not None and best[0].first + len(q) == self._count:
-            missed = np.flatnonzero((turning != 0) & (np.abs(q[-1] - end) > 1e-6))
-            bounded = missed[np.isfinite(self.chain.chain.upper[missed])]
-            outside = int(bounded[0]) if len(bounded) else -1
-        return q, outside
-
-    def _search(
-        self, poses: FloatArray, control: PlanControl, best: list[Corridor]
-    ) -> PathFailure | None:
-        """Put the best path found, or its longest piece, into a list; return why there is none."""
-        space = self.space
-        search = CorridorSearch(space, self.limits, poses, self.obstacles, control.pause)
-        search.ends = self._ends
-        stride, failure = space.stride(len(poses)), None
-        densities = list(DENSITIES if space.size else DENSITIES[:1])
-        while densities:
-            control.report(0.1, f'first grid, every {stride}. waypoint')
-            corridors, failure = search.first_grid(stride, densities[0])
-            if failure is None:
-                rough = self._refine_all(search, corridors, stride, control)
-                if rough:
-                    best[:] = [rough]
-                    control.report(0.6, 'refinement')
-                    best[:] = [search.refine(rough, FINEST * space.spacing) or rough]
-                    return None
-                failure = PathFailure(
-                    -1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.'
-                )
-            elif corridors:
-                best[:] = corridors
-            if stride > 1:
-                stride = max(1, stride // 2)
-            else:
-                densities.pop(0)
-        return failure
-
-    def _refine_all(
-        self,
-        search: CorridorSearch,
-        corridors: Sequence[Corridor],
-        stride: int,
-        control: PlanControl,
-    ) -> Corridor | None:
-        """Return the cheapest of some corridors after a rough refinement."""
-        rough: list[Corridor] = []
-        for index, corridor in enumerate(corridors):
-            control.report(0.2 + 0.4 * index / len(corridors), f'corridor {index + 1}')
-            refined = search.refine(search.between(corridor, stride), ROUGH * self.space.spacing)
-            if refined is not None:
-                rough.append(refined)
-        return min(rough, key=lambda own: own.cost, default=None)
-
-    def _answer(
-        self,
-        poses: FloatArray,
-        best: Sequence[Corridor],
-        failure: PathFailure | None,
-        bound: float,
-        control: PlanControl,
-        stopped: str = '',
-    ) -> ToolPath:
+    def _answer(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
         """Return the verified result."""
-        names = self.chain.chain.joint_names
-        common: dict[str, Any] = {'joint_names': names, 'lower_bound': bound}
-        notes = self._notes(stopped)
-        q, outside = self._placed(best)
-        if failure is None and outside >= 0:
-            text = f"Joint '{names[outside]}' would turn further than its limits allow."
-            failure = PathFailure(-1, Cause.LIMITS, text)
-        if failure is not None:
-            return ToolPath(
-                valid=False,
-                positions=q,
-                cost=math.inf,
-                cause=failure.cause,
-                reason=failure.text,
-                failed_waypoint=failure.waypoint,
-                first_waypoint=best[0].first if best else 0,
-                seconds=control.seconds,
-                notes=notes,
-                **common,
-            )
-        self._verify(q, poses)
-        cost = path_cost(q, self.limits)
+        space, limits, poses = task.space, task.limits, task.poses
+        common: dict[str, Any] = {
+            'joint_names': self.chain.chain.joint_names,
+            'lower_bound': lower_bound(self.chain, poses, limits, space.freedom),
+            'positions': outcome.q,
+            'notes': self._notes(outcome.stopped),
+        }
+        if outcome.failure is not None:
+            return _refused(outcome, outcome.failure, task, common)
+        self._verify(task, outcome.q)
+        away = deviations(self.chain, outcome.q, poses, limits, space.freedom)
+        common['deviation'] = float(away.max(initial=0.0))
+        most = self.request.largest_deviation
+        if most is not None and not common['deviation'] <= most:
+            return _refused(outcome, _leaves_tolerance(away, most), task, common)
+        penalty = _penalty(self._costs, outcome.q, limits)
         return ToolPath(
-            valid=True, positions=q, cost=cost, seconds=control.seconds, notes=notes, **common
+            valid=True,
+            cost=path_cost(outcome.q, limits) + penalty,
+            penalty=penalty,
+            times=self._times(outcome.q, poses),
+            seconds=task.control.seconds,
+            **common,
         )
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
@@ -219,11 +160,23 @@ class ToolPathPlanner:
             notes.append(f'The search ended early: {stopped}.')
         return tuple(notes)
 
-    def _verify(self, q: FloatArray, poses: FloatArray) -> None:
+    def _times(self, q: FloatArray, poses: FloatArray) -> FloatArray | None:
+        """Return when each waypoint is reached [s]; None where the URDF has no velocity limits."""
+        velocity = self.chain.robot.tree.velocity[self.chain.chain.idx_q]
+        if not (velocity > 0.0).all() or not (
+            np.isfinite(velocity).all() or self.request.tool_speed is not None
+        ):
+            return None
+        spans = (np.abs(np.diff(q, axis=0)) / velocity).max(axis=1)
+        if self.request.tool_speed is not None:
+            spans = np.maximum(spans, step_times(poses, self.request.tool_speed))
+        return np.concatenate([[0.0], np.cumsum(spans)])
+
+    def _verify(self, task: PathTask, q: FloatArray) -> None:
         """Raise for a path that is not what was asked; the searches never return one."""
-        wrong = check_path(self.chain, q, poses, self.limits, self.space.axis)
+        wrong = check_path(self.chain, q, task.poses, task.limits, task.space.freedom)
         if not wrong and self.obstacles is not None:
-            wrong = check_collisions(q, self.obstacles[1])
+            wrong = check_collisions(q, self.obstacles[1], task.limits)
         if wrong:
             raise SolverError(f'The path failed its verification and is withheld: {wrong}.')
 
@@ -239,8 +192,8 @@ def plan_tool_path(
     Return the best joint path along a tool path.
 
     :param robot: the robot.
-    :param group: a group with one tip, or its name.
-    :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group.
+    :param group: a group with one tip, or with a second one that carries the workpiece; or its name.
+    :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in that of the workpiece.
     :param request: the settings; None for those that follow.
     :param settings: fields of :class:`ToolPathRequest`.
     :raises SsikError: for a chain without closed form, and for waypoints and settings that make no sense.
@@ -264,7 +217,7 @@ def path_cost(q: FloatArray, limits: StepLimits) -> float:
     :param q: (m, n) without jumps.
     :param limits: the objective.
     """
-    steps = np.abs(np.diff(q, axis=0)) * limits.weights
+    steps = np.abs(np.diff(q, axis=0)) * limits.weights[1:]
     if limits.objective == kernels.SUM_OF_SQUARES:
         return float((steps**2).sum())
     if limits.objective == kernels.SUM_OF_STEPS:
@@ -274,31 +227,52 @@ def path_cost(q: FloatArray, limits: StepLimits) -> float:
     return float(slowest.max(initial=0.0) if is_largest else slowest.sum())
 
 
-def check_waypoints(waypoints: FloatArray) -> FloatArray:
-    """
-    Return waypoints as an array.
-
-    :param waypoints: (m, 4, 4), at least two.
-    :raises InvalidTarget: for another shape, values that are not finite, matrices that are no poses, too many.
-    """
-    poses = np.ascontiguousarray(waypoints, dtype=np.float64)
-    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not 2 <= len(poses) <= MOST_WAYPOINTS:
-        raise InvalidTarget(
-            f'A tool path has 2 to {MOST_WAYPOINTS} waypoints, each a 4x4 matrix, not an array of shape {poses.shape}.'
-        )
-    wrong = ~np.isfinite(poses).all(axis=(1, 2))
-    if not wrong.any():
-        turned = np.einsum('mji,mjk->mik', poses[:, :3, :3], poses[:, :3, :3]) - np.eye(3)
-        wrong = np.abs(turned).max(axis=(1, 2)) > DEFAULT_TOLERANCES.rigid
-        wrong |= np.abs(poses[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1) > DEFAULT_TOLERANCES.rigid
-        wrong |= np.linalg.det(poses[:, :3, :3]) < 0.0
-    if wrong.any():
-        index = int(np.flatnonzero(wrong)[0])
-        raise InvalidTarget(f'Waypoint {index} is not a finite rigid transform.', waypoint=index)
-    return poses
+def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
+    """Return the penalties of a path."""
+    if not costs.is_used:
+        return 0.0
+    values = costs.values(q)
+    return float(values.max() if limits.objective == kernels.LARGEST_STEP else values.mean())
 
 
-def _step_limits(chain: ToolChain, request: ToolPathRequest) -> StepLimits:
+def _refused(
+    outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
+) -> ToolPath:
+    """Return why there is no path."""
+    return ToolPath(
+        valid=False,
+        cost=math.inf,
+        cause=failure.cause,
+        reason=failure.text,
+        failed_waypoint=failure.waypoint,
+        first_waypoint=outcome.first,
+        seconds=task.control.seconds,
+        **common,
+    )
+
+
+def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
+    """Return where a path leaves its tolerance between waypoints."""
+    first = int(np.flatnonzero(away > most)[0])
+    text = (
+        f'Between waypoints {first} and {first + 1} the tool may leave its tolerance by {1e3 * away[first]:.3g} mm, at '
+        f'most {1e3 * most:.3g} mm are allowed: put more waypoints there.'
+    )
+    return PathFailure(first + 1, Cause.CONSTRAINTS, text)
+
+
+def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
+    """Return the tolerances of a request: one for all waypoints, or one for each."""
+    if request.spin_axis is not None and request.tolerance is not None:
+        raise InvalidOption('Give spin_axis or tolerance, not both.')
+    if request.spin_axis is not None:
+        return [PathTolerance(axis=request.spin_axis, spin=FREE)]
+    if request.tolerance is None or isinstance(request.tolerance, PathTolerance):
+        return [request.tolerance]
+    return list(request.tolerance)
+
+
+def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) -> StepLimits:
     """Return the largest steps and the weights of the objective."""
     for name in ('largest_turn', 'largest_slide'):
         if not 0.0 < getattr(request, name) < math.inf:
@@ -306,11 +280,28 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest) -> StepLimits:
     if not 0.0 <= request.clearance < math.inf:
         raise InvalidOption(f'clearance is a distance [m], not {request.clearance!r}.')
     slides = chain.chain.kinds == JointKind.PRISMATIC
+    shape = (len(poses), chain.size)
     largest = np.where(slides, request.largest_slide, request.largest_turn)
-    weights = np.ones(chain.size)
+    largest = np.tile(largest.astype(np.float64), (len(poses), 1))
+    weights, velocity = np.ones(shape), chain.robot.tree.velocity[chain.chain.idx_q]
     if request.objective.value in (kernels.LARGEST_STEP, kernels.SUM_OF_LARGEST):
-        velocity = chain.robot.tree.velocity[chain.chain.idx_q]
         if not (np.isfinite(velocity) & (velocity > 0.0)).all():
             raise InvalidOption('This objective needs velocity limits of all joints in the URDF.')
-        weights = 1.0 / velocity
-    return StepLimits(chain.turning, largest.astype(np.float64), weights, request.objective.value)
+        weights /= velocity
+    if request.tool_speed is not None:
+        spans = step_times(poses, request.tool_speed)[:, None]
+        largest[1:] = np.minimum(largest[1:], velocity * spans)
+        if request.objective.value == kernels.LARGEST_STEP:
+            weights[1:] /= spans
+    largest[_passes(request.passes, len(poses))] = math.inf
+    return StepLimits(chain.turning, largest, weights, request.objective.value)
+
+
+def _passes(passes: Sequence[int], count: int) -> list[int]:
+    """Return the first waypoints of the passes behind the first one."""
+    own = [int(index) for index in passes]
+    if own != sorted(set(own)) or (own and not 0 < own[0] <= own[-1] < count):
+        raise InvalidOption(
+            f'passes are indices of waypoints from 1 to {count - 1} in ascending order, not {passes!r}.'
+        )
+    return own

@@ -82,18 +82,20 @@ def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
     """Return which joint stands between two neighbouring waypoints, by the pair of postures that are nearest."""
+    broken = int(layers.layer_of(free[:1])[0])
     reached = reached[np.linspace(0, len(reached) - 1, min(len(reached), MOST_ROWS)).astype(int)]
     free = free[np.linspace(0, len(free) - 1, min(len(free), MOST_ROWS)).astype(int)]
     steps = layers.q[free][None, :, :] - layers.q[reached][:, None, :]
     steps = wrap_steps(steps, layers.limits.turning)
-    excess = np.abs(steps) / layers.limits.largest
+    largest = layers.limits.largest[broken]
+    excess = np.abs(steps) / largest
     worst = excess.max(axis=2)
     a, b = np.unravel_index(int(np.argmin(worst)), worst.shape)
     joint = int(np.argmax(excess[a, b]))
     name, step = chain.chain.joint_names[joint], abs(float(steps[a, b, joint]))
     text = (
         f'Waypoints {names[0]} and {names[1]} are not joined: of all pairs of postures that are free, the nearest have '
-        f"joint '{name}' move by {step:.3g}, at most {layers.limits.largest[joint]:.3g}"
+        f"joint '{name}' move by {step:.3g}, at most {largest[joint]:.3g}"
     )
     limit = _limit_near(chain, joint, layers.q[[reached[a], free[b]], joint])
     if limit:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
+import math
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.paths import layers
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.results import Cause
 from ssik_ros.value_class import dataclass
 
@@ -28,12 +29,68 @@ class PathObjective(Enum):
     """Sum over the steps of the time that the slowest joint takes [s]."""
 
 
+Range = tuple[float, float]
+EXACT: Range = (0.0, 0.0)
+FREE: Range = (-math.pi, math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class PathTolerance:
+    """Where the tool may be at a waypoint: in a box, and turned by spin and cone, or by roll, pitch and yaw."""
+
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    """Tool axis in the tip frame, for spin and cone."""
+    spin: Range = EXACT
+    """Range of the turn about the tool axis [rad]; (-pi, pi) for a free spin."""
+    cone: float = 0.0
+    """Largest angle between the tool axis and where the waypoint has it [rad]."""
+    position: tuple[Sequence[float], Sequence[float]] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    """Lower and upper corner of a box in the waypoint's frame [m]."""
+    roll: Range = EXACT
+    """Range of the turn about the waypoint's x axis [rad]; the pose is waypoint * Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch: Range = EXACT
+    yaw: Range = EXACT
+
+
+@dataclass(frozen=True, eq=False)
+class PathPenalties:
+    """What postures cost beside the objective; each value is the cost of a path that is at its worst at each waypoint."""
+
+    limits: float = 0.0
+    """At a joint limit."""
+    limit_zone: float = 0.1
+    """Part of a joint's range beside each limit in which postures cost something."""
+    singularities: float = 0.0
+    """At a singular posture."""
+    singular_zone: float = 0.1
+    """Smallest singular value of the Jacobian, lengths in units of the arm's reach, below which postures cost something."""
+    obstacles: float = 0.0
+    """At the clearance."""
+    obstacle_zone: float = 0.05
+    """Distance beyond the clearance below which postures cost something [m]."""
+
+
 @dataclass(frozen=True, eq=False)
 class ToolPathRequest:
     """Settings of a plan; the waypoints are given beside them."""
 
     spin_axis: Sequence[float] | None = None
-    """Axis in the tip frame about which the tool may turn freely; None for exact poses."""
+    """Axis in the tip frame about which the tool may turn freely; None for exact poses, or for ``tolerance``."""
+    tolerance: PathTolerance | Sequence[PathTolerance | None] | None = None
+    """Where the tool may be: at all waypoints, or at each one; None for exact poses."""
+    largest_deviation: float | None = None
+    """How far the tool may leave the tolerance between waypoints [m]; None for any, which the result tells."""
+    workpiece: str | None = None
+    """Link that carries the waypoints, a second tip of the group that a positioner moves; None for the base link."""
+    tool_speed: float | None = None
+    """Speed of the tool along the path [m/s]: no joint is faster than its velocity limit then; None for any speed."""
+    corner: float = 0.0
+    """By how much corners of the path may be cut [m]."""
+    is_closed: bool = False
+    """Whether the last posture is the first one again."""
+    passes: Sequence[int] = ()
+    """Index of the first waypoint of each further pass; joints move freely from one pass to the next."""
+    penalties: PathPenalties = PathPenalties()
     objective: PathObjective = PathObjective.JOINT_LENGTH
     largest_turn: float = 0.35
     """Largest step of a revolute joint between neighbouring waypoints [rad]."""
@@ -46,7 +103,9 @@ class ToolPathRequest:
     end: Sequence[float] | None = None
     """Joint values at the last waypoint; None for any."""
     obstacles: Sequence[WorldObject] | None = None
-    """Objects in the frame of the base link; None for no collision checks at all, not even of the robot with itself."""
+    """Objects in the frame of the group's base link; None for no collision checks at all, not even of the robot with itself."""
+    carried: Sequence[CarriedObject] = ()
+    """Objects on links, a tool or the workpiece; checked as far as ``obstacles`` is not None."""
     clearance: float = 0.0
     """Least distance to obstacles, and of links from each other [m]."""
     timeout: float | None = None
@@ -77,6 +136,12 @@ class ToolPath:
     first_waypoint: int = 0
     """Index of the waypoint that the first row of ``positions`` belongs to."""
     seconds: float = 0.0
+    penalty: float = 0.0
+    """Part of the cost that is not the objective's but that of penalties."""
+    deviation: float = 0.0
+    """Proved: the tool never leaves the tolerance by more than this between waypoints [m]."""
+    times: FloatArray | None = None
+    """(m,) when each waypoint is reached at the tool speed, or as fast as velocity limits allow [s]; None where unknown."""
     notes: Sequence[str] = ()
     """What a user should know of this plan, one sentence each."""
 

@@ -1,63 +1,113 @@
-"""The free parameters of a tool path: values of first joints, the spin about the tool axis, the value of a held joint."""
+"""The free parameters of a tool path: values of first joints, numbers of the tool's pose, the value of a held joint."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidLimits, InvalidOption
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.pose_freedom import PoseFreedom, Z
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
-VALUES = {0: (1, 1), 1: (400, 400), 2: (72, 12), 3: (30, 8)}
-"""Values of an angle and of a slide in the first grid, by the number of parameters."""
-SPINS = {1: 90, 2: 36, 3: 20}
-"""Values of the spin in the first grid, by the number of parameters."""
-FEWEST_LAYERS, LONGEST_STRIDE = 40, 16
-"""Layers that the first grid has at least, and the most waypoints from one to the next: fewer layers hide less of a path's length
-behind the steps of the grid."""
+VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
+"""Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters."""
+FEWEST_VALUES, WIDE = 3, 1.0
+"""Values of a narrow range; width from which on a range is wide [rad or m]."""
+MOST_SAMPLES, SCATTERED = 3000, 500
+"""Combinations of values in one layer of a grid; number of scattered points in place of more."""
+FEWEST_LAYERS, LONGEST_STRIDE, MOST_LAYERS = 40, 16, 150
+"""Layers that the first grid has at least, the most waypoints from one to the next, and the layers from which on there may be
+more: fewer layers hide less of a path's length behind the steps of the grid."""
 OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
-"""Values to each side of the present one in the finer grids."""
-MOST_PARAMETERS = 3
+"""Values to each side of the present one in the finer grids, by the number of parameters."""
+MOST_PRODUCT = 3
+"""Parameters up to which a finer grid holds all combinations; beyond it is scattered."""
+SCATTERED_NEAR = 24
+LAYERS_AT_ONCE = 1000
+"""Layers whose postures are looked for at the same time: that bounds the memory."""
+
+
+class Samples(NamedTuple):
+    """Values of the parameters in some layers: each of the free ones with each of the held joint."""
+
+    free: FloatArray
+    """(layers, s, f)."""
+    held: FloatArray
+    """(layers, s, h)."""
+
+    def part(self, begin: int, end: int) -> 'Samples':
+        """
+        Return those of some layers.
+
+        :param begin, end: first layer, and the one behind the last.
+        """
+        return Samples(self.free[begin:end], self.held[begin:end])
+
+    def first(self) -> 'Samples':
+        """Return the first one of each layer."""
+        return Samples(self.free[:, :1], self.held[:, :1, :1])
+
+
+Keep = Callable[[FloatArray, IntArray], FloatArray]
 
 
 class SearchSpace:
     """The parameters of a chain that follows waypoints."""
 
-    def __init__(self, chain: ToolChain, spin_axis: Sequence[float] | None = None) -> None:
+    def __init__(self, chain: ToolChain, freedom: PoseFreedom) -> None:
         """
-        Lay the parameters out: the first joints, the spin, the held joint, as far as there are such.
+        Lay the parameters out: the first joints, the numbers of the pose, the held joint, as far as there are such.
 
         :param chain: the joints.
-        :param spin_axis: axis in the tip frame about which the tool may turn freely; None for none.
-        :raises InvalidOption: for an axis without direction, and for too many parameters.
+        :param freedom: what the pose of the tool may be at each waypoint.
         :raises InvalidLimits: for a slide without limits.
         """
-        self.chain = chain
-        self.axis = None if spin_axis is None else _unit(spin_axis)
+        self.chain, self.freedom = chain, freedom
         joints = [*range(chain.outer), *([chain.held] if chain.has_held else [])]
         ranges = [_range(chain, joint) for joint in joints]
-        spin = chain.outer
-        if self.axis is not None:
-            ranges.insert(spin, (-math.pi, math.pi, True, False))
-        self.size = len(ranges)
+        columns = freedom.columns
+        endless = np.array([freedom.is_free_spin(int(column)) for column in columns], dtype=bool)
+        first = np.array(ranges[: chain.outer]).reshape(-1, 4)
+        last = np.array(ranges[chain.outer :]).reshape(-1, 4)
+        count = freedom.count
+
+        def spread(own: FloatArray) -> FloatArray:
+            return np.broadcast_to(own, (count, len(own)))
+
+        lower = [spread(first[:, 0]), freedom.lower[:, columns], spread(last[:, 0])]
+        upper = [spread(first[:, 1]), freedom.upper[:, columns], spread(last[:, 1])]
+        self.lower, self.upper = np.hstack(lower), np.hstack(upper)
+        """(m, r) ranges at each waypoint."""
+        self.is_endless = np.concatenate([first[:, 2] > 0.0, endless, last[:, 2] > 0.0])
+        self.size = len(self.is_endless)
         """Number of parameters."""
-        if self.size > MOST_PARAMETERS:
-            raise InvalidOption(
-                f'{self.size} free parameters (joints beyond six, and the spin); at most {MOST_PARAMETERS} are '
-                'searched. Lock a joint or fix the spin.'
-            )
-        columns = np.array(ranges, dtype=np.float64).reshape(-1, 4).T
-        self.lower, self.upper = columns[0], columns[1]
-        self.is_endless, self.is_slide = columns[2] > 0.0, columns[3] > 0.0
-        angles, slides = VALUES[self.size]
-        counts = np.where(self.is_slide, slides, angles)
-        if self.axis is not None:
-            counts[spin] = SPINS[self.size]
-        self.spacing: FloatArray = (self.upper - self.lower) / counts
+        self._counts = self._first_counts(
+            np.concatenate([first[:, 3] > 0.0, columns <= Z, last[:, 3] > 0.0])
+        )
+        widths = (self.upper - self.lower).max(axis=0, initial=1e-9)
+        self.spacing: FloatArray = widths / self._counts
         """(r,) distance of neighbouring values in the first grid."""
-        self.offsets = OFFSETS[self.size]
+        self.offsets = OFFSETS.get(self.size, 1)
+
+    def _first_counts(self, is_slide: FloatArray) -> FloatArray:
+        """Return how many values each parameter has in the first grid."""
+        widths = (self.upper - self.lower).max(axis=0, initial=0.0)
+        place = np.arange(self.size) - self.chain.outer
+        is_pose = (place >= 0) & (place < len(self.freedom.columns))
+        is_wide = ~is_pose | (widths > WIDE)
+        angles, slides, spins = VALUES[min(int(is_wide.sum()), max(VALUES))]
+        counts = np.where(is_pose, spins, np.where(is_slide, slides, angles))
+        counts[~is_wide] = FEWEST_VALUES
+        if counts.prod() > MOST_SAMPLES:
+            self._is_scattered = True
+            wide = counts.astype(np.float64)
+            shrink = (SCATTERED / wide.prod()) ** (1.0 / max(1, self.size))
+            return np.asarray(np.maximum(1.0, wide * shrink))
+        self._is_scattered = False
+        return counts.astype(np.float64)
 
     def stride(self, waypoints: int) -> int:
         """
@@ -67,96 +117,150 @@ class SearchSpace:
         """
         if not self.size:
             return 1
-        return max(1, min(LONGEST_STRIDE, waypoints // FEWEST_LAYERS))
+        longest = max(LONGEST_STRIDE, waypoints // MOST_LAYERS)
+        return max(1, min(longest, waypoints // FEWEST_LAYERS))
 
-    def grid(self, layers: int, density: int = 1) -> list[FloatArray]:
+    def grid(self, rows: IntArray, density: int = 1) -> Samples:
         """
-        Return the first grid: for each parameter the same values (layers, s) in each layer.
+        Return the first grid.
 
-        :param layers: how many.
+        :param rows: (layers,) waypoint of each layer.
         :param density: values where one would be without.
         """
-        values = []
-        for p in range(self.size):
-            count = density * round((self.upper[p] - self.lower[p]) / self.spacing[p])
-            part = (np.arange(count) + 0.5) / count
-            row = self.lower[p] + part * (self.upper[p] - self.lower[p])
-            values.append(np.tile(row, (layers, 1)))
-        return values
+        width = 1
+        if self._is_scattered:
+            parts = scatter(SCATTERED * density**2, self.size)
+        else:
+            axes = [density * int(count) for count in self._counts]
+            parts = product([(np.arange(count) + 0.5) / count for count in axes])
+            width = axes[-1] if axes else 1
+        low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
+        return self._samples(rows, low + parts * (high - low), width)
 
-    def window(self, centers: FloatArray, spacing: FloatArray, reach: int) -> list[FloatArray]:
+    def window(
+        self, rows: IntArray, centers: FloatArray, spacing: FloatArray, reach: int
+    ) -> Samples:
         """
         Return a grid around values of the parameters.
 
+        :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
         :param spacing: (r,) distance of neighbouring values.
         :param reach: values to each side.
         """
-        steps = np.arange(-reach, reach + 1)
-        values = []
-        for p in range(self.size):
-            own = centers[:, p : p + 1] + spacing[p] * steps
-            if not self.is_endless[p]:
-                own = np.clip(own, self.lower[p], self.upper[p])
-            values.append(own)
-        return values
+        width = 1
+        if self.size <= MOST_PRODUCT:
+            steps = product([np.arange(-reach, reach + 1.0)] * self.size)
+            width = 2 * reach + 1
+        else:
+            star = np.vstack([np.zeros((1, self.size)), np.eye(self.size), -np.eye(self.size)])
+            steps = reach * np.vstack([star, 2.0 * scatter(SCATTERED_NEAR, self.size) - 1.0])
+        return self._samples(rows, centers[:, None, :] + steps * spacing, width)
+
+    def line(self, rows: IntArray, centers: FloatArray, steps: FloatArray) -> Samples:
+        """
+        Return values along a step of the parameters, those at its start first.
+
+        :param rows: (layers,) waypoint of each layer.
+        :param centers, steps: (layers, r).
+        """
+        parts = np.array([0.0, 0.25, 0.6, 1.0])[None, :, None]
+        return self._samples(rows, centers[:, None, :] + parts * steps[:, None, :], 1)
+
+    def _samples(self, rows: IntArray, values: FloatArray, width: int) -> Samples:
+        """Return values (layers, s, r), clipped to their ranges; those of the held joint repeat after ``width``."""
+        low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
+        values = np.where(self.is_endless, values, np.clip(values, low, high))
+        begin, end = self.chain.outer, self.chain.outer + len(self.freedom.columns)
+        values[..., begin:end] = self.freedom.clip(rows, values[..., begin:end])
+        layers, s, _ = values.shape
+        if not self.chain.has_held:
+            return Samples(values, np.zeros((layers, s, 1)))
+        held = values[..., -1].reshape(layers, s // width, width)
+        return Samples(values[:, ::width, :-1], held)
 
     def postures(
-        self, poses: FloatArray, values: Sequence[FloatArray]
+        self, rows: IntArray, waypoints: FloatArray, samples: Samples, keep: Keep | None = None
     ) -> tuple[PostureRows, FloatArray]:
         """
-        Return every posture on a grid, and its parameters (k, r); owners are the layers.
+        Return every posture of some values, and its parameters (k, r); owners are the layers.
 
-        :param poses: (layers, 4, 4) waypoints.
-        :param values: (layers, s) for each parameter.
+        :param rows: (layers,) waypoint of each layer.
+        :param waypoints: (layers, 4, 4).
+        :param samples: the values of each layer.
+        :param keep: tells of postures (k, n) and their layers which are wanted; None for all.
         """
-        layers = len(poses)
-        free = self.size - int(self.chain.has_held)
-        mesh = _products(values[:free], layers)
-        per_layer = mesh.shape[1]
-        flat = mesh.reshape(layers * per_layer, free)
-        targets = np.repeat(poses, per_layer, axis=0)
-        if self.axis is not None:
-            targets = targets @ _spins(self.axis, flat[:, self.chain.outer])
-        held = values[-1] if self.chain.has_held else np.zeros((layers, 1))
-        found = self.chain.find_postures(
-            targets, flat[:, : self.chain.outer], np.repeat(held, per_layer, axis=0)
-        )
+        parts, parameters = [], []
+        for begin in range(0, max(1, len(rows)), LAYERS_AT_ONCE):
+            end = begin + LAYERS_AT_ONCE
+            found, own = self._some_postures(
+                rows[begin:end], waypoints[begin:end], samples.part(begin, end)
+            )
+            found = found._replace(owners=found.owners + begin)
+            if keep is not None:
+                kept = np.flatnonzero(keep(found.q, found.owners))
+                found = found._replace(q=found.q[kept], owners=found.owners[kept])
+                own = own[kept]
+            parts.append(found)
+            parameters.append(own)
+        together = PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return together, np.concatenate(parameters)
+
+    def _some_postures(
+        self, rows: IntArray, waypoints: FloatArray, samples: Samples
+    ) -> tuple[PostureRows, FloatArray]:
+        """Return the same, for all layers at once."""
+        layers, s, f = samples.free.shape
+        flat = samples.free.reshape(layers * s, f)
+        outer = self.chain.outer
+        of_row = np.repeat(rows, s)
+        targets = self.freedom.poses(np.repeat(waypoints, s, axis=0), of_row, flat[:, outer:])
+        held = np.ascontiguousarray(samples.held.reshape(layers * s, -1))
+        found = self.chain.find_postures(targets, flat[:, :outer], held)
         own = flat[found.owners]
         if self.chain.has_held:
             own = np.hstack([own, found.q[:, self.chain.held : self.chain.held + 1]])
-        counts = found.counts.reshape(layers, per_layer, -1).sum(axis=1)
-        return PostureRows(found.q, found.owners // per_layer, counts), own
+        counts = found.counts.reshape(layers, s, -1).sum(axis=1)
+        return PostureRows(found.q, found.owners // s, counts), own
 
-    def parameters_of(self, q: FloatArray, pose: FloatArray) -> FloatArray:
+    def parameters_of(self, q: FloatArray, row: int, waypoint: FloatArray) -> FloatArray:
         """
         Return the parameters (r,) of a given posture.
 
         :param q: (n).
-        :param pose: (4, 4) of its waypoint.
+        :param row: index of the waypoint.
+        :param waypoint: (4, 4).
         """
-        own = list(q[: self.chain.outer])
-        if self.axis is not None:
-            own.append(_spin_between(self.axis, pose[:3, :3].T @ self.chain.pose(q)[:3, :3]))
-        if self.chain.has_held:
-            own.append(q[self.chain.held])
-        return np.array(own)
+        values = self.freedom.values_of(row, waypoint, self.chain.pose(q))
+        held = [q[self.chain.held]] if self.chain.has_held else []
+        return np.concatenate([q[: self.chain.outer], values, held])
 
 
-def _spin_between(axis: FloatArray, rotation: FloatArray) -> float:
-    """Return the angle of a rotation about an axis [rad]."""
-    skew = 0.5 * (rotation - rotation.T)
-    sine = float(axis @ (skew[2, 1], skew[0, 2], skew[1, 0]))
-    return math.atan2(sine, 0.5 * (float(np.trace(rotation)) - 1.0))
+def product(axes: list[FloatArray]) -> FloatArray:
+    """
+    Return all combinations (s, r) of some values, the last ones changing fastest.
+
+    :param axes: values of each parameter.
+    """
+    if not axes:
+        return np.zeros((1, 0))
+    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
 
 
-def _unit(axis: Sequence[float]) -> FloatArray:
-    """Return a unit axis."""
-    vector = np.asarray(axis, dtype=np.float64)
-    length = float(np.linalg.norm(vector)) if vector.shape == (3,) else 0.0
-    if not 1e-9 < length < math.inf:
-        raise InvalidOption(f'The spin axis takes three numbers with a direction, not {axis!r}.')
-    return vector / length
+def scatter(count: int, size: int) -> FloatArray:
+    """
+    Return points (count, size) spread evenly over the unit cube, the same ones each time.
+
+    :param count: how many.
+    :param size: number of coordinates.
+    """
+    # Multiples of powers of the root of x^(size + 1) = x + 1 (Roberts 2018).
+    root = 2.0
+    for _ in range(60):
+        root = (1.0 + root) ** (1.0 / (size + 1))
+    steps = root ** -np.arange(1.0, size + 1.0)
+    points: FloatArray = np.mod(0.5 + np.arange(1.0, count + 1.0)[:, None] * steps, 1.0)
+    return points
 
 
 def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
@@ -173,23 +277,3 @@ def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
     if chain.turning[joint]:
         return -math.pi, math.pi, True, False
     return low, high, False, False
-
-
-def _products(values: Sequence[FloatArray], layers: int) -> FloatArray:
-    """Return all combinations (layers, c, r) of the values of each layer."""
-    mesh = np.zeros((layers, 1, 0))
-    for own in values:
-        before = np.repeat(mesh, own.shape[1], axis=1)
-        after = np.tile(own, (1, mesh.shape[1]))[:, :, None]
-        mesh = np.concatenate([before, after], axis=2)
-    return mesh
-
-
-def _spins(axis: FloatArray, angles: FloatArray) -> FloatArray:
-    """Return rotations (k, 4, 4) about an axis."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    motions = np.tile(np.eye(4), (len(angles), 1, 1))
-    motions[:, :3, :3] += sines * cross + (1.0 - cosines) * (cross @ cross)
-    return motions

@@ -9,6 +9,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.kernels.paths import postures
 from ssik_ros.model.forward_kinematics import (
     compute_joint_poses,
@@ -19,11 +20,12 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.pose_freedom import FULL_TURN, PoseFreedom, rotations
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 
-MOST_INNER = 7
-"""Joints that the closed form takes; those before them are parameters."""
+FULL, MOST_INNER = 6, 7
+"""Joints that an exact pose takes, and that the closed form takes; those before them are parameters."""
 ROWS_AT_ONCE = 20_000
 """Values of a held joint that one kernel call tries: a few hundredths of a second."""
 
@@ -43,26 +45,42 @@ class ToolChain:
     """The joints that follow a tool path."""
 
     def __init__(
-        self, robot: RobotModel, group: JointGroup, locked: Mapping[str, float] | None = None
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        locked: Mapping[str, float] | None = None,
+        workpiece: str | None = None,
+        freedom: PoseFreedom | None = None,
     ) -> None:
         """
         Find the closed form.
 
         :param robot: the robot.
-        :param group: a group with one tip.
+        :param group: a group with one tip, or with a second one that carries the workpiece.
         :param locked: joints of the group that do not move, with their values.
+        :param workpiece: that tip, whose frame the waypoints are in; None for the base link.
+        :param freedom: of the tool; an arm of five joints takes the spin out of it and finds the spin itself.
         :raises TopologyMismatch: when the chain has no closed form.
         :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.
         """
         self.robot, self.locked = robot, dict(locked or {})
-        whole = SerialChain.from_group(robot, group)
+        self.world_link = group.base_link
+        """Link in whose frame obstacles are."""
+        whole, self.turned = _whole_chain(robot, group, workpiece)
         _check_locked(whole, self.locked)
+        self.turned = tuple(name for name in self.turned if name not in self.locked)
+        """Joints between workpiece and base link, the one next to the workpiece first."""
         self.chain = lock_joints(whole, self.locked)
         """The moving joints."""
         self.size = len(self.chain.joint_names)
         self.outer = max(0, self.size - MOST_INNER)
         """Number of first joints whose values are parameters."""
-        self.arm = AnalyticArm(_keep_joints(self.chain, range(self.outer, self.size)))
+        inner = _keep_joints(self.chain, range(self.outer, self.size))
+        self.has_spin = len(inner.joint_names) < FULL
+        """Whether the spin of the tool is found with the posture."""
+        if self.has_spin:
+            inner = _with_spin(inner, freedom or PoseFreedom([None], 1))
+        self.arm = AnalyticArm(inner)
         self.held = self.arm.plan.held + self.outer if self.arm.plan.held >= 0 else -1
         """Index of the joint whose value is the last parameter, -1 for none."""
         self.wound: list[int] = []
@@ -87,10 +105,10 @@ class ToolChain:
         return self.chain.pose(q)
 
     def base_pose(self) -> FloatArray:
-        """Return the pose (4, 4) of the base link in the root frame."""
+        """Return the pose (4, 4) of the link in whose frame obstacles are, in the root frame."""
         tree = self.robot.tree
         poses = compute_joint_poses(tree, self.full_state(np.zeros(self.size)))
-        return compute_link_pose(tree, poses, tree.link(self.chain.base_link))
+        return compute_link_pose(tree, poses, tree.link(self.world_link))
 
     def tell_windings_apart(self, joint: int) -> None:
         """
@@ -128,6 +146,8 @@ class ToolChain:
             found = self._one_by_one(inner, values)
         else:
             found = self._in_chunks(inner, values)
+        if self.has_spin:
+            found = found._replace(q=np.ascontiguousarray(found.q[:, :-1]))
         if self.outer:
             q = np.hstack([outer[found.owners], found.q])
             return found._replace(q=q)
@@ -136,12 +156,35 @@ class ToolChain:
     def _behind_outer(self, poses: FloatArray, outer: FloatArray) -> FloatArray:
         """Return the poses that the inner joints have to reach."""
         for joint in range(self.outer):
-            kind, axis = JointKind(self.chain.kinds[joint]), self.chain.axes[joint]
-            point = self.chain.points[joint]
-            values, index = np.unique(outer[:, joint], return_inverse=True)
-            motions = np.array([_motion(kind, axis, point, -value) for value in values])
-            poses = motions[index] @ poses
+            poses = self.motions(joint, -outer[:, joint]) @ poses
         return np.ascontiguousarray(poses)
+
+    def motions(self, joint: int, values: FloatArray) -> FloatArray:
+        """
+        Return the motions (k, 4, 4) of one joint in the base frame.
+
+        :param joint: its index.
+        :param values: (k,).
+        """
+        axis, point = self.chain.axes[joint], self.chain.points[joint]
+        motions = np.tile(np.eye(4), (len(values), 1, 1))
+        if self.chain.kinds[joint] == JointKind.PRISMATIC:
+            motions[:, :3, 3] = values[:, None] * axis
+            return motions
+        motions[:, :3, :3] = rotations(values[:, None] * axis)
+        motions[:, :3, 3] = point - motions[:, :3, :3] @ point
+        return motions
+
+    def poses(self, q: FloatArray) -> FloatArray:
+        """
+        Return the poses (k, 4, 4) of the tip in the frame of the waypoints.
+
+        :param q: (k, n).
+        """
+        poses = np.tile(np.eye(4), (len(q), 1, 1))
+        for joint in range(self.size):
+            poses = poses @ self.motions(joint, q[:, joint])
+        return poses @ self.chain.home
 
     def _prepared(self, values: int) -> Prepared:
         """Return the request for all branches within limits at so many values of the held joint."""
@@ -189,6 +232,68 @@ class ToolChain:
             counted = arrays.counters[[search.BRANCHES, search.DROPPED, search.PROVED]][None]
             parts.append(PostureRows(rows, np.full(count, pose), counted))
         return _together(parts)
+
+
+def _whole_chain(
+    robot: RobotModel, group: JointGroup, workpiece: str | None
+) -> tuple[SerialChain, tuple[str, ...]]:
+    """Return the joints from workpiece or base link to the tool, and the names of those that turn the workpiece."""
+    if workpiece is None:
+        return SerialChain.from_group(robot, group), ()
+    tools = [tip for tip in group.tips if tip != workpiece]
+    if workpiece not in group.tips or len(tools) != 1:
+        raise InvalidOption(
+            f"The group '{group.name}' has the tips {', '.join(group.tips)}; workpiece has to be one of two, not "
+            f"'{workpiece}'."
+        )
+    first, last = (
+        SerialChain.from_group(robot, replace(group, tips=(tip,), is_chain=True))
+        for tip in (workpiece, tools[0])
+    )
+    shared = set(first.joint_names).intersection(last.joint_names)
+    if shared:
+        raise InvalidOption(
+            f"Joint '{min(shared)}' moves both the tool and the workpiece; leave it out of the group or lock it."
+        )
+    return _seen_from_tip(first, last), first.joint_names[::-1]
+
+
+def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
+    """Return the chain from the tip of one chain through its base, in reverse, to the tip of another one."""
+    # Inverse of exp(s1 q1) exp(s2 q2) home: joints in reverse, each about its axis the other way round.
+    base = invert_pose(first.home)
+    axes = np.vstack([-first.axes[::-1], last.axes]) @ base[:3, :3].T
+    points = np.vstack([first.points[::-1], last.points]) @ base[:3, :3].T + base[:3, 3]
+    columns = {
+        name: np.concatenate([getattr(first, name)[::-1], getattr(last, name)])
+        for name in ('kinds', 'lower', 'upper', 'joint_indices', 'idx_q')
+    }
+    return SerialChain(
+        base_link=first.tip_link,
+        tip_link=last.tip_link,
+        joint_names=first.joint_names[::-1] + last.joint_names,
+        axes=axes,
+        points=points,
+        home=base @ last.home,
+        **columns,
+    )
+
+
+def _with_spin(chain: SerialChain, freedom: PoseFreedom) -> SerialChain:
+    """Return a chain with one more joint at its tip: the spin of the tool, the other way round."""
+    axis, low, high = freedom.solved_spin()
+    is_free = high - low >= FULL_TURN
+    return replace(
+        chain,
+        joint_names=(*chain.joint_names, 'spin'),
+        kinds=np.append(chain.kinds, JointKind.CONTINUOUS),
+        axes=np.vstack([chain.axes, chain.home[:3, :3] @ axis]),
+        points=np.vstack([chain.points, chain.home[:3, 3]]),
+        lower=np.append(chain.lower, -np.inf if is_free else -high),
+        upper=np.append(chain.upper, np.inf if is_free else -low),
+        joint_indices=np.append(chain.joint_indices, -1),
+        idx_q=np.append(chain.idx_q, -1),
+    )
 
 
 def lock_joints(chain: SerialChain, locked: Mapping[str, float]) -> SerialChain:

@@ -1,23 +1,32 @@
-"""The last word on a joint path: forward kinematics, limits, steps, collisions."""
+"""
+The last word on a joint path: forward kinematics, limits, steps, collisions, and the tool between waypoints.
+
+Between waypoints each joint moves evenly. On a part of length h of such a step, a place or an axis of the tool is off the chord of
+its ends by at most h^2 / 8 times its largest second derivative. The place has at most sum |dq_i| |dq_j| r, with r the largest
+distance of the tip from the axis of the later joint; a direction has at most (sum |dq|)^2.
+"""
+
+import math
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.bounds import tip_levers
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.pose_freedom import PoseFreedom, rotations
 from ssik_ros.paths.tool_chain import ToolChain
 
 POSITION, ANGLE = 1e-6, 1e-6
 """Errors that a waypoint may have [m, rad]."""
 ROUNDING = 1e-9
+PARTS = 8
+"""Parts of a step in which the tool is looked at."""
 
 
 def check_path(
-    chain: ToolChain,
-    q: FloatArray,
-    poses: FloatArray,
-    limits: StepLimits,
-    spin_axis: FloatArray | None,
+    chain: ToolChain, q: FloatArray, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
 ) -> str:
     """
     Return what is wrong with a path; empty for nothing.
@@ -26,38 +35,103 @@ def check_path(
     :param q: (m, n) one row per waypoint.
     :param poses: (m, 4, 4) waypoints.
     :param limits: largest steps.
-    :param spin_axis: axis about which the tool may turn; None for exact poses.
+    :param freedom: where the tool may be.
     """
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
     own = chain.chain
     if not ((q >= own.lower - ROUNDING) & (q <= own.upper + ROUNDING)).all():
         return 'a joint is outside its limits'
-    if len(q) > 1 and not (np.abs(np.diff(q, axis=0)) <= limits.largest + ROUNDING).all():
+    if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + ROUNDING).all():
         return 'a step is too large'
-    for waypoint, (posture, pose) in enumerate(zip(q, poses, strict=True)):
-        reached = chain.pose(posture)
-        error = float(np.linalg.norm(reached[:3, 3] - pose[:3, 3]))
-        between = pose[:3, :3].T @ reached[:3, :3]
-        turned = between - np.eye(3) if spin_axis is None else between @ spin_axis - spin_axis
-        if error > POSITION or np.linalg.norm(turned) > ANGLE:
-            return f'waypoint {waypoint} is missed by {error:.3g} m'
+    miss = freedom.miss(np.arange(len(q)), poses, chain.poses(q))
+    wrong = np.flatnonzero((miss.position > POSITION) | (miss.angle > ANGLE))
+    if len(wrong):
+        first = int(wrong[0])
+        return f'waypoint {first} is missed by {miss.position[first]:.3g} m and {miss.angle[first]:.3g} rad'
     return ''
 
 
-def check_collisions(q: FloatArray, obstacles: Obstacles) -> str:
+def check_collisions(q: FloatArray, obstacles: Obstacles, limits: StepLimits) -> str:
     """
     Return what is wrong with a path among obstacles; empty for nothing.
 
     :param q: (m, n).
     :param obstacles: what must not be touched, with the clearance that was asked.
+    :param limits: tell which steps are free travel, and not checked.
     """
     for waypoint, posture in enumerate(q):
         if obstacles.is_colliding(posture):
             return f'waypoint {waypoint} collides'
     reached, pairs = obstacles.follow(q)
-    blocked = np.flatnonzero(reached < 1.0)
+    blocked = np.flatnonzero((reached < 1.0) & ~limits.is_travel)
     if len(blocked):
         first = int(blocked[0])
         return f'{obstacles.describe(int(pairs[first]))} on the way to waypoint {first + 1}'
     return ''
+
+
+def deviations(
+    chain: ToolChain, q: FloatArray, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
+) -> FloatArray:
+    """
+    Return how far (m - 1,) the tool leaves its tolerance at most on the way from each waypoint to the next [m].
+
+    The tolerance between two waypoints holds all that either of them allows, around a pose that moves evenly. Free travel has none.
+
+    :param chain, q, poses, limits, freedom: as for :func:`check_path`.
+    """
+    steps = np.diff(q, axis=0)
+    rows = np.arange(len(steps))
+    turns = _turns(poses)
+    worst = np.zeros(len(steps))
+    for part in np.arange(1, PARTS) / PARTS:
+        there = poses[:-1].copy()
+        there[:, :3, :3] = there[:, :3, :3] @ rotations(part * turns)
+        there[:, :3, 3] += part * (poses[1:, :3, 3] - poses[:-1, :3, 3])
+        reached = chain.poses(q[:-1] + part * steps)
+        worst = np.maximum(worst, freedom.miss(rows, there, reached, rows + 1).position)
+    worst += _bulge(chain, steps, turns, poses, freedom) / (8.0 * PARTS**2)
+    return np.where(limits.is_travel, 0.0, worst)
+
+
+def _turns(poses: FloatArray) -> FloatArray:
+    """Return the rotation vectors (m - 1, 3) from each waypoint to the next, in its frame."""
+    between = np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3]
+    skew = 0.5 * np.stack(
+        [
+            between[:, 2, 1] - between[:, 1, 2],
+            between[:, 0, 2] - between[:, 2, 0],
+            between[:, 1, 0] - between[:, 0, 1],
+        ],
+        axis=1,
+    )
+    sines = np.linalg.norm(skew, axis=1)
+    angles = np.arctan2(sines, 0.5 * (np.trace(between, axis1=1, axis2=2) - 1.0))
+    turns: FloatArray = skew * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
+    return turns
+
+
+def _bulge(
+    chain: ToolChain, steps: FloatArray, turns: FloatArray, poses: FloatArray, freedom: PoseFreedom
+) -> FloatArray:
+    """Return bounds (m - 1,) on the second derivative of the tool's place, seen in the frame of the waypoint [m]."""
+    levers = tip_levers(chain)
+    is_turn = chain.chain.kinds != JointKind.PRISMATIC
+    sizes, total = np.abs(steps), np.zeros(len(steps))
+    for joint, lever in enumerate(levers):
+        # Pairs whose later joint is this one; the product of a slide with a later turn bends the slide's way.
+        earlier = (
+            2.0 * (sizes[:, :joint] * is_turn[:joint]).sum(axis=1)
+            + sizes[:, joint] * is_turn[joint]
+        )
+        total += sizes[:, joint] * lever * earlier
+    room = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
+    if not room.any():
+        return total
+    # A box turns with the waypoint: (R^T v)'' has 2 |w| |v'| and |w|^2 |v| besides.
+    speeds = sizes @ levers + np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+    rates = np.linalg.norm(turns, axis=1)
+    widths = np.linalg.norm(room, axis=1)
+    sizes_of_v = np.maximum(widths[:-1], widths[1:]) + speeds
+    return np.asarray(total + 2.0 * rates * speeds + rates**2 * math.sqrt(3.0) * sizes_of_v)

@@ -85,9 +85,10 @@ def connect(q, starts, own, turning, largest, objective, key):
     k, n = q.shape
     costs, lengths = np.zeros(k), np.zeros(k, dtype=np.int64)
     parents = np.zeros(k, dtype=np.int64)
-    ones = np.ones(n)
+    shape = (len(starts) - 1, n)
+    steps = np.broadcast_to(largest, shape).copy(), np.ones(shape)
     layers.connect(
-        *(costs, lengths, parents, q, starts, own, turning, largest, ones, objective, key),
+        *(costs, lengths, parents, q, starts, own, turning, *steps, objective, key),
         *(0, len(starts) - 1),
     )
     return costs, lengths, parents

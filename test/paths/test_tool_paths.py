@@ -9,6 +9,7 @@ from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.layered_search import make_layers
 from ssik_ros.paths.planner import path_cost, plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.paths.search_space import Samples
 from ssik_ros.results import Cause
 
 PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)
@@ -50,21 +51,23 @@ def assert_valid(model, path, waypoints, request, axis=None):
     low, high = planner.chain.chain.lower, planner.chain.chain.upper
     assert ((path.positions >= low - 1e-9) & (path.positions <= high + 1e-9)).all()
     assert np.abs(np.diff(path.positions, axis=0)).max() <= request.largest_turn + 1e-9
-    assert path.cost == pytest.approx(path_cost(path.positions, planner.limits))
+    assert path.cost == pytest.approx(path_cost(path.positions, planner.task(waypoints).limits))
     assert path.lower_bound <= path.cost
 
 
 def dense_cost(model, waypoints, request, values=500):
     """Return the cost of the best sequence on a dense grid."""
     planner = ToolPathPlanner(model, arm_of(model), request)
-    space = planner.space
-    part = (np.arange(values) + 0.5) / values
-    grid = [
-        np.tile(low + part * (high - low), (len(waypoints), 1))
-        for low, high in zip(space.lower, space.upper, strict=True)
-    ]
-    found, parameters = space.postures(waypoints, grid)
-    layers = make_layers(found.q, found.owners, parameters, len(waypoints), planner.limits)
+    task, rows = planner.task(waypoints), np.arange(len(waypoints))
+    part = (np.arange(values) + 0.5)[None, :, None] / values
+    grid = task.space.lower[:, None, :] + part * (task.space.upper - task.space.lower)[:, None, :]
+    # One parameter: the held joint where there is one, the spin otherwise.
+    none = np.zeros((len(rows), 1, 0))
+    samples = (
+        Samples(none, grid[..., 0][:, None]) if planner.chain.has_held else Samples(grid, grid)
+    )
+    found, parameters = task.space.postures(rows, waypoints, samples)
+    layers = make_layers(found.q, found.owners, parameters, len(waypoints), task.limits)
     if planner.obstacles:
         for layer in range(layers.count):
             layers.check(layers.rows_of(layer), planner.obstacles[1])

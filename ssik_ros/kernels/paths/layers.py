@@ -10,7 +10,8 @@ Method
 ------
 1. Of each posture remember how many layers in a row it can be reached over, and the least cost of such a piece (Bellman).
 2. More layers come before less cost: where no sequence reaches the last layer, the longest piece is known all the same.
-3. Rows of a layer are ordered by one joint, the key. Only rows within its largest step are compared.
+3. Rows of a layer are ordered by one joint, the key. Only rows within its largest step are compared, the nearest first, until
+   the step of the key alone costs more than the best row found.
 
 Cost
 ----
@@ -91,32 +92,52 @@ def connect(
     :param q: (k, n) postures, layer by layer, each layer in ascending order of the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
     :param own: (k,) what a row costs by itself; infinite for a row that must not be taken.
-    :param turning, largest, weights, objective: as for :func:`join`.
+    :param turning, objective: as for :func:`join`.
+    :param largest, weights: (m, n) of the step to each layer; the first rows are not read.
     :param key: index of a joint.
     :param first, last: layers to work on, the last one excluded.
     """
     for layer in range(first, last):
+        begin = starts[layer - 1] if layer > 0 else 0
+        end = starts[layer] if layer > 0 else 0
+        longest, least = _best_before(costs, lengths, begin, end)
         for row in range(starts[layer], starts[layer + 1]):
-            costs[row], lengths[row], parents[row] = own[row], 1, NOWHERE
+            costs[row], lengths[row], parents[row] = 0.0, 1, NOWHERE
             if math.isinf(own[row]):
                 lengths[row] = 0
-            elif layer > 0:
+            elif longest > 0:
                 _reach(
                     costs,
                     lengths,
                     parents,
                     q,
-                    starts[layer - 1],
-                    starts[layer],
+                    begin,
+                    end,
                     row,
                     turning,
-                    largest,
-                    weights,
+                    largest[layer],
+                    weights[layer],
                     objective,
                     key,
+                    longest,
+                    least,
                 )
-                if objective == LARGEST_STEP:
-                    costs[row] = max(costs[row], own[row])
+            if objective == LARGEST_STEP:
+                costs[row] = max(costs[row], own[row])
+            else:
+                costs[row] += own[row]
+
+
+@inline_kernel
+def _best_before(costs, lengths, begin, end):
+    """Return the length of the longest pieces that end in some rows, and the least cost of these."""
+    longest, least = 0, math.inf
+    for row in range(begin, end):
+        if lengths[row] > longest:
+            longest, least = lengths[row], costs[row]
+        elif lengths[row] == longest:
+            least = min(least, costs[row])
+    return longest, least
 
 
 @kernel
@@ -133,23 +154,54 @@ def _reach(
     weights,
     objective,
     key,
+    longest,
+    least,
 ):
-    """Choose the row before one row among the rows begin to end of the layer before."""
-    own, sides = costs[row], 1 if turning[key] != 0 else 0
+    """
+    Choose the row before one row among the rows begin to end of the layer before.
+
+    From the value of the key the search goes up and down. It ends where the step of the key alone costs too much.
+    """
+    sides = 1 if turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
         value = q[row, key] + side * TWO_PI
-        at = first_not_below(q, key, begin, end, value - largest[key])
-        while at < end and q[at, key] <= value + largest[key]:
-            is_longer = lengths[at] + 1 > lengths[row]
-            is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
-            if lengths[at] > 0 and (is_longer or is_close):
-                most = math.inf if is_longer else costs[row]
-                if objective != LARGEST_STEP:
-                    most -= costs[at] + own
-                step = join(q, at, row, turning, largest, weights, objective, most)
-                total = costs[at] + step + own
-                if objective == LARGEST_STEP:
-                    total = max(costs[at], step)
-                if not math.isinf(step) and (is_longer or total < costs[row]):
-                    costs[row], lengths[row], parents[row] = total, lengths[at] + 1, at
-            at += 1
+        middle = first_not_below(q, key, begin, end, value)
+        for way in range(2):
+            at = middle if way == 0 else middle - 1
+            while begin <= at < end:
+                away = abs(q[at, key] - value)
+                if away > largest[key]:
+                    break
+                if lengths[row] > longest:
+                    away *= weights[key]
+                    bound = least + _part(objective, away)
+                    if objective == LARGEST_STEP:
+                        bound = max(least, away)
+                    if bound >= costs[row]:
+                        break
+                _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective)
+                at += 1 if way == 0 else -1
+
+
+@inline_kernel
+def _part(objective, away):
+    """Return what the weighted step of one joint costs at least."""
+    return away * away if objective == SUM_OF_SQUARES else away
+
+
+@kernel
+def _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective):
+    """Put one row before another where this makes its piece longer or cheaper."""
+    is_longer = lengths[at] + 1 > lengths[row]
+    is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
+    if lengths[at] == 0 or not (is_longer or is_close):
+        return
+    most = math.inf
+    if not is_longer:
+        most = costs[row] if objective == LARGEST_STEP else costs[row] - costs[at]
+    step = join(q, at, row, turning, largest, weights, objective, most)
+    if math.isinf(step):
+        return
+    total = max(costs[at], step) if objective == LARGEST_STEP else costs[at] + step
+    if is_longer or total < costs[row]:
+        costs[row], lengths[row], parents[row] = total, lengths[at] + 1, at

@@ -1,0 +1,116 @@
+"""
+Gauss-Newton steps of the parameters of all waypoints at once.
+
+Problem
+-------
+Near a sequence of postures q_i with parameters p_i, a posture moves by D_i dp_i. Choose all dp_i so that the sum of
+w_ij (q_ij + D_ij dp_i - q_i-1,j - D_i-1,j dp_i-1)^2 is least.
+
+Method
+------
+The normal equations are symmetric with a band: each waypoint meets its two neighbours only. Objectives other than squares
+are met by weights w = 1 / (|dq| + a little), anew for each step. D comes from differences of exact postures.
+"""
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.paths.layers import SUM_OF_SQUARES
+from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.windings import wrap_steps
+
+DIFFERENCE = 1e-5
+"""Change of a parameter that gives a derivative [rad or m]."""
+STEEPEST = 1e3
+"""Derivative from which on a waypoint stays: its posture is singular, or jumps to another branch."""
+DAMPING = 1e-6
+
+
+def newton_steps(
+    space: SearchSpace,
+    limits: StepLimits,
+    poses: FloatArray,
+    q: FloatArray,
+    parameters: FloatArray,
+    softness: float,
+) -> FloatArray:
+    """
+    Return the steps (m, r) of the parameters.
+
+    :param space: the parameters.
+    :param limits: the objective.
+    :param poses: (m, 4, 4) waypoints.
+    :param q: (m, n) postures.
+    :param parameters: (m, r) of them.
+    :param softness: what counts as a small step [rad or m].
+    """
+    derivatives = _derivatives(space, limits, poses, q, parameters)
+    steps = wrap_steps(np.diff(q, axis=0), limits.turning)
+    weights = limits.weights[1:] ** 2
+    if limits.objective != SUM_OF_SQUARES:
+        weights = limits.weights[1:] / (np.abs(steps) + softness)
+    weights = np.where(np.isfinite(limits.largest[1:]), weights, 0.0)
+    return _solve(derivatives, steps, weights)
+
+
+def _derivatives(
+    space: SearchSpace,
+    limits: StepLimits,
+    poses: FloatArray,
+    q: FloatArray,
+    parameters: FloatArray,
+) -> FloatArray:
+    """Return how postures change with their parameters (m, n, r); zero where they jump."""
+    m, n = q.shape
+    rows, derivatives = np.arange(m), np.zeros((m, n, space.size))
+    for p in range(space.size):
+        moved = parameters.copy()
+        is_last = ~space.is_endless[p] & (parameters[:, p] + DIFFERENCE > space.upper[:, p])
+        moved[:, p] += np.where(is_last, -DIFFERENCE, DIFFERENCE)
+        own = space.line(rows, moved, np.zeros_like(moved)).first()
+        found, values = space.postures(rows, poses, own)
+        away = wrap_steps(found.q - q[found.owners], limits.turning)
+        far = np.abs(away).max(axis=1)
+        # The nearest posture of each waypoint, those far away before those near it.
+        order = np.argsort(-far, kind='stable')
+        nearest = np.full(m, -1)
+        nearest[found.owners[order]] = order
+        change = (values - parameters[found.owners])[:, p]
+        good = nearest >= 0
+        chosen = nearest[good]
+        kept = far[chosen] < STEEPEST * np.abs(change[chosen])
+        chosen = chosen[kept]
+        own_rows = found.owners[chosen]
+        derivatives[own_rows, :, p] = away[chosen] / change[chosen, None]
+    return derivatives
+
+
+def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the least-squares steps (m, r)."""
+    # SciPy's linear algebra takes long to import and only paths with parameters need it.
+    from scipy.linalg import LinAlgError, solveh_banded
+
+    m, _, r = derivatives.shape
+    before, behind = derivatives[:-1], derivatives[1:]
+    weighted = weights[:, :, None]
+    blocks = np.zeros((m, r, r))
+    blocks[1:] += np.einsum('mnr,mns->mrs', behind * weighted, behind)
+    blocks[:-1] += np.einsum('mnr,mns->mrs', before * weighted, before)
+    beside = -np.einsum('mnr,mns->mrs', behind * weighted, before)
+    right = np.zeros((m, r))
+    right[1:] -= np.einsum('mnr,mn->mr', behind, weights * steps)
+    right[:-1] += np.einsum('mnr,mn->mr', before, weights * steps)
+    scale = np.einsum('mrr->mr', blocks)
+    scale += DAMPING * (scale.max(axis=0) + 1e-12)
+    band = np.zeros((2 * r, m * r))
+    for a in range(r):
+        for b in range(r):
+            if a >= b:
+                band[a - b, b::r] = blocks[:, a, b]
+            # The block below the diagonal: row a of waypoint i, column b of the waypoint before.
+            band[r + a - b, b : (m - 1) * r : r] = beside[:, a, b]
+    try:
+        return np.asarray(solveh_banded(band, right.ravel(), lower=True)).reshape(m, r)
+    except LinAlgError:
+        return np.zeros((m, r))

@@ -1,0 +1,97 @@
+"""What postures of a tool path cost beside the objective: near limits, singularities and obstacles."""
+
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.requests import PathPenalties
+from ssik_ros.paths.tool_chain import ToolChain
+
+TASK_ROWS = 6
+
+
+class PostureCosts:
+    """The penalties of one chain."""
+
+    def __init__(
+        self, chain: ToolChain, penalties: PathPenalties, obstacles: Obstacles | None
+    ) -> None:
+        """
+        Check the settings.
+
+        :param chain: the joints.
+        :param penalties: what the caller wants.
+        :param obstacles: None where collisions are not checked.
+        :raises InvalidOption: for numbers that make no sense, and for distances from no obstacles.
+        """
+        for name in type(penalties).__dataclass_fields__:
+            value = getattr(penalties, name)
+            if not 0.0 <= value < math.inf or (name.endswith('zone') and value == 0.0):
+                raise InvalidOption(f'{name} of penalties is a positive number, not {value!r}.')
+        if penalties.obstacles > 0.0 and obstacles is None:
+            raise InvalidOption('A penalty for obstacles needs obstacles; an empty list will do.')
+        self._chain, self._penalties, self._obstacles = chain, penalties, obstacles
+        own = penalties
+        self.is_used = own.limits > 0.0 or own.singularities > 0.0 or own.obstacles > 0.0
+
+    def values(self, q: FloatArray) -> FloatArray:
+        """
+        Return what some postures (k, n) cost each (k,), as for a path that stays there.
+
+        :param q: angles of joints with a limit count as they are.
+        """
+        own, total = self._penalties, np.zeros(len(q))
+        if own.limits > 0.0:
+            total += own.limits * _rise(self._margins(q) / own.limit_zone)
+        if own.singularities > 0.0:
+            total += own.singularities * _rise(self._smallest_values(q) / own.singular_zone)
+        if own.obstacles > 0.0 and self._obstacles is not None:
+            near = self._obstacles.distances(q, own.obstacle_zone) / own.obstacle_zone
+            total += own.obstacles * _rise(near)
+        return total
+
+    def _margins(self, q: FloatArray) -> FloatArray:
+        """Return the distance from the nearest limit, as a part of the joint's range; windings are chosen later."""
+        own = self._chain.chain
+        chosen = (self._chain.turning == 0) & np.isfinite(own.upper - own.lower)
+        if not chosen.any():
+            return np.ones(len(q))
+        low, high, values = own.lower[chosen], own.upper[chosen], q[:, chosen]
+        margins = np.minimum(values - low, high - values) / np.maximum(high - low, 1e-12)
+        return np.asarray(margins.min(axis=1))
+
+    def _smallest_values(self, q: FloatArray) -> FloatArray:
+        """Return the smallest singular value of each Jacobian, lengths in units of the arm's reach."""
+        own = self._chain.chain
+        places = np.vstack([own.points, own.home[:3, 3]])
+        reach = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+        jacobians = self._jacobians(q)
+        jacobians[:, :3] /= max(reach, 1e-12)
+        # Beyond six joints the smallest of six counts; below, that of all joints.
+        return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
+
+    def _jacobians(self, q: FloatArray) -> FloatArray:
+        """Return the Jacobians (k, 6, n) at the tip."""
+        own, k = self._chain.chain, len(q)
+        pose = np.tile(np.eye(4), (k, 1, 1))
+        axes, points = np.zeros((k, 3, len(own.kinds))), np.zeros((k, 3, len(own.kinds)))
+        for joint in range(len(own.kinds)):
+            axes[:, :, joint] = pose[:, :3, :3] @ own.axes[joint]
+            points[:, :, joint] = pose[:, :3, :3] @ own.points[joint] + pose[:, :3, 3]
+            pose = pose @ self._chain.motions(joint, q[:, joint])
+        tips = (pose @ own.home)[:, :3, 3]
+        slides = own.kinds == JointKind.PRISMATIC
+        jacobians = np.zeros((k, TASK_ROWS, len(own.kinds)))
+        lever = tips[:, :, None] - points
+        jacobians[:, :3] = np.where(slides, axes, np.cross(axes, lever, axis=1))
+        jacobians[:, 3:] = np.where(slides, 0.0, axes)
+        return jacobians
+
+
+def _rise(part: FloatArray) -> FloatArray:
+    """Return 0 from 1 on, and up to 1 towards 0, smoothly."""
+    return np.asarray(np.clip(1.0 - part, 0.0, 1.0) ** 2)

@@ -1,0 +1,307 @@
+"""
+The poses that a tool may have at each waypoint, as numbers that may be chosen.
+
+A pose is waypoint * translation * tilt * spin * yaw * pitch * roll. Each number has a range of its own at each waypoint. A tilt
+(u, v) turns by its length about an axis across the tool axis; it stays within the cone.
+"""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.paths.requests import PathTolerance
+
+X, Y, Z, TILT, TILT_ACROSS, SPIN, ROLL, PITCH, YAW = range(9)
+COLUMNS = 9
+FULL_TURN = 2.0 * math.pi - 1e-9
+"""Width of a range of the spin from which on the spin is free."""
+LARGEST_BOX = 10.0
+"""Largest distance from a waypoint that a tolerance may allow [m]."""
+
+
+class PoseMiss(NamedTuple):
+    """How far poses are outside of what they may be."""
+
+    position: FloatArray
+    """(k,) [m]."""
+    angle: FloatArray
+    """(k,) [rad]."""
+
+
+class PoseFreedom:
+    """The tolerances of all waypoints."""
+
+    def __init__(self, tolerances: Sequence[PathTolerance | None], count: int) -> None:
+        """
+        Check and store the ranges.
+
+        :param tolerances: one for each waypoint, or one for all; None for an exact pose.
+        :param count: number of waypoints.
+        :raises InvalidOption: for ranges that make no sense, and for the wrong number of tolerances.
+        """
+        if len(tolerances) not in (1, count):
+            raise InvalidOption(
+                f'There are {len(tolerances)} tolerances for {count} waypoints: give one for all, or one for each.'
+            )
+        kinds = {id(own): own for own in tolerances}
+        rows = {key: _ranges(own) for key, own in kinds.items()}
+        index = [id(own) for own in tolerances] * (count if len(tolerances) == 1 else 1)
+        self.lower = np.array([rows[key][0] for key in index])
+        """(m, COLUMNS)."""
+        self.upper = np.array([rows[key][1] for key in index])
+        self.axes = np.array([rows[key][2] for key in index])
+        """(m, 3) tool axis in the tip frame."""
+        self.across = np.stack([_across(axis) for axis in self.axes])
+        """(m, 2, 3) two axes across."""
+        used = (self.lower != 0.0) | (self.upper != 0.0)
+        self.columns: IntArray = np.flatnonzero(used.any(axis=0))
+        """Numbers that are not zero at each waypoint."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of waypoints."""
+        return len(self.lower)
+
+    def solved_spin(self) -> tuple[FloatArray, float, float]:
+        """
+        Take the spin out of the numbers, for an arm that finds the spin itself; return its axis and its range.
+
+        :raises InvalidOption: when axis or range differ between waypoints, or when there is no spin.
+        """
+        low, high = self.lower[:, SPIN], self.upper[:, SPIN]
+        if (
+            SPIN not in self.columns
+            or np.ptp(low) + np.ptp(high) + np.ptp(self.axes, axis=0).max() > 0.0
+        ):
+            raise InvalidOption(
+                'An arm of five joints reaches an exact pose only by chance. Let the tool spin about the same axis, and '
+                'in the same range, at each waypoint.'
+            )
+        self.columns = self.columns[self.columns != SPIN]
+        return self.axes[0], float(low[0]), float(high[0])
+
+    def is_free_spin(self, column: int) -> bool:
+        """
+        Return whether a number is a spin without end at each waypoint.
+
+        :param column: X, ...
+        """
+        widths = self.upper[:, SPIN] - self.lower[:, SPIN]
+        return column == SPIN and bool((widths >= FULL_TURN).all())
+
+    def poses(self, waypoints: FloatArray, rows: IntArray, values: FloatArray) -> FloatArray:
+        """
+        Return poses (k, 4, 4).
+
+        :param waypoints: (k, 4, 4).
+        :param rows: (k,) index of each waypoint.
+        :param values: (k, c) values of ``columns``.
+        """
+        if not len(self.columns):
+            return waypoints
+        numbers = np.zeros((COLUMNS, len(rows)))
+        numbers[self.columns] = values.T
+        motion = np.tile(np.eye(4), (len(rows), 1, 1))
+        motion[:, :3, 3] = numbers[:3].T
+        motion[:, :3, :3] = self._rotations(rows, numbers)
+        return waypoints @ motion
+
+    def _rotations(self, rows: IntArray, numbers: FloatArray) -> FloatArray:
+        """Return the rotations (k, 3, 3) of some numbers (COLUMNS, k)."""
+        parts = []
+        if {TILT, TILT_ACROSS}.intersection(self.columns.tolist()):
+            tilts = np.einsum('ck,kci->ki', numbers[[TILT, TILT_ACROSS]], self.across[rows])
+            parts.append(rotations(tilts))
+        if SPIN in self.columns:
+            parts.append(rotations(numbers[SPIN][:, None] * self.axes[rows]))
+        for column, axis in ((YAW, 2), (PITCH, 1), (ROLL, 0)):
+            if column in self.columns:
+                parts.append(rotations(numbers[column][:, None] * np.eye(3)[axis]))
+        turned = np.tile(np.eye(3), (len(rows), 1, 1)) if not parts else parts[0]
+        for part in parts[1:]:
+            turned = turned @ part
+        return turned
+
+    def clip(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """
+        Return values within their ranges; tilts within the cone.
+
+        :param rows: (k,) index of each waypoint.
+        :param values: (k, ..., c) values of ``columns``.
+        """
+        shape = (len(rows), *(1,) * (values.ndim - 2), len(self.columns))
+        low, high = (own[rows][:, self.columns].reshape(shape) for own in (self.lower, self.upper))
+        is_free = [self.is_free_spin(int(column)) for column in self.columns]
+        values = np.where(is_free, values, np.clip(values, low, high))
+        if TILT in self.columns:
+            at = int(np.flatnonzero(self.columns == TILT)[0])
+            cones = self.upper[rows, TILT].reshape(shape[:-1])
+            lengths = np.hypot(values[..., at], values[..., at + 1])
+            values[..., at : at + 2] *= (cones / np.maximum(lengths, np.maximum(cones, 1e-300)))[
+                ..., None
+            ]
+        return values
+
+    def numbers_of(self, rows: IntArray, waypoints: FloatArray, reached: FloatArray) -> FloatArray:
+        """
+        Return all numbers (k, COLUMNS) of poses.
+
+        :param rows: (k,) index of each waypoint.
+        :param waypoints, reached: (k, 4, 4).
+        """
+        numbers = np.zeros((len(rows), COLUMNS))
+        between = np.swapaxes(waypoints[:, :3, :3], 1, 2)
+        numbers[:, :3] = np.einsum('kij,kj->ki', between, reached[:, :3, 3] - waypoints[:, :3, 3])
+        turned = between @ reached[:, :3, :3]
+        has_rpy = (self.upper[rows, ROLL:] != 0.0) | (self.lower[rows, ROLL:] != 0.0)
+        is_rpy = has_rpy.any(axis=1)
+        numbers[is_rpy, ROLL:] = _roll_pitch_yaw(turned[is_rpy])
+        axes = self.axes[rows]
+        tilts = _tilts(axes, turned)
+        spun = np.swapaxes(rotations(tilts), 1, 2) @ turned
+        numbers[~is_rpy, TILT : TILT + 2] = np.einsum('kci,ki->kc', self.across[rows], tilts)[
+            ~is_rpy
+        ]
+        numbers[~is_rpy, SPIN] = _angles_about(axes, spun)[~is_rpy]
+        return numbers
+
+    def values_of(self, row: int, waypoint: FloatArray, reached: FloatArray) -> FloatArray:
+        """
+        Return the values (c,) of ``columns`` that give a pose.
+
+        :param row: index of the waypoint.
+        :param waypoint, reached: (4, 4).
+        """
+        numbers = self.numbers_of(np.array([row]), waypoint[None], reached[None])
+        return np.asarray(numbers[0, self.columns])
+
+    def miss(
+        self,
+        rows: IntArray,
+        waypoints: FloatArray,
+        reached: FloatArray,
+        room: IntArray | None = None,
+    ) -> PoseMiss:
+        """
+        Return how far poses are outside their ranges.
+
+        :param rows: (k,) index of each waypoint, whose ranges hold.
+        :param waypoints, reached: (k, 4, 4).
+        :param room: (k,) index of a second waypoint each, whose ranges hold as well; None for none.
+        """
+        low, high = self.lower[rows], self.upper[rows]
+        if room is not None:
+            low, high = np.minimum(low, self.lower[room]), np.maximum(high, self.upper[room])
+        numbers = self.numbers_of(rows, waypoints, reached)
+        tilts = np.hypot(numbers[:, TILT], numbers[:, TILT_ACROSS])
+        numbers[:, TILT_ACROSS] = 0.0
+        numbers[:, TILT] = tilts
+        outside = np.maximum(np.maximum(low - numbers, numbers - high), 0.0)
+        is_free = high[:, SPIN] - low[:, SPIN] >= FULL_TURN
+        # The same spin a turn further may be within the range.
+        for turn in (-2.0 * math.pi, 2.0 * math.pi):
+            spin = numbers[:, SPIN] + turn
+            other = np.maximum(np.maximum(low[:, SPIN] - spin, spin - high[:, SPIN]), 0.0)
+            outside[:, SPIN] = np.minimum(outside[:, SPIN], other)
+        outside[is_free, SPIN] = 0.0
+        return PoseMiss(
+            np.linalg.norm(outside[:, :3], axis=1), np.linalg.norm(outside[:, TILT:], axis=1)
+        )
+
+
+def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return lower and upper ends (COLUMNS,), and the tool axis (3,)."""
+    own = tolerance if tolerance is not None else PathTolerance()
+    lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)
+    box = np.asarray(own.position, dtype=np.float64)
+    if box.shape != (2, 3):
+        raise InvalidOption(f'position takes two corners of a box, not {own.position!r}.')
+    lower[:3], upper[:3] = box
+    for column, name in ((SPIN, 'spin'), (ROLL, 'roll'), (PITCH, 'pitch'), (YAW, 'yaw')):
+        values = np.asarray(getattr(own, name), dtype=np.float64)
+        if values.shape != (2,):
+            raise InvalidOption(f'{name} takes two angles [rad], not {getattr(own, name)!r}.')
+        lower[column], upper[column] = values
+    upper[TILT : TILT + 2], lower[TILT : TILT + 2] = own.cone, -own.cone
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower <= upper).all()):
+        raise InvalidOption('Ranges of a tolerance are finite and in ascending order.')
+    if np.abs([lower, upper]).max() > LARGEST_BOX:
+        raise InvalidOption(f'Ranges of a tolerance stay below {LARGEST_BOX:g} [m, rad].')
+    if not 0.0 <= own.cone < math.pi:
+        raise InvalidOption(f'cone takes an angle from 0 to below pi [rad], not {own.cone!r}.')
+    if np.abs([lower[PITCH], upper[PITCH]]).max() >= 0.5 * math.pi:
+        raise InvalidOption('pitch stays below a quarter turn; put the waypoint elsewhere.')
+    is_rpy = bool(lower[ROLL:].any() or upper[ROLL:].any())
+    if is_rpy and (lower[TILT:ROLL].any() or upper[TILT:ROLL].any()):
+        raise InvalidOption('A tolerance has spin and cone, or roll, pitch and yaw; not both.')
+    if upper[SPIN] - lower[SPIN] >= FULL_TURN:
+        lower[SPIN], upper[SPIN] = -math.pi, math.pi
+    return lower, upper, unit(own.axis)
+
+
+def unit(axis: Sequence[float]) -> FloatArray:
+    """
+    Return a unit axis.
+
+    :param axis: three numbers.
+    :raises InvalidOption: for an axis without direction.
+    """
+    vector = np.asarray(axis, dtype=np.float64)
+    length = float(np.linalg.norm(vector)) if vector.shape == (3,) else 0.0
+    if not 1e-9 < length < math.inf:
+        raise InvalidOption(f'The tool axis takes three numbers with a direction, not {axis!r}.')
+    return vector / length
+
+
+def _across(axis: FloatArray) -> FloatArray:
+    """Return two unit axes (2, 3) across another."""
+    first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(axis, first)])
+
+
+def rotations(vectors: FloatArray) -> FloatArray:
+    """
+    Return the rotations (k, 3, 3) about vectors by their lengths.
+
+    :param vectors: (k, 3) [rad].
+    """
+    angles = np.linalg.norm(vectors, axis=1)
+    axes = vectors / np.where(angles > 0.0, angles, 1.0)[:, None]
+    cross = np.zeros((len(vectors), 3, 3))
+    cross[:, [2, 0, 1], [1, 2, 0]] = axes
+    cross[:, [1, 2, 0], [2, 0, 1]] = -axes
+    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
+    turned: FloatArray = np.eye(3) + sines * cross + (1.0 - cosines) * (cross @ cross)
+    return turned
+
+
+def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
+    """Return the shortest rotation vectors (k, 3) that turn axes to where rotations take them."""
+    there = np.einsum('kij,kj->ki', turned, axes)
+    normals = np.cross(axes, there)
+    sines = np.linalg.norm(normals, axis=1)
+    angles = np.arctan2(sines, np.einsum('ki,ki->k', axes, there))
+    tilts: FloatArray = normals * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
+    return tilts
+
+
+def _angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
+    """Return the angles (k,) of rotations about axes [rad]."""
+    skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
+    sines = np.einsum(
+        'ki,ki->k', axes, np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    )
+    return np.asarray(np.arctan2(sines, 0.5 * (np.trace(turned, axis1=1, axis2=2) - 1.0)))
+
+
+def _roll_pitch_yaw(turned: FloatArray) -> FloatArray:
+    """Return roll, pitch and yaw (k, 3) of rotations [rad]."""
+    pitch = np.arctan2(-turned[:, 2, 0], np.hypot(turned[:, 0, 0], turned[:, 1, 0]))
+    yaw = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
+    roll = np.arctan2(turned[:, 2, 1], turned[:, 2, 2])
+    return np.stack([roll, pitch, yaw], axis=1)

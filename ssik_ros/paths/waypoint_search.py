@@ -1,0 +1,180 @@
+"""The search for one joint path: first grids, corridors, refinement, windings."""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.paths.control import PlanControl, PlanStopped
+from ssik_ros.paths.corridors import Checks, Corridor, CorridorSearch
+from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.reasons import PathFailure
+from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.windings import put_within_limits, unwind
+from ssik_ros.results import Cause
+
+DENSITIES = (1, 3)
+"""Values of the first grid, one after the other while there is no path."""
+ROUGH, FINEST = 0.15, 4e-3
+"""Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
+SAME_END = 1e-6
+"""Difference up to which a path ends where it was asked to [rad or m]."""
+
+Ends = tuple[FloatArray | None, FloatArray | None]
+
+
+class SearchOutcome(NamedTuple):
+    """What a search found."""
+
+    q: FloatArray
+    """(k, n) the path, or its longest piece."""
+    first: int
+    """Waypoint of the first row."""
+    cost: float
+    failure: PathFailure | None
+    """Why there is no path; None if there is one."""
+    stopped: str = ''
+    """Why the search ended early; empty if it did not."""
+
+
+class PathTask(NamedTuple):
+    """What a search is given."""
+
+    space: SearchSpace
+    limits: StepLimits
+    poses: FloatArray
+    """(m, 4, 4) waypoints."""
+    checks: Checks
+    control: PlanControl
+
+
+class WaypointSearch:
+    """Searches along one row of waypoints."""
+
+    def __init__(self, task: PathTask, ends: Ends) -> None:
+        """
+        Begin with nothing found.
+
+        :param task: the waypoints, and what is allowed.
+        :param ends: given postures at the first and the last waypoint, None for any.
+        """
+        self._task, self._ends = task, ends
+        self._best: list[Corridor] = []
+
+    def run(self) -> SearchOutcome:
+        """Return the best joint path, or why there is none."""
+        failure, stopped = None, ''
+        chain = self._task.space.chain
+        try:
+            for _ in range(chain.size):
+                failure = self._search()
+                _, outside = self._placed()
+                if failure is not None or outside < 0:
+                    break
+                chain.tell_windings_apart(outside)
+        except PlanStopped as stop:
+            stopped = str(stop)
+            if not (self._best and len(self._best[0].q) == len(self._task.poses)):
+                failure = PathFailure(-1, Cause.DEADLINE, f'No path yet: {stop}.')
+        q, outside = self._placed()
+        if failure is None and outside >= 0:
+            name = chain.chain.joint_names[outside]
+            text = f"Joint '{name}' would turn further than its limits allow."
+            failure = PathFailure(-1, Cause.LIMITS, text)
+        first = self._best[0].first if self._best else 0
+        cost = self._best[0].cost if self._best and failure is None else math.inf
+        return SearchOutcome(q, first, cost, failure, stopped)
+
+    def _placed(self) -> tuple[FloatArray, int]:
+        """Return the best path within limits, and the first joint that turns too far for that, -1 for none."""
+        space, best = self._task.space, self._best
+        chain = space.chain
+        if not best or not len(best[0].q):
+            return np.zeros((0, chain.size)), -1
+        turning, is_first = self._task.limits.turning, best[0].first == 0
+        start = self._ends[0] if is_first else None
+        q, outside = put_within_limits(
+            unwind(best[0].q, turning, start), turning, chain.chain, start is not None
+        )
+        end = self._ends[1]
+        if outside < 0 and end is not None and best[0].first + len(q) == len(self._task.poses):
+            missed = np.flatnonzero((turning != 0) & (np.abs(q[-1] - end) > SAME_END))
+            bounded = missed[np.isfinite(chain.chain.upper[missed])]
+            outside = int(bounded[0]) if len(bounded) else -1
+        return q, outside
+
+    def _search(self) -> PathFailure | None:
+        """Keep the best path found, or its longest piece; return why there is none."""
+        space, limits, poses, checks, control = self._task
+        search = CorridorSearch(space, limits, poses, checks, control.pause)
+        search.ends = self._ends
+        stride, failure = space.stride(len(poses)), None
+        densities = list(DENSITIES if space.size else DENSITIES[:1])
+        while densities:
+            control.report(0.1, f'first grid, every {stride}. waypoint')
+            corridors, failure = search.first_grid(stride, densities[0])
+            if failure is None:
+                rough = self._refine_all(search, corridors, stride)
+                if rough:
+                    self._best = [rough]
+                    control.report(0.6, 'refinement')
+                    self._best = [search.refine(rough, FINEST * space.spacing) or rough]
+                    return None
+                failure = PathFailure(
+                    -1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.'
+                )
+            elif corridors:
+                self._best = corridors
+            if failure.cause is Cause.UNREACHABLE and stride == 1:
+                break
+            if stride > 1:
+                stride = max(1, stride // 2)
+            else:
+                densities.pop(0)
+        return failure
+
+    def _refine_all(
+        self, search: CorridorSearch, corridors: Sequence[Corridor], stride: int
+    ) -> Corridor | None:
+        """Return the cheapest of some corridors after a rough refinement."""
+        control, spacing = self._task.control, self._task.space.spacing
+        rough: list[Corridor] = []
+        for index, corridor in enumerate(corridors):
+            control.report(0.2 + 0.4 * index / len(corridors), f'corridor {index + 1}')
+            refined = search.refine(search.between(corridor, stride), ROUGH * spacing)
+            if refined is not None:
+                rough.append(refined)
+        return min(rough, key=lambda own: own.cost, default=None)
+
+
+def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
+    """
+    Return the best joint path that ends with its first posture.
+
+    The first postures that are tried are the two ends of the best open path.
+
+    :param task: the waypoints, and what is allowed.
+    :param ends: a given first posture, None for any.
+    """
+    given = ends[0] if ends[0] is not None else ends[1]
+    if given is not None:
+        return WaypointSearch(task, (given, given)).run()
+    free = WaypointSearch(task, (None, None)).run()
+    if free.failure is not None or free.stopped:
+        return _not_closed(free)
+    turning = task.limits.turning
+    tries = [free.q[0], free.q[-1]]
+    if np.abs(unwind(np.array(tries), turning)[1] - tries[0]).max() < SAME_END:
+        tries = tries[:1]
+    outcomes = [WaypointSearch(task, (own, own)).run() for own in tries]
+    return min(outcomes, key=lambda own: (own.failure is not None, own.cost))
+
+
+def _not_closed(free: SearchOutcome) -> SearchOutcome:
+    """Return an open path that could not be closed in time as a failure."""
+    if free.failure is not None:
+        return free
+    text = f'No closed path yet: {free.stopped}.'
+    return free._replace(cost=math.inf, failure=PathFailure(-1, Cause.DEADLINE, text))

@@ -1,0 +1,101 @@
+"""The waypoints of a tool path: checks, rounded corners, and the time from one to the next."""
+
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+MOST_WAYPOINTS = 100_000
+STRAIGHT = 1e-3
+"""Change of direction below which a waypoint is no corner [rad]."""
+TURN_SPEED = 1.0
+"""Speed at which the tool turns at most where the tool speed is given [rad/s]."""
+SHORTEST_TIME = 1e-4
+"""Least time from one waypoint to the next [s]."""
+
+
+def check_waypoints(waypoints: FloatArray) -> FloatArray:
+    """
+    Return waypoints as an array.
+
+    :param waypoints: (m, 4, 4), at least two.
+    :raises InvalidTarget: for another shape, values that are not finite, matrices that are no poses, too many.
+    """
+    poses = np.ascontiguousarray(waypoints, dtype=np.float64)
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not 2 <= len(poses) <= MOST_WAYPOINTS:
+        raise InvalidTarget(
+            f'A tool path has 2 to {MOST_WAYPOINTS} waypoints, each a 4x4 matrix, not an array of shape {poses.shape}.'
+        )
+    wrong = ~np.isfinite(poses).all(axis=(1, 2))
+    if not wrong.any():
+        turned = np.einsum('mji,mjk->mik', poses[:, :3, :3], poses[:, :3, :3]) - np.eye(3)
+        wrong = np.abs(turned).max(axis=(1, 2)) > DEFAULT_TOLERANCES.rigid
+        wrong |= np.abs(poses[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1) > DEFAULT_TOLERANCES.rigid
+        wrong |= np.linalg.det(poses[:, :3, :3]) < 0.0
+    if wrong.any():
+        index = int(np.flatnonzero(wrong)[0])
+        raise InvalidTarget(f'Waypoint {index} is not a finite rigid transform.', waypoint=index)
+    return poses
+
+
+def round_corners(poses: FloatArray, most: float) -> FloatArray:
+    """
+    Return waypoints whose places near corners lie on parabolas instead.
+
+    :param poses: (m, 4, 4).
+    :param most: largest distance of a place from where it was [m].
+    :raises InvalidOption: for a distance that makes no sense.
+    """
+    if not 0.0 <= most < math.inf:
+        raise InvalidOption(f'corner is a distance [m], not {most!r}.')
+    places, rounded = poses[:, :3, 3], poses.copy()
+    corners = _corners(places)
+    ends = [0, *corners.tolist(), len(places) - 1]
+    for number, corner in enumerate(corners, start=1):
+        before, after = places[ends[number - 1]], places[ends[number + 1]]
+        sides = before - places[corner], after - places[corner]
+        lengths = [float(np.linalg.norm(side)) for side in sides]
+        units = [side / length for side, length in zip(sides, lengths, strict=True)]
+        # The parabola through both ends of the corner passes it at reach / 4 |sum of the units|.
+        sharpness = float(np.linalg.norm(units[0] + units[1]))
+        reach = min(4.0 * most / max(sharpness, 1e-9), 0.5 * min(lengths))
+        for row in range(ends[number - 1] + 1, ends[number + 1]):
+            side = 0 if row < corner else 1
+            away = float(np.linalg.norm(places[row] - places[corner]))
+            if away < reach:
+                part = 0.5 * (1.0 + (2 * side - 1) * away / reach)
+                first, last = (1.0 - part) ** 2, part**2
+                rounded[row, :3, 3] = places[corner] + reach * (first * units[0] + last * units[1])
+    return rounded
+
+
+def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]':
+    """Return the indices of places at which the direction changes and that are passed on straight lines."""
+    ways = np.diff(places, axis=0)
+    lengths = np.linalg.norm(ways, axis=1)
+    units = ways / np.maximum(lengths, 1e-12)[:, None]
+    crosses = np.linalg.norm(np.cross(units[:-1], units[1:]), axis=1)
+    angles = np.arctan2(crosses, np.einsum('mi,mi->m', units[:-1], units[1:]))
+    angles[(lengths[:-1] < 1e-9) | (lengths[1:] < 1e-9)] = 0.0
+    # A curve turns a little at each waypoint; a corner turns much more than its neighbours.
+    around = np.maximum(np.append(0.0, angles[:-1]), np.append(angles[1:], 0.0))
+    return np.asarray(np.flatnonzero((angles > STRAIGHT) & (angles > 4.0 * around)) + 1)
+
+
+def step_times(poses: FloatArray, speed: float) -> FloatArray:
+    """
+    Return the time (m - 1,) that the tool takes from each waypoint to the next [s].
+
+    :param poses: (m, 4, 4).
+    :param speed: of the tool [m/s].
+    :raises InvalidOption: for a speed that makes no sense.
+    """
+    if not 0.0 < speed < math.inf:
+        raise InvalidOption(f'tool_speed is a positive number [m/s], not {speed!r}.')
+    ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
+    angles = 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0))
+    return np.asarray(np.maximum(np.maximum(ways / speed, angles / TURN_SPEED), SHORTEST_TIME))
