@@ -177,7 +177,7 @@ def _examine_package(package: Package, found: Probe) -> Finding:
         return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
     what = f'{found.version} ({found.place})'
     # The collision library comes with pinocchio: the bounds are not those of its own version.
-    if '|' in package.module or _is_within(found.version, bounds):
+    if package.module == 'coal' or _is_within(found.version, bounds):
         return Finding(Level.FINE, package.name, what)
     what = f'{what}; ssik_ros requires {package.pip}{bounds}'
     return Finding(Level.NOTE, package.name, what, _install(package, bounds))

@@ -76,6 +76,14 @@ def test_an_installation_that_works_has_no_faults():
     assert str(ROOT) in rows['native library']['what']
 
 
+def test_the_collision_library_has_a_version_of_its_own(examine, monkeypatch):
+    monkeypatch.setattr(installation, '_bounds', lambda: {'pin': '<5,>=3.4'})
+    old = Probe(version='3.0.3', place='/x.py')
+    found = examine(pinocchio=old, coal=old)
+    assert found['collision library'].level == installation.Level.FINE
+    assert found['pinocchio'].level == installation.Level.NOTE
+
+
 def test_a_stale_library_is_a_fault_with_the_file_and_the_command(tree):
     file = tree / 'ssik_ros' / 'kernels' / 'geometry' / 'so3.py'
     file.write_text(f'{file.read_text()}\nOTHER = 1.0\n')
