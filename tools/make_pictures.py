@@ -49,7 +49,8 @@ def draw_branches() -> None:
     seed = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     target = arm.fk(seed)
     states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
-    picture = RobotPictures(arm.robot, states).draw(states, frames=[target])
+    pictures = RobotPictures(arm.robot, states, points=arrow_ends(target))
+    picture = pictures.draw(states, frames=[target])
     save_picture(FOLDER / 'ur5e_branches.png', picture)
 
 
@@ -58,7 +59,8 @@ def draw_my_robot() -> None:
     arm = load('ur5e', 'base_link', 'tool0')
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     state = state_of(arm, q)
-    picture = RobotPictures(arm.robot, [state], size=(720, 480)).draw([state], frames=[arm.fk(q)])
+    pictures = RobotPictures(arm.robot, [state], size=(720, 480), points=arrow_ends(arm.fk(q)))
+    picture = pictures.draw([state], frames=[arm.fk(q)])
     save_small('my_robot.png', picture)
 
 
@@ -71,7 +73,7 @@ def draw_self_motion() -> None:
     for held in 0.8 + 0.9 * np.sin(np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)):
         q = arm.solve(target, q_seed=q, hold={6: held}, max_solutions=1)[0].q
         states.append(state_of(arm, q))
-    pictures = RobotPictures(arm.robot, states, size=(480, 400))
+    pictures = RobotPictures(arm.robot, states, size=(480, 400), points=arrow_ends(target))
     images = [pictures.draw([state], frames=[target]) for state in states]
     save_animation(FOLDER / 'panda_self_motion.gif', images, RATE)
 
@@ -83,7 +85,10 @@ def draw_no_solution() -> None:
     request = SolveRequest(targets=target, seed=arm.neutral, wants_nearest=True)
     q = arm.solver().solve(request).q
     state = state_of(arm, q)
-    pictures = RobotPictures(arm.robot, [state], size=(720, 420), direction=(0.5, -1.0, 0.4))
+    ends = arrow_ends(target)
+    pictures = RobotPictures(
+        arm.robot, [state], size=(720, 420), direction=(0.5, -1.0, 0.4), points=ends
+    )
     missing = np.stack((arm.fk(q)[:3, 3], target[:3, 3]))
     save_small('why_no_solution.png', pictures.draw([state], frames=[target], lines=[missing]))
 
@@ -128,8 +133,8 @@ def draw_priorities() -> None:
     for value in np.linspace(0.0, 0.7, 15):
         aside = arm.solve(target, q_seed=aside, hold={6: value}, max_solutions=1)[0].q
     states = [state_of(arm, aside), state_of(arm, q)]
-    picture = RobotPictures(arm.robot, states, size=(720, 480)).draw(states, frames=[target])
-    save_small('priorities.png', picture)
+    pictures = RobotPictures(arm.robot, states, size=(720, 480), points=arrow_ends(target))
+    save_small('priorities.png', pictures.draw(states, frames=[target]))
 
 
 def draw_mechanisms() -> None:
@@ -173,17 +178,18 @@ def draw_fanuc() -> None:
     seed = np.array([0.3, 0.2, -0.1, 0.5, 0.9, 0.2])
     target = arm.fk(seed)
     states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
-    picture = RobotPictures(arm.robot, states, size=(720, 480)).draw(states, frames=[target])
-    save_small('fanuc_branches.png', picture)
+    pictures = RobotPictures(arm.robot, states, size=(720, 480), points=arrow_ends(target))
+    save_small('fanuc_branches.png', pictures.draw(states, frames=[target]))
 
 
 def draw_path() -> None:
     """Draw a UR5e along a straight line."""
     arm = load('ur5e', 'base_link', 'tool0')
     line = np.array([looking_down(0.5, y, 0.25) for y in np.linspace(-0.4, 0.4, 41)])
-    start = arm.solve(line[0])[0].q
+    above = np.array([-0.9, -1.2, 1.6, -1.97, -1.57, -0.9])
+    start = arm.solve(line[0], q_seed=above)[0].q
     path = arm.ik_LM(line, start, max_joint_step=0.2)
-    states = [state_of(arm, q) for q in path.q[::10]]
+    states = [state_of(arm, q) for q in path.q[::20]]
     pictures = RobotPictures(arm.robot, states, size=(720, 480))
     save_small('joint_path.png', pictures.draw(states[::-1], lines=[line[:, :3, 3]]))
     draw_curves(arm.joint_names, path.q)
@@ -220,6 +226,12 @@ def draw_curves(names: Sequence[str], rows: FloatArray) -> None:
 def looking_down(x: float, y: float, z: float) -> FloatArray:
     """Return a pose whose z axis points down."""
     return shift(x, y, z) @ np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+def arrow_ends(pose: FloatArray) -> FloatArray:
+    """Return (3, 3) about where the arrows of a frame end."""
+    ends: FloatArray = pose[:3, 3] + 0.25 * pose[:3, :3].T
+    return ends
 
 
 def shift(x: float, y: float, z: float) -> FloatArray:

@@ -164,12 +164,15 @@ def test_an_empty_picture_is_its_background():
 def test_a_camera_around_a_box_sees_all_of_it_and_little_else():
     bounds = np.array([[-0.5, -0.2, 0.0], [0.4, 0.3, 1.7]])
     for direction in ((1.0, -0.9, 0.55), (0.2, 1.0, 0.1), (-1.0, 0.1, 2.0)):
-        camera = Camera.around(bounds, direction, (300, 200))
         corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+        camera = Camera.around(corners, direction, (300, 200))
         seen = Picture(camera).project(corners)
         assert (seen > 0.0).all() and (seen < (300.0, 200.0)).all()
-        used = np.abs(seen - (150.0, 100.0)) / (150.0, 100.0)
-        assert used.max() > 0.9
+        used = (seen.max(axis=0) - seen.min(axis=0)) / (300.0, 200.0)
+        assert used.max() > 0.92
+        # The points stand in the middle: exactly along the edge that they fill.
+        middle = 0.5 * (seen.max(axis=0) + seen.min(axis=0)) / (300.0, 200.0)
+        assert np.abs(middle - 0.5).min() < 1e-9 and np.abs(middle - 0.5).max() < 0.05
 
 
 def test_arrows_of_a_frame_point_along_its_axes():

@@ -6,7 +6,6 @@ front surface shows, so that its inside does not.
 """
 
 from collections.abc import Iterator
-import itertools
 from typing import Any
 
 import numpy as np
@@ -55,25 +54,28 @@ class Camera:
     @classmethod
     def around(
         cls,
-        bounds: FloatArray,
+        points: FloatArray,
         direction: tuple[float, float, float] = (1.0, -0.9, 0.55),
         size: tuple[int, int] = (960, 640),
     ) -> 'Camera':
         """
-        Return a camera that sees a box as large as possible.
+        Return the nearest camera that sees all points.
 
-        :param bounds: (2, 3) lowest and highest coordinates [m].
-        :param direction: from the box to the camera.
+        :param points: (n, 3) points in the world [m].
+        :param direction: from the points to the camera.
         :param size: width and height of the picture [pixels].
         """
-        middle = bounds.mean(axis=0)
-        towards = np.array(direction) / np.linalg.norm(direction)
-        camera = cls(tuple(middle + towards), tuple(middle), size=size)
-        corners = np.array(list(itertools.product(*bounds.T))) - middle
-        seen = np.abs(corners @ camera.axes().T[:, :2])
-        slope = np.tan(np.radians(0.5 * camera.angle)) * np.array((size[0] / size[1], 1.0))
-        distance = float((seen / slope + (corners @ towards)[:, None]).max())
-        return cls(tuple(middle + MARGIN * distance * towards), tuple(middle), size=size)
+        middle = points.mean(axis=0)
+        axes = cls(tuple(middle + direction), tuple(middle), size=size).axes()
+        *edges, depth = axes @ points.T
+        slopes = np.tan(np.radians(0.5 * cls.angle)) * np.array((size[0] / size[1], 1.0)) / MARGIN
+        # A point is seen where |edge - eye| <= slope (depth - eye of the third axis), for both edges.
+        lows = np.array([np.max(e - s * depth) for e, s in zip(edges, slopes, strict=True)])
+        highs = np.array([np.min(e + s * depth) for e, s in zip(edges, slopes, strict=True)])
+        back = np.min((highs - lows) / (2.0 * slopes))
+        eye = np.array((*(0.5 * (lows + highs)), back)) @ axes
+        seen = eye + (depth.mean() - back) * axes[2]
+        return cls(tuple(eye), tuple(seen), size=size)
 
     def axes(self) -> FloatArray:
         """Return (3, 3) the right, upper and forward directions of the picture in the world, as rows."""

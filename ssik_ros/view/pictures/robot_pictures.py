@@ -1,6 +1,7 @@
 """Pictures and animations of a robot in several states, as arrays and as files."""
 
 from collections.abc import Collection, Sequence
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ LINE = 0.006
 NEARLY_WHITE = 250
 """Colours of a palette that are lighter than this are white: a palette averages colours."""
 LINE_COLOUR: Colour = (0.95, 0.45, 0.1)
+NO_POINTS = np.empty((0, 3))
 
 
 class RobotPictures:
@@ -44,23 +46,27 @@ class RobotPictures:
         direction: tuple[float, float, float] = (1.0, -0.9, 0.55),
         size: tuple[int, int] = (960, 640),
         scenery: Sequence[tuple[Surface, Colour]] = (),
+        points: FloatArray = NO_POINTS,
     ) -> None:
         """
-        Choose a camera that sees the robot in all states.
+        Choose the nearest camera that sees the robot in all states.
 
         :param robot: the robot.
         :param states: full states (nq) of the robot.
         :param direction: from the robot to the camera.
         :param size: width and height of the pictures [pixels].
         :param scenery: solids in the root frame with their colours, which stand in every picture.
+        :param points: (n, 3) further points that the camera sees, as those of lines and frames.
         """
         self.solids, self.scenery = RobotSolids(robot), scenery
-        bounds = [self.solids.bounds(state) for state in states]
-        bounds += [solid.bounds() for solid, _ in scenery]
+        solids = [solid for state in states for solid, _ in self.solids.at(state)]
+        bounds = [solid.bounds() for solid in (*solids, *(solid for solid, _ in scenery))]
         low, high = np.min(bounds, axis=(0, 1)), np.max(bounds, axis=(0, 1))
         self._size = float(np.linalg.norm(high - low))
         self._floor = float(low[2])
-        self._camera = Camera.around(np.stack((low, high)), direction, size)
+        corners = [list(itertools.product(*box.T)) for box in bounds]
+        seen = np.concatenate([*corners, points])
+        self._camera = Camera.around(seen, direction, size)
 
     def draw(
         self,
