@@ -1,100 +1,236 @@
 """
-Time of C libraries: frozen and shared kernels, and the package from Python, on the same kind of poses.
+Time of C libraries and of their peers, on the same requests, with the same compiler and flags.
 
-``python bench/c_library/run.py [ROBOT ...]`` builds what it measures in a temporary folder and prints a table in Markdown. Programs
-alternate, so that a busy machine disturbs all of them alike.
+``python bench/c_library/run.py [ROBOT ...] [--peers PYTHON] [--calls N]`` builds what it measures in a temporary folder and prints
+tables in Markdown. Programs alternate, so that a busy machine disturbs all of them alike. Times are processor time.
+ssik's headers come from the package of the peers' Python; KDL and Eigen from what pkg-config finds.
 """
 
+import argparse
 from pathlib import Path
+import resource
 import subprocess
-import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
+from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main as ssik
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, load_arm
+from ssik_ros.model.serial_chain import SerialChain
 
 ROBOTS = ('ur5e', 'irb6700', 'panda', 'iiwa14')
-SOURCE = Path(__file__).with_name('speed.c')
+FOLDER = Path(__file__).parent
+PEERS = FOLDER.parents[1] / '.venv-bench' / 'bin' / 'python'
 ROUNDS = 5
-POSES = 400
+REQUESTS = 400
+ARM = 'ssik_arm'
+"""Name of the library of each arm."""
+OWN_CALLS = ('all_branches', 'first_found', 'one_cycle')
+
+Figures = dict[str, float]
 
 
-def build(robot: str, folder: Path, *options: str) -> Path:
-    """Return the benchmark's program for a library."""
-    name = 'ssik_arm'
-    if ssik(
-        ['build', '--robot', robot, '--target', 'c', '--name', name, '-o', str(folder), *options]
+class Program(NamedTuple):
+    """A program that prints figures."""
+
+    name: str
+    words: list[str]
+    """The program, and its arguments behind the file of requests and the number of calls."""
+
+    def run(self, requests: Path, calls: int = 0) -> Figures:
+        """Return the figures that it prints."""
+        words = [self.words[0], str(requests), str(calls), *self.words[1:]]
+        output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        pairs = (line.split() for line in output.splitlines())
+        return {f'{self.name} {key}': float(value) for key, value in pairs}
+
+
+class Arm:
+    """An arm with its requests."""
+
+    def __init__(self, robot: str, folder: Path) -> None:
+        """Write the requests of a robot of the catalogue: joint values and seeds within limits, and their poses."""
+        data, model = arm_data(robot), load_arm(robot)
+        self.robot, self.requests = robot, folder / f'{robot}.requests'
+        self.manipulator = Manipulator(
+            model, model.group_from_links(data.base_link, data.tip_link)
+        )
+        chain = SerialChain.from_robot(model, data.base_link, data.tip_link)
+        lower = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
+        upper = np.where(np.isfinite(chain.upper), chain.upper, np.pi)
+        rng, n = np.random.default_rng(1), len(lower)
+        values = rng.uniform(lower, upper, (REQUESTS, 2, n))
+        self.poses = [chain.pose(q) for q in values[:, 0]]
+        places = np.vstack([np.zeros(3), chain.points, chain.home[:3, 3]])
+        parts = lower, upper, chain.axes, np.diff(places, axis=0), chain.home[:3, :3]
+        rows = np.hstack([values.reshape(REQUESTS, -1), np.reshape(self.poses, (REQUESTS, 16))])
+        numbers: list[FloatArray] = [np.array([n, REQUESTS]), *parts, rows]
+        np.concatenate([part.ravel() for part in numbers]).astype(float).tofile(self.requests)
+
+    def time_python(self) -> Figures:
+        """Return the time of ``solve_q`` from Python [us]."""
+        self.manipulator.solve_q(self.poses[0])  # prepares what later calls share
+        start = time.thread_time()
+        for pose in self.poses:
+            self.manipulator.solve_q(pose)
+        return {'python all_branches': 1e6 * (time.thread_time() - start) / REQUESTS}
+
+
+class Compiler:
+    """Compiles programs with the same flags."""
+
+    def __init__(self, folder: Path) -> None:
+        """Put programs into a folder."""
+        own = of_this_machine()
+        march = [f'-march={own}'] if own.startswith('x86') else []
+        self.folder, self.flags = folder, ['-O3', *march, '-DNDEBUG']
+        self.seconds: dict[str, float] = {}
+        """Processor time of each compilation."""
+
+    def make(self, name: str, source: str, *options: object) -> list[str]:
+        """Compile and link a source of this folder, and return the program."""
+        program = str(self.folder / name)
+        compiler = ['gcc', '-std=c99'] if source.endswith('.c') else ['g++', '-std=c++17']
+        words = [*compiler, *self.flags, FOLDER / source, *options, '-lm', '-o', program]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([str(word) for word in words], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.seconds[name] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return [program]
+
+
+def packages(*names: str) -> list[str] | None:
+    """Return the flags of packages that pkg-config knows; None where one is missing."""
+    command = ['pkg-config', '--cflags', '--libs', *names]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if result.returncode else result.stdout.split()
+
+
+def write(*words: object) -> None:
+    """Call ``ssik build``, or end."""
+    if ssik(['build', *map(str, words)]):
+        raise SystemExit(f'ssik build {words}: nothing was written')
+
+
+def build_own(robot: str, folder: Path, compiler: Compiler) -> list[Program]:
+    """Return the programs of the library of an arm, and of libssik with the blocks of this arm."""
+    product, generic, blocks = folder / robot, folder / 'libssik', folder / f'{robot}.blocks'
+    write('--robot', robot, '--target', 'c', '--name', ARM, '-o', product)
+    write('--robot', robot, '--blocks', '-o', blocks)
+    if not generic.exists():
+        write('--target', 'libssik', '-o', generic)
+    made = []
+    for name, library, place, define in (
+        (f'{robot}_own', ARM, product, '-DARM'),
+        (f'{robot}_libssik', 'ssik', generic, '-DBLOCKS'),
     ):
-        raise SystemExit(f'{robot}: no library')
-    program = folder / 'speed'
-    defines = f'-DNAME={name}', f'-DUPPER={name.upper()}', f'-I{folder / "include"}'
-    library = folder / 'lib' / f'lib{name}.a'
-    command = ['cc', '-std=c99', '-O2', *defines, SOURCE, library, '-lm', '-o', program]
-    subprocess.run([str(word) for word in command], check=True)
-    return program
+        archive = place / 'lib' / f'lib{library}.a'
+        options = f'-I{place / "include"}', f'-DNAME={library}', define, archive
+        made.append(compiler.make(name, 'speed.c', *options))
+    return [Program('own', made[0]), Program('libssik', [*made[1], str(blocks)])]
 
 
-def run(program: Path, *arguments: object) -> dict[str, float]:
-    """Return the figures that a program prints."""
-    words = [str(program), str(POSES), *map(str, arguments)]
-    output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    return {line.split()[0]: float(line.split()[1]) for line in output.splitlines()}
+def build_peers(arm: Arm, peers: Path, compiler: Compiler) -> list[Program]:
+    """Return the programs of those peers that are installed."""
+    made, eigen, kdl = [], packages('eigen3'), packages('orocos-kdl', 'eigen3')
+    if eigen is not None:
+        made.append(Program('eigen', compiler.make('eigen_loop', 'eigen_loop.cpp', *eigen)))
+    if kdl is not None:
+        made.append(Program('kdl', compiler.make('kdl', 'kdl.cpp', *kdl)))
+    if eigen is not None and peers.exists():
+        data = arm.requests.with_suffix('.ssik')
+        command = [peers, FOLDER / 'ssik_headers.py', arm.requests, data]
+        headers = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        program = compiler.folder / 'ssik_headers'
+        if not program.exists():
+            compiler.make(program.name, 'ssik_headers.cpp', f'-I{headers.strip()}', *eigen)
+        made.append(Program('ssik', [str(program), str(data)]))
+    return made
 
 
-def time_python(robot: str) -> float:
-    """Return the time of ``solve_q`` from Python [us]."""
-    data, model = arm_data(robot), load_arm(robot)
-    arm = Manipulator(model, model.group_from_links(data.base_link, data.tip_link))
-    rng = np.random.default_rng(1)
-    limits = arm.group.lower, arm.group.upper
-    poses = [arm.fk(rng.uniform(*np.clip(limits, -np.pi, np.pi))) for _ in range(POSES)]
-    arm.solve_q(poses[0])  # prepares what later calls share
-    start = time.thread_time()
-    for pose in poses:
-        arm.solve_q(pose)
-    return 1e6 * (time.thread_time() - start) / POSES
-
-
-def measure(robot: str, folder: Path) -> list[str]:
-    """Return the row of a robot."""
-    frozen = build(robot, folder / 'frozen')
-    shared = build(robot, folder / 'shared', '--shared-kernels')
-    figures: dict[str, list[float]] = {}
+def measure(arm: Arm, programs: list[Program], calls: int) -> Figures:
+    """Return the least of each figure over the rounds, and the slowest of so many calls."""
+    best: Figures = {}
     for _ in range(ROUNDS):
-        for what, program in (('frozen', frozen), ('shared', shared)):
-            for key, value in run(program).items():
-                figures.setdefault(f'{what} {key}', []).append(value)
-        figures.setdefault('python', []).append(time_python(robot))
-    best = {key: min(values) for key, values in figures.items()}
-    slowest = run(frozen, 100_000)
-    shown = [best[f'{what} all_branches'] for what in ('frozen', 'shared')] + [best['python']]
-    shown += [best['frozen first_found'], best['frozen track']]
-    shown += [slowest['slowest_all_branches'], slowest['slowest_track']]
-    return [robot, *(f'{value:.2f}' if value < 100 else f'{value:.0f}' for value in shown)]
+        for figures in (*(each.run(arm.requests) for each in programs), arm.time_python()):
+            for key, value in figures.items():
+                best[key] = min(value, best.get(key, np.inf))
+    slowest = programs[0].run(arm.requests, calls)
+    best |= {key: value for key, value in slowest.items() if key.endswith('slowest')}
+    for call in OWN_CALLS[2:]:
+        best[f'own {call}'] -= best['own kinematics']
+    return best
+
+
+TABLES = {
+    'All branches of a pose [us]': {
+        "the arm's library": 'own all_branches',
+        'libssik': 'libssik all_branches',
+        '`solve_q` from Python': 'python all_branches',
+        "ssik's headers": 'ssik all_branches',
+        'branches': 'own all_branches_result',
+        "branches of ssik's headers": 'ssik all_branches_result',
+    },
+    'First solution from a random seed, and one cycle of a control loop [us]': {
+        "the arm's library": 'own first_found',
+        'KDL, LMA': 'kdl lma',
+        'KDL, NR_JL': 'kdl nr_jl',
+        'loop with Eigen': 'eigen first_found',
+        'found: library, LMA, NR_JL, loop': '',
+        'one cycle': 'own one_cycle',
+    },
+    'Slowest call [us]': {
+        'all branches': 'own all_branches_slowest',
+        'first solution': 'own first_found_slowest',
+        'one cycle': 'own one_cycle_slowest',
+    },
+}
+FOUND = ('own first_found', 'kdl lma', 'kdl nr_jl', 'eigen first_found')
+
+
+def cell(figures: Figures, key: str) -> str:
+    """Return the text of a figure; of how many requests are solved for an empty key."""
+    if not key:
+        return ', '.join(f'{100 * figures.get(f"{name}_result", np.nan):.1f} %' for name in FOUND)
+    value = figures.get(key)
+    return '-' if value is None else f'{value:.2f}' if value < 100 else f'{value:.0f}'
+
+
+def print_tables(found: dict[str, Figures], seconds: dict[str, float]) -> None:
+    """Print what was measured."""
+    for title, columns in TABLES.items():
+        print(f'\n{title}:\n\n| arm | {" | ".join(columns)} |\n|---|{"---:|" * len(columns)}')
+        for robot, figures in found.items():
+            cells = (cell(figures, key) for key in columns.values())
+            print(f'| {robot} | {" | ".join(cells)} |')
+    print('\nCompiling a program [s of processor time]:\n\n| program | time |\n|---|---:|')
+    for name, value in seconds.items():
+        print(f'| {name} | {value:.2f} |')
 
 
 def main() -> None:
     """Measure the robots of the command line."""
-    titles = (
-        *(
-            'arm',
-            'all branches',
-            'shared kernels',
-            '`solve_q` from Python',
-            'first found',
-            'one cycle',
-        ),
-        *('slowest of 100,000: all branches', 'one cycle'),
-    )
-    rows = [list(titles), ['---'] * len(titles)]
-    for robot in sys.argv[1:] or ROBOTS:
-        with tempfile.TemporaryDirectory() as folder:
-            rows.append(measure(robot, Path(folder)))
-    print('\n'.join(f'| {" | ".join(row)} |' for row in rows))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('robots', nargs='*', default=ROBOTS)
+    parser.add_argument('--peers', type=Path, default=PEERS, help="the peers' Python")
+    parser.add_argument('--calls', type=int, default=1_000_000, help='of which the slowest counts')
+    options = parser.parse_args()
+    found = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        compiler = Compiler(folder)
+        for robot in options.robots:
+            arm = Arm(robot, folder)
+            programs = build_own(robot, folder, compiler)
+            programs += build_peers(arm, options.peers, compiler)
+            found[robot] = measure(arm, programs, options.calls)
+            print(robot, found[robot], flush=True)
+    print_tables(found, compiler.seconds)
 
 
 if __name__ == '__main__':

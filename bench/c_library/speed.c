@@ -1,14 +1,13 @@
 /*
  * Time of one call of a C library: all branches, first solution, one cycle of a control loop.
  *
- * Compiled once for each library, with the header of that library: -DNAME=ur5e -DUPPER=UR5E. Poses come from random joint
- * vectors within limits. Printed: the median over rounds of the mean time of a call, and the slowest single call [us].
+ * Compiled once for each library, with its header: -DNAME=ur5e; with -DBLOCKS for the library that reads blocks.
+ * speed REQUESTS CALLS [BLOCKS]: the slowest of so many calls is printed, too.
  */
 #define _POSIX_C_SOURCE 199309L
+#include "speed.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -19,83 +18,62 @@
 #define HEADER(a) HEADER_(a)
 #include HEADER(NAME)
 
-enum { N = PASTE(UPPER, JOINTS), POSES = 2000, ROUNDS = 9, MOST = 4096 };
+enum { MOST = 4096, WITHIN_LIMITS = 1 };
 
-static int64_t memory[PASTE(UPPER, MEMORY) / 8];
-static double poses[POSES][16], seeds[POSES][N], rows[MOST * N];
+static double rows[MOST * MOST_JOINTS];
 static CALL(solver) * solver;
 
-/* Time of this thread: what other programs take does not count. */
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+static int all_branches(int k) {
+  return (int)CALL(solve_all)(solver, pose_of(k), NULL, WITHIN_LIMITS, MOST, rows, NULL, NULL);
 }
 
-static void all_branches(int k) { CALL(solve_all)(solver, poses[k], NULL, 1, MOST, rows, NULL, NULL); }
-static void first_found(int k) { CALL(solve)(solver, poses[k], seeds[k], NULL, rows, NULL); }
-static void step(int k) {
-  double q[N], near[N], pose[16];
-  for (int i = 0; i < N; ++i) q[i] = seeds[k][i];
-  for (int i = 0; i < N; ++i) near[i] = seeds[k][i] + 0.002;
-  CALL(fk)(solver, near, pose);
-  CALL(track)(solver, pose, NULL, q, NULL);
-}
-static void kinematics(int k) {
-  double near[N], pose[16];
-  for (int i = 0; i < N; ++i) near[i] = seeds[k][i] + 0.002;
+static int first_found(int k) { return (int)CALL(solve)(solver, pose_of(k), seed_of(k), NULL, rows, NULL); }
+
+static void move_a_little(int k, double *q, double *pose) {
+  double near[MOST_JOINTS];
+  for (int i = 0; i < asked.n; ++i) {
+    const double middle = 0.5 * (asked.lower[i] + asked.upper[i]);
+    q[i] = seed_of(k)[i];
+    near[i] = q[i] + (q[i] < middle ? 0.002 : -0.002);
+  }
   CALL(fk)(solver, near, pose);
 }
 
-static int ascending(const void *a, const void *b) {
-  const double left = *(const double *)a, right = *(const double *)b;
-  return (left > right) - (left < right);
+static int kinematics(int k) {
+  double q[MOST_JOINTS], pose[16];
+  move_a_little(k, q, pose);
+  return 0;
 }
 
-static double median_of(void (*call)(int), int count) {
-  double means[ROUNDS];
-  for (int round = 0; round < ROUNDS; ++round) {
-    const double start = now_us();
-    for (int k = 0; k < count; ++k) call(k);
-    means[round] = (now_us() - start) / count;
-  }
-  qsort(means, ROUNDS, sizeof *means, ascending);
-  return means[ROUNDS / 2];
+static int one_cycle(int k) {
+  double q[MOST_JOINTS], pose[16];
+  move_a_little(k, q, pose);
+  return (int)CALL(track)(solver, pose, NULL, q, NULL);
 }
 
-static double slowest(void (*call)(int), long calls) {
-  double worst = 0.0;
-  for (long k = 0; k < calls; ++k) {
-    const double start = now_us();
-    call((int)(k % POSES));
-    const double took = now_us() - start;
-    if (took > worst) worst = took;
-  }
-  return worst;
+/* Memory as a program on a computer has it; a controller has static memory instead. */
+static int make_solver(const char *blocks) {
+#ifdef BLOCKS
+  size_t size;
+  const void *image = read_file(blocks, &size);
+  const int64_t needed = CALL(memory_size)(image, size, 0);
+  return needed < 0 || CALL(init)(&solver, image, size, 0, malloc((size_t)needed), (size_t)needed) != 0;
+#else
+  const int64_t needed = CALL(memory_size)(0);
+  (void)blocks;
+  return CALL(init)(&solver, 0, malloc((size_t)needed), (size_t)needed) != 0;
+#endif
 }
 
 int main(int argc, char **argv) {
-  const int count = argc > 1 ? atoi(argv[1]) : POSES;
-  const long calls = argc > 2 ? atol(argv[2]) : 0;
-  double lower[N], upper[N], q[N];
-  if (CALL(init)(&solver, 0, memory, sizeof memory) != 0) return 1;
-  CALL(limits)(solver, lower, upper);
-  uint64_t state = 88172645463325252u;
-  for (int k = 0; k < 2 * POSES; ++k) {
-    for (int i = 0; i < N; ++i) {
-      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-      const double share = (double)(state >> 11) / 9007199254740992.0;
-      const int is_limited = upper[i] - lower[i] < 1e6;
-      const double low = is_limited ? lower[i] : -3.14159, high = is_limited ? upper[i] : 3.14159;
-      q[i] = low + share * (high - low);
-      if (k % 2) seeds[k / 2][i] = q[i];
-    }
-    if (k % 2 == 0) CALL(fk)(solver, q, poses[k / 2]);
-  }
-  printf("all_branches %.3f\n", median_of(all_branches, count));
-  printf("first_found %.3f\n", median_of(first_found, count));
-  printf("track %.3f\n", median_of(step, count) - median_of(kinematics, count));
-  if (calls) printf("slowest_all_branches %.1f\n", slowest(all_branches, calls));
-  if (calls) printf("slowest_track %.1f\n", slowest(step, calls));
+  double mean;
+  if (argc < 3) return 2;
+  const long calls = atol(argv[2]);
+  read_requests(argv[1]);
+  if (make_solver(argc > 3 ? argv[3] : NULL)) return 1;
+  measure("all_branches", all_branches, calls);
+  measure("first_found", first_found, calls);
+  measure("one_cycle", one_cycle, calls);
+  printf("kinematics %.3f\n", best_of(kinematics, &mean));
   return 0;
 }

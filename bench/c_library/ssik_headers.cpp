@@ -1,52 +1,54 @@
-// Time of all branches by ssik's C++ headers, one turn for each branch, on random poses within limits.
-#include <algorithm>
-#include <cstdio>
-#include <ctime>
-#include <random>
+// Time of all branches by ssik's C++ headers, one winding for each branch: ssik_headers REQUESTS CALLS SOLVER_DATA.
+#include "speed.h"
+
+#include <fstream>
+#include <memory>
+#include <string>
 #include <vector>
 
-#define TEXT_(a) #a
-#define HEADER_(a) TEXT_(ssik_cpp/solvers/a.hpp)
-#define HEADER(a) HEADER_(a)
-#include HEADER(SOLVER)
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
+#include "ssik_cpp/solve.hpp"
 
-#include "arm.h"
+static std::unique_ptr<ssik::Solver> solver;
+static std::vector<ssik::Pose> poses;
 
-static double now_us() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e6 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_nsec);
+// What ssik_headers.py writes: the family; then for each array its name, type, shape and numbers.
+static ssik::SolverData read_data(const char *path) {
+  std::ifstream file(path);
+  ssik::SolverData data;
+  std::string name, kind;
+  file >> data.family;
+  while (file >> name >> kind) {
+    ssik::DataArray &array = data.arrays[name];
+    std::size_t dimensions = 0, size = 1;
+    file >> dimensions;
+    array.shape.resize(dimensions);
+    for (auto &extent : array.shape) file >> extent, size *= static_cast<std::size_t>(extent);
+    array.dtype = kind == "f64" ? ssik::DType::Float64 : ssik::DType::Int32;
+    for (std::size_t k = 0; k < size; ++k) {
+      double value;
+      file >> value;
+      if (kind == "f64") array.f64.push_back(value);
+      else array.i32.push_back(static_cast<std::int32_t>(value));
+    }
+  }
+  return data;
 }
 
-int main() {
-  ssik::JointConsts<6> chain;
-  ssik::JointLimits<6> limits;
-  for (int i = 0; i < 6; ++i) {
-    chain.axis[i] = Eigen::Vector3d(axis_[3 * i], axis_[3 * i + 1], axis_[3 * i + 2]);
-    for (int k = 0; k < 16; ++k) {
-      chain.t_left[i](k / 4, k % 4) = t_left_[16 * i + k];
-      chain.t_right[i](k / 4, k % 4) = t_right_[16 * i + k];
-    }
-    chain.type[i] = ssik::JointType::Revolute;
-    limits.lo[i] = lo_[i], limits.hi[i] = hi_[i], limits.present[i] = present_[i] != 0.0;
-  }
-  std::mt19937 random(1);
-  std::vector<ssik::Pose> poses;
-  for (int k = 0; k < 2000; ++k) {
-    std::array<double, 6> q;
-    for (int i = 0; i < 6; ++i) q[i] = std::uniform_real_distribution<double>(limits.lo[i], limits.hi[i])(random);
-    poses.push_back(ssik::fk<6>(chain, q));
-  }
-  ssik::ArtifactParams<6> parameters;
+template <int N>
+static int all_branches(int k) {
+  ssik::ArtifactParams<N> parameters;
   parameters.enumerate_windings = false;
-  double best = 1e9, count = 0.0;
-  for (int round = 0; round < 9; ++round) {
-    const double start = now_us();
-    count = 0.0;
-    for (const auto &pose : poses) count += PASTE(SOLVER, _artifact_solve)(chain, limits, pose, parameters).size();
-    best = std::min(best, (now_us() - start) / poses.size());
+  return static_cast<int>(solver->solve<N>(poses[static_cast<std::size_t>(k)], parameters).size());
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4) return 2;
+  read_requests(argv[1]);
+  solver.reset(new ssik::Solver(read_data(argv[3])));
+  for (int k = 0; k < asked.count; ++k) {
+    ssik::Pose pose;
+    for (int i = 0; i < 16; ++i) pose(i / 4, i % 4) = pose_of(k)[i];
+    poses.push_back(pose);
   }
-  std::printf("all_branches %.3f\nsolutions %.2f\n", best, count / poses.size());
+  measure("all_branches", asked.n == 6 ? all_branches<6> : all_branches<7>, atol(argv[2]));
 }

@@ -1,16 +1,41 @@
 """
-Write the constants of an arm for ``ssik_headers.cpp``: ``python ssik_headers.py ur5e > arm.h``, in the venv of the peers.
+Write the solver data of an arm for ``ssik_headers.cpp``: ``python ssik_headers.py REQUESTS DATA``, with the peers' Python.
 
-Then ``g++ -std=c++17 -O2 -DSOLVER=three_parallel -I<ssik>/cpp/include -I<Eigen> ssik_headers.cpp``, with the name of the arm's
-solver (``spherical_two_parallel`` for IRB 6700).
+The chain is that of the requests, so that both packages solve the same arm. Prints the folder of the headers.
 """
 
 import sys
 
 import numpy as np
-from ssik import Manipulator
-from ssik.cpp import solver_data
+from ssik import cpp, Manipulator
 
-for name, values in solver_data(Manipulator.from_prebuilt(sys.argv[1])).arrays.items():
-    numbers = np.nan_to_num(np.asarray(values, dtype=float)).ravel().tolist()
-    print(f'static const double {name}_[] = {{{", ".join(map(float.hex, numbers))}}};')
+
+def read_arm(path):
+    """Return the arm of a file of requests."""
+    numbers = np.fromfile(path)
+    n = int(numbers[0])
+    limits, axes, offsets, home = np.split(
+        numbers[2 : 2 + 8 * n + 12], np.cumsum([2 * n, 3 * n, 3 * n + 3])
+    )
+    frames = np.tile(np.eye(4), (n + 1, 1, 1))
+    frames[:, :3, 3] = offsets.reshape(n + 1, 3)
+    frames[n, :3, :3] = home.reshape(3, 3)
+    return Manipulator.from_transforms(frames, axes.reshape(n, 3), limits=limits.reshape(2, n).T)
+
+
+def main():
+    """Write what the command line names."""
+    requests, target = sys.argv[1:]
+    data = cpp.solver_data(read_arm(requests))
+    with open(target, 'w', encoding='utf-8') as file:
+        file.write(f'{data.family}\n')
+        for name, values in data.arrays.items():
+            kind = 'i32' if np.issubdtype(values.dtype, np.integer) else 'f64'
+            numbers = ' '.join(map(repr, values.ravel().tolist()))
+            shape = ' '.join(map(str, values.shape))
+            file.write(f'{name} {kind} {values.ndim} {shape}\n{numbers}\n')
+    print(cpp.get_include())
+
+
+if __name__ == '__main__':
+    main()

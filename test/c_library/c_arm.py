@@ -8,6 +8,10 @@ import numpy as np
 from ssik_ros.artifact.c import blocks
 from ssik_ros.artifact.c.recorded import random_joints
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
+from ssik_ros.manipulator.kin_body import KinBody
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import OneSolution
+from ssik_ros.solvers.closed_form.arm import BranchRequest
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 CAPACITY = 4096
@@ -107,6 +111,67 @@ def package_arm(name):
     add_robot_options(parser)
     chosen = choose_arm(parser.parse_args([name] if name.endswith('.urdf') else ['--robot', name]))
     return blocks.find_arm(chosen.robot, chosen.group)
+
+
+X, Y, Z = np.eye(3).tolist()
+MADE = {
+    # Axes and offsets at zero, limits, and which joints slide.
+    'gantry': (
+        [X, Y, Z, Z, Y, X],
+        [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, -0.2], [0, 0, 0], [0, 0, 0], [0.1, 0, -0.1]],
+        [(-1.0, 1.0)] * 3 + [(-2.9, 2.9)] * 3,
+        'ppprrr',
+    ),
+    # Published lengths and limits of Fanuc's CRX-10iA: an arm with an offset wrist and two parallel axes.
+    'crx10ia': (
+        [Z, Y, [0, -1, 0], [-1, 0, 0], [0, -1, 0], [-1, 0, 0]],
+        [
+            [0, 0, 0.245],
+            [0, 0, 0],
+            [0, 0, 0.54],
+            [0, 0, 0],
+            [0.54, 0, 0],
+            [0, -0.15, 0],
+            [0.16, 0, 0],
+        ],
+        np.radians(
+            [(-190, 190), (-179.9, 179.9), (-71, 251), (-190, 190), (-179.9, 179.9), (-225, 225)]
+        ),
+        'rrrrrr',
+    ),
+}
+
+
+def made_arm(name):
+    """Return an arm that is not in the catalogue: one of :data:`MADE`, or ``general``, six axes without structure."""
+    if name == 'general':
+        rng = np.random.default_rng(3)
+        axes, offsets = rng.standard_normal((6, 3)), rng.uniform(-0.3, 0.3, (7, 3))
+        return KinBody.from_axes(axes, offsets, [(-2.9, 2.9)] * 6)
+    axes, offsets, limits, kinds = MADE[name]
+    types = [{'p': 'prismatic', 'r': 'revolute'}[kind] for kind in kinds]
+    return KinBody.from_axes(axes, offsets, limits, joint_types=types)
+
+
+def compare(arm, c, count):
+    """Compare all branches, with and without a seed, and the first solution found; return how many were the same."""
+    compared = 0
+    for pose, seed in requests(arm, count):
+        for start in (None, seed):
+            found = arm.form.arm.branches_refined(pose, BranchRequest(seed=start))
+            if found.starts:
+                continue
+            q, errors = c.solve_all(pose, start)
+            np.testing.assert_array_equal(q, found.q, strict=True)
+            np.testing.assert_array_equal(errors, found.errors, strict=True)
+            compared += 1
+        first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
+        solved, q = c.solve(pose, seed)
+        if isinstance(first, OneSolution):
+            assert solved == 1
+            np.testing.assert_array_equal(q, first.solutions[0])
+    assert compared >= 1.9 * count
+    return compared
 
 
 def requests(arm, count, seed=7):

@@ -2,14 +2,12 @@
 
 import shutil
 
-from c_arm import CArm
-import numpy as np
+from c_arm import CArm, made_arm
 import pytest
 
 from ssik_ros.cli.command import main
 from ssik_ros.errors import NativeLibraryError
 from ssik_ros.kernels.native import portable
-from ssik_ros.manipulator.kin_body import KinBody
 
 FROZEN = ('ur5e',)
 """Arms whose constants are part of the machine code, unless a test says otherwise: that takes a while."""
@@ -71,21 +69,11 @@ def build_generic(tmp_path_factory):
 
 @pytest.fixture(scope='session')
 def made_urdf(tmp_path_factory):
-    """Return a function that writes a URDF: a gantry with a wrist, or six axes without structure."""
-    slides = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    places = [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, -0.2], [0, 0, 0], [0, 0, 0], [0.1, 0, -0.1]]
+    """Return a function that writes the URDF of an arm that is not in the catalogue."""
 
     def make(name):
-        rng = np.random.default_rng(3)
-        axes, points = rng.standard_normal((6, 3)), rng.uniform(-0.3, 0.3, (7, 3))
-        axes /= np.linalg.norm(axes, axis=1)[:, None]
-        limits, kinds = [(-2.9, 2.9)] * 6, ['revolute'] * 6
-        if name == 'gantry':
-            axes, points = np.array(slides, dtype=float), np.array(places, dtype=float)
-            limits, kinds = [(-1.0, 1.0)] * 3 + limits[3:], ['prismatic'] * 3 + kinds[3:]
-        body = KinBody.from_axes(axes, points, limits, joint_types=kinds)
         path = tmp_path_factory.mktemp(name) / f'{name}.urdf'
-        path.write_text(body.to_urdf(), encoding='utf-8')
+        path.write_text(made_arm(name).to_urdf(), encoding='utf-8')
         return str(path)
 
     return make

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 
 from c_arm import CArm, package_arm, requests
@@ -40,6 +42,7 @@ int main(void) {
   for (int at_end = 0; at_end < 2; ++at_end) {
     NAME_solver *solver;
     const size_t size = (size_t)NAME_memory_size(50);
+    if (size != UPPER_MEMORY_FOR(50) || NAME_memory_size(0) != UPPER_MEMORY_FOR(0)) return 5;
     double *pose = guarded(16 * 8, at_end), *seed = guarded(N * 8, at_end), *q = guarded(N * 8, at_end);
     double *rows = guarded(MOST * N * 8, at_end), *errors = guarded(MOST * 3 * 8, at_end);
     double *jacobian = guarded(6 * N * 8, at_end), *wound = guarded(50 * N * 8, at_end), *bounds = guarded(N * 8, at_end);
@@ -204,22 +207,18 @@ void _start(void) {
 """
 
 
-def test_a_freestanding_program_links(build, tmp_path):
+@pytest.mark.parametrize('options', [(), ('--arch', 'aarch64')])
+def test_a_freestanding_program_links(build, tmp_path, options):
     """Without start-up code and without the C library, only libm is needed."""
-    folder, source = build('ur5e'), tmp_path / 'bare.c'
+    compiler = 'aarch64-linux-gnu-gcc' if options else 'cc'
+    if shutil.which(compiler) is None:
+        pytest.skip(f'{compiler} is not installed')
+    folder, source = build('ur5e', *options), tmp_path / 'bare.c'
     source.write_text(FREESTANDING, encoding='utf-8')
-    command = [
-        'cc',
-        '-std=c99',
-        '-ffreestanding',
-        '-nostartfiles',
-        '-nodefaultlibs',
-        f'-I{folder / "include"}',
-    ]
-    subprocess.run(
-        [*command, source, folder / 'lib' / 'libur5e.a', '-lm', '-o', tmp_path / 'bare'],
-        check=True,
-    )
+    bare = '-std=c99', '-ffreestanding', '-nostartfiles', '-nodefaultlibs'
+    library = folder / 'lib' / 'libur5e.a'
+    command = [compiler, *bare, f'-I{folder / "include"}', source, library]
+    subprocess.run([*command, '-lm', '-o', tmp_path / 'bare'], check=True)
 
 
 def test_cmake_finds_the_package(build, tmp_path):
@@ -247,6 +246,23 @@ def test_pkg_config_names_the_flags(build):
     assert any(
         word.startswith('-I') and Path(word[2:]).samefile(folder / 'include') for word in words
     )
+
+
+@pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGKILL])
+def test_a_build_that_is_killed_leaves_the_folder_as_it_was(tmp_path, how):
+    """A build that ends early leaves the old folder."""
+    folder = tmp_path / 'arm'
+    folder.mkdir()
+    (folder / 'old').touch()
+    program = 'from ssik_ros.cli.command import main; main()'
+    options = '--robot', 'ur5e', '--target', 'c', '-o', folder, '--force'
+    command = [sys.executable, '-u', '-c', program, 'build', *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        # The second line says that the compiler is called; the new folder is in the making by then.
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(how)
+    assert 'compile' in lines[1] and process.returncode == -how
+    assert [path.name for path in folder.iterdir()] == ['old']
 
 
 def test_a_header_compiles_in_no_time(build, tmp_path):

@@ -1,6 +1,6 @@
 """A C library for one arm, or for the blocks of any arm: its folder, complete or not written at all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 import contextlib
 import os
 from pathlib import Path
@@ -14,8 +14,8 @@ from ssik_ros.artifact.c import blocks, recorded, texts, toolchain
 from ssik_ros.artifact.c.blocks import Arm
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.native import portable
+from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 
-Report = Callable[[str], None]
 GENERIC = 'ssik'
 """Name of the library that reads blocks."""
 
@@ -31,22 +31,30 @@ class ArmLibrary(NamedTuple):
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
         """Return the values of the templates."""
-        n, group = len(self.arm.group.joint_names), self.arm.group
-        memory = memory_of(self.image)
-        constants = f'\n#define {self.name.upper()}_JOINTS {n}\n'
-        constants += '/* Size of a solver without windings [bytes]. */\n'
-        constants += f'#define {self.name.upper()}_MEMORY {memory}\n'
-        constants += f'/* Joints: {", ".join(group.joint_names)}. */\n'
+        n, group, form = len(self.arm.group.joint_names), self.arm.group, self.arm.form
+        memory, once, each = memory_of(self.image)
+        upper = self.name.upper()
+        constants = f"""
+/* Joints: {', '.join(group.joint_names)}. */
+#define {upper}_JOINTS {n}
+/* Size of a solver, and of one for so many windings [bytes]. */
+#define {upper}_MEMORY {memory}
+#define {upper}_MEMORY_FOR(windings) ({memory} + ((windings) > 0 ? {once} : 0) + {each} * (windings))
+"""
+        constants += _most_branches(upper, 0 if form is None else form.capacity)
         seed = self.poses[0].branches[0] if len(self.poses[0].branches) else self.poses[0].first
         facts = {
             'chain': f'{group.base_link} to {group.tip}, {n} joints',
             'closed form': self.arm.reason,
             'memory of a solver': f'{memory} bytes',
+            'accuracy of `solve` and `track`': f'{self.arm.plain.tolerance:g} (m and rad)',
             'architecture': tools.architecture,
         }
         return {
             **_values(self.name, f'Inverse kinematics of {self.arm.robot.name}', self.version),
             'CONSTANTS': constants,
+            'FRAMES': f'{group.tip} in {group.base_link}',
+            'TOLERANCE': f'{self.arm.plain.tolerance:g}',
             'SEED': ', '.join(f'{value:.6f}' for value in seed),
             'BOUNDS': ', '.join(['0.01'] * n),
             'LARGEST_ERROR': repr(max(1e-6, 2.0 * self.arm.plain.tolerance)),
@@ -82,7 +90,13 @@ class GenericLibrary(NamedTuple):
         """Return the values of the templates."""
         title = 'Inverse kinematics of any arm, from its blocks'
         facts = f'| architecture | {tools.architecture} |'
-        return {**_values(self.name, title, self.version), 'CONSTANTS': '', 'FACTS': facts}
+        constants = '\n' + _most_branches(self.name.upper(), LARGEST_CAPACITY)
+        values = {
+            'CONSTANTS': constants,
+            'FACTS': facts,
+            'FRAMES': 'the tip link in the base link',
+        }
+        return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
         """Write what the compiler reads."""
@@ -102,11 +116,17 @@ def _values(name: str, title: str, version: str) -> dict[str, str]:
     return {'NAME': name, 'UPPER': name.upper(), 'TITLE': title, 'VERSION': version, **texts.ABI}
 
 
-def memory_of(image: IntArray) -> int:
-    """Return the size of a solver without windings [bytes]; the C library computes the same."""
+def _most_branches(upper: str, count: int) -> str:
+    """Return the line of the header about the room for branches."""
+    return f'/* No call writes more branches. */\n#define {upper}_MOST_BRANCHES {count}\n'
+
+
+def memory_of(image: IntArray) -> tuple[int, int, int]:
+    """Return the size of a solver, what it needs more for any windings, and for each [bytes]; the C library computes the same."""
     at, size = image[blocks.HEAD + 2 : blocks.HEAD + 4].tolist()
+    always, each, once = image[at : at + size].reshape(-1, 3).sum(axis=0).tolist()
     head = 4 + len(blocks.PARTS) + 1
-    return 8 * (head + int(image[at : at + size].reshape(-1, 3)[:, 0].sum()))
+    return 8 * (head + always), 8 * once, 8 * each
 
 
 def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
@@ -118,7 +138,7 @@ def build(
     library: ArmLibrary | GenericLibrary,
     tools: toolchain.Toolchain,
     kernels: toolchain.Kernels,
-    report: Report,
+    report: toolchain.Report,
     product: Path,
 ) -> None:
     """
@@ -142,6 +162,8 @@ def build(
             folder.mkdir(parents=True)
         report(f'compile and link for {tools.architecture}')
         toolchain.make_libraries(tools, sources, name, kernels, folders['lib'])
+    code = toolchain.code_size(tools, folders['lib'] / f'lib{name}.a')
+    values |= {'CODE': str(code), 'FACTS': f'{values["FACTS"]}\n| machine code | {code} bytes |'}
     for suffix in ('h', 'hpp'):
         _write(folders['include'] / f'{name}.{suffix}', f'ik.{suffix}', values, flags)
     for suffix in ('Config.cmake', 'ConfigVersion.cmake'):

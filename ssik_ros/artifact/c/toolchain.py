@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 import os
 from pathlib import Path
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,9 +19,11 @@ OWN_LOOPS = '-fno-builtin', '-fno-tree-loop-distribute-patterns'
 """A loop that fills memory stays a loop: it must not become a call of the function that it is."""
 Kernels = Callable[[set[str]], bytes]
 """Makes the object of the kernels, given the symbols that are called."""
+Report = Callable[[str], None]
+"""Is told of each step."""
 SYMBOLS = frozenset(map(portable.symbol_of, portable.KERNELS))
-CLEAR = 'ssik_ros_clear'
-"""The name of ``memset`` in the kernels' object: their own, so that libm is all that they need."""
+OWN_MEMORY = {'memset': 'ssik_ros_clear', 'memcpy': 'ssik_ros_copy', 'memmove': 'ssik_ros_move'}
+"""Functions of C that a compiler calls unasked, and the library's own ones: libm is all that a library needs."""
 
 
 def of_this_machine() -> str:
@@ -65,8 +68,9 @@ class Toolchain:
         except OSError as error:
             raise InvalidOption(f"'{command[0]}' cannot be run: {error.strerror}.") from error
         if result.returncode:
-            errors = [line for line in result.stderr.splitlines() if 'error' in line.lower()]
-            said = (errors or result.stderr.splitlines() or ['no message'])[0]
+            lines = result.stderr.splitlines()
+            told = [line for line in lines if re.search('error|undefined|cannot', line, re.I)]
+            said = (told or lines or ['no message'])[0]
             raise InvalidOption(f'{" ".join(command[:2])} failed: {said}')
         return result.stdout
 
@@ -82,7 +86,7 @@ def find(architecture: str | None) -> Toolchain:
     is_cross = not ARCHITECTURES[chosen].startswith(os.uname().machine)
     prefix = f'{ARCHITECTURES[chosen].partition("_v")[0]}-linux-gnu-' if is_cross else ''
     compiler = shlex.split(os.environ.get('CC', '')) or [f'{prefix}gcc' if is_cross else 'cc']
-    for program in (compiler[0], *(f'{prefix}{name}' for name in ('objcopy', 'nm', 'ar'))):
+    for program in (compiler[0], *(f'{prefix}{name}' for name in ('objcopy', 'nm', 'ar', 'size'))):
         if shutil.which(program) is None:
             raise InvalidOption(
                 f"'{program}' is not installed; a C library for {chosen} needs a C compiler and binutils "
@@ -108,7 +112,9 @@ def make_libraries(
     tools.run(*cc, *FLAGS, *loops, '-c', f'{name}.c', '-o', 'own.o', folder=folder)
     undefined = tools.run(f'{tools.prefix}nm', '-u', 'own.o', folder=folder).split()
     (folder / 'kernels.o').write_bytes(kernels({word for word in undefined if word in SYMBOLS}))
-    tools.run(copy, '--redefine-sym', f'memset={CLEAR}', 'kernels.o', folder=folder)
+    renamed = [f'--redefine-sym={name}={own}' for name, own in OWN_MEMORY.items()]
+    for part in ('own.o', 'kernels.o'):
+        tools.run(copy, *renamed, part, folder=folder)
     tools.run(*cc, '-r', '-nostdlib', 'own.o', 'kernels.o', '-o', f'{name}.o', folder=folder)
     keep = '--wildcard', f'--keep-global-symbol={name}_*'
     tools.run(copy, *keep, '--strip-unneeded', f'{name}.o', folder=folder)
@@ -119,6 +125,18 @@ def make_libraries(
     secure = '-Wl,-z,relro,-z,now,-z,noexecstack'
     tools.run(*cc, *link, secure, f'{name}.o', '-lm', '-o', versioned, folder=folder)
     shared.symlink_to(versioned.name)
+
+
+def code_size(tools: Toolchain, archive: Path) -> int:
+    """
+    Return the bytes of machine code in a static library.
+
+    :param tools: compiler and others.
+    :param archive: the library.
+    """
+    sections = tools.run(f'{tools.prefix}size', '-A', archive, folder=archive.parent)
+    rows = (line.split() for line in sections.splitlines())
+    return sum(int(row[1]) for row in rows if row and row[0].startswith('.text'))
 
 
 def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
@@ -141,10 +159,19 @@ def kernels_of_all_arms(tools: Toolchain) -> Kernels:
     return lambda wanted: data
 
 
-def kernels_of_one_arm(tools: Toolchain, constants: list[freeze.Frozen]) -> Kernels:
+def kernels_of_one_arm(
+    tools: Toolchain, constants: list[freeze.Frozen], report: Report
+) -> Kernels:
     """
     Return what makes an object with the constants of an arm.
 
     :param constants: arguments that are the same at every call.
+    :param report: is told that this takes a while.
     """
-    return lambda wanted: freeze.freeze(tools.target, wanted, constants)
+
+    def make(wanted: set[str]) -> bytes:
+        """Return the object of the kernels that are called."""
+        report('put the constants of the arm into the kernels; takes 5 to 30 s')
+        return freeze.freeze(tools.target, wanted, constants)
+
+    return make

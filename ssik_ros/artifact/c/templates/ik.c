@@ -87,13 +87,14 @@ static word *put_section(word *at, const solver_t *s, int which) {
   return put_list(at, section(image_of(s), which), section_size(image_of(s), which));
 }
 
-/* Not memcpy and memset: the compiler may still choose them, and a bare target has them. */
 static void copy(double *to, const double *from, word count) {
   for (word k = 0; k < count; ++k) to[k] = from[k];
 }
 
-/* What the kernels call in place of memset. */
+/* What kernels and compiler call in place of memset, memcpy and memmove. */
 void *ssik_ros_clear(void *memory, int value, size_t size);
+void *ssik_ros_copy(void *to, const void *from, size_t size);
+void *ssik_ros_move(void *to, const void *from, size_t size);
 
 void *ssik_ros_clear(void *memory, int value, size_t size) {
   unsigned char *at = (unsigned char *)memory;
@@ -103,6 +104,17 @@ void *ssik_ros_clear(void *memory, int value, size_t size) {
     __builtin_memcpy(at + size - 8, &bytes, 8);
   }
   return memory;
+}
+
+void *ssik_ros_copy(void *to, const void *from, size_t size) {
+  for (size_t k = 0; k < size; ++k) ((unsigned char *)to)[k] = ((const unsigned char *)from)[k];
+  return to;
+}
+
+void *ssik_ros_move(void *to, const void *from, size_t size) {
+  if ((uintptr_t)to < (uintptr_t)from) return ssik_ros_copy(to, from, size);
+  for (; size; --size) ((unsigned char *)to)[size - 1] = ((const unsigned char *)from)[size - 1];
+  return to;
 }
 
 static void copy_words(word *to, const word *from, word count) {

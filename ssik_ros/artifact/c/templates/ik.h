@@ -3,7 +3,7 @@
  *
  * Written by ssik_ros @VERSION@. C99, usable from C++ (see @NAME@.hpp for a wrapper).
  *
- * Units: metres and radians. A pose is a row-major 4 x 4 matrix, 16 doubles: the tip link in the base link.
+ * Units: metres and radians. A pose is a row-major 4 x 4 matrix, 16 doubles: @FRAMES@.
  * A joint vector has one double for each joint, in the order of the chain.
  *
  * Memory: the caller owns all of it. A solver lives in one buffer, aligned to 8 bytes, of the size that @NAME@_memory_size
@@ -14,7 +14,14 @@
  * @NAME@_solve.
  *
  * Verified: a joint vector is returned as a solution only if the forward kinematics of exactly these numbers reaches the
- * pose within the tolerance and every joint is within its limits.
+ * pose within the tolerance and every joint is within its limits. Branches reach the pose up to rounding.
+@if arm@
+ * @NAME@_solve and @NAME@_track end when sqrt(e * e + r * r) <= @TOLERANCE@, with the position error e [m] and the rotation error r [rad].
+@end@
+@if library@
+ * @NAME@_solve and @NAME@_track end when sqrt(e * e + r * r) is at most the tolerance in the blocks, with the position
+ * error e [m] and the rotation error r [rad].
+@end@
  *
  * Not in here: collisions, constraints with callbacks, other tools and other limits than those at the build. Check a
  * joint vector for collisions after the call, or use the Python package. For poses of seven joints that all samples of the
@@ -34,7 +41,7 @@
 extern "C" {
 #endif
 
-/* Version of this interface: the major number changes when a program has to be compiled again. */
+/* Version of this interface: a program has to be compiled again when the major number changes. It is in the soname, too. */
 #define @UPPER@_ABI_MAJOR @ABI_MAJOR@
 #define @UPPER@_ABI_MINOR @ABI_MINOR@
 @CONSTANTS@

@@ -1,6 +1,7 @@
 /*
- * A solver of @NAME@.h as a C++ object, C++11. Header only; it owns its memory and throws std::runtime_error from its
- * constructor alone, on this side of the border: the functions of the library know no exceptions.
+ * A solver of @NAME@.h as a C++ object, C++11. Header only; it owns its memory. Vectors of a wrong size are thrown as
+ * std::invalid_argument, codes below zero as std::runtime_error, on this side of the border: the functions of the
+ * library know no exceptions. Vectors are allocated here; a real-time loop calls the functions of @NAME@.h with get().
  */
 #ifndef @UPPER@_HPP
 #define @UPPER@_HPP
@@ -9,6 +10,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace @NAME@ {
@@ -30,9 +32,10 @@ class Solver {
     check(@NAME@_init(&solver_, blocks, blocks_size, windings, memory_.data(), 8 * memory_.size()));
   }
 @end@
-  /* The solver lies inside its memory: a copy would share it. */
+  /* The solver lies inside its memory: it moves with it, and a copy would share it. */
   Solver(const Solver &) = delete;
   Solver &operator=(const Solver &) = delete;
+  Solver(Solver &&other) noexcept : memory_(std::move(other.memory_)), solver_(other.solver_) { other.solver_ = nullptr; }
 
   int joints() const { return @NAME@_joints(solver_); }
 
@@ -50,18 +53,19 @@ class Solver {
     return matrix;
   }
 
-  /* Every branch, the nearest to the seed first; an empty seed is none. Use the C function in a real-time loop. */
-  std::vector<Vector> solve_all(const Vector &pose, const Vector &seed = Vector(), int most = 64,
+  /* Every branch, the nearest to the seed first; an empty seed is none. */
+  std::vector<Vector> solve_all(const Vector &pose, const Vector &seed = Vector(), int64_t most = @UPPER@_MOST_BRANCHES,
                                 @NAME@_report *report = nullptr) {
-    Vector rows(size() * static_cast<size_t>(most));
-    expect(pose.size() == 16 && (seed.empty() || seed.size() == size()));
+    Vector rows = room_for(most, pose, seed);
     const double *start = seed.empty() ? nullptr : seed.data();
-    const int64_t count =
-        @NAME@_solve_all(solver_, pose.data(), start, @UPPER@_WITHIN_LIMITS, most, rows.data(), nullptr, report);
-    check(count);
-    std::vector<Vector> found;
-    for (int64_t k = 0; k < count; ++k) found.emplace_back(&rows[size() * static_cast<size_t>(k)], &rows[0] + size() * static_cast<size_t>(k + 1));
-    return found;
+    return split(rows, @NAME@_solve_all(solver_, pose.data(), start, @UPPER@_WITHIN_LIMITS, most, rows.data(), nullptr, report));
+  }
+
+  /* Every branch with every winding, at most as many as the constructor was told. */
+  std::vector<Vector> solve_windings(const Vector &pose, const Vector &seed, int64_t most, @NAME@_report *report = nullptr) {
+    Vector rows = room_for(most, pose, seed);
+    const double *start = seed.empty() ? nullptr : seed.data();
+    return split(rows, @NAME@_solve_windings(solver_, pose.data(), start, most, rows.data(), report));
   }
 
   /* The branch nearest to q, which is overwritten; false if there is none. */
@@ -78,6 +82,13 @@ class Solver {
     return check(@NAME@_solve(solver_, pose.data(), seed.data(), budget, q.data(), report)) > 0;
   }
 
+  /* One cycle of a control loop: q moves towards the pose, each joint by its bound at most; true when it is there. */
+  bool track(const Vector &pose, Vector &q, const Vector &bounds = Vector(), @NAME@_report *report = nullptr) {
+    expect(pose.size() == 16 && q.size() == size() && (bounds.empty() || bounds.size() == size()));
+    const double *widths = bounds.empty() ? nullptr : bounds.data();
+    return check(@NAME@_track(solver_, pose.data(), widths, q.data(), report)) > 0;
+  }
+
   @NAME@_solver *get() { return solver_; }
 
  private:
@@ -88,6 +99,15 @@ class Solver {
   static int64_t check(int64_t code) {
     if (code < 0) throw std::runtime_error("@NAME@: code " + std::to_string(code) + ", see the header");
     return code;
+  }
+  Vector room_for(int64_t rows, const Vector &pose, const Vector &seed) const {
+    expect(rows >= 0 && pose.size() == 16 && (seed.empty() || seed.size() == size()));
+    return Vector(size() * static_cast<size_t>(rows));
+  }
+  std::vector<Vector> split(const Vector &rows, int64_t count) const {
+    std::vector<Vector> found;
+    for (auto at = rows.begin(), end = at + check(count) * joints(); at != end; at += joints()) found.emplace_back(at, at + joints());
+    return found;
   }
   void make(int64_t bytes) { memory_.resize(static_cast<size_t>(check(bytes)) / 8); }
 

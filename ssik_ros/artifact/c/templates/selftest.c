@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     same += is_same;
   }
   printf("@NAME@: %d poses, %d with the recorded bytes, largest error %.2g, %d without a solution\n", POSES, same, worst, wrong);
-  printf("stack of a call: at most %d bytes; memory: %d bytes\n", stack, (int)sizeof memory);
+  printf("machine code: @CODE@ bytes; stack of a call: at most %d bytes; memory: %d bytes\n", stack, (int)sizeof memory);
   if (!(worst < @LARGEST_ERROR@) || wrong) return 1;
   return argc > 1 && strcmp(argv[1], "--bytes") == 0 && same != POSES;
 }
