@@ -135,6 +135,18 @@ def build_own(robot: str, folder: Path, compiler: Compiler) -> list[Program]:
     return [Program('own', made[0]), Program('libssik', [*made[1], str(blocks)])]
 
 
+def build_ssik(arm: Arm, peers: Path, compiler: Compiler, eigen: list[str]) -> Program:
+    """Return the program of ssik's header for the family of an arm."""
+    data = arm.requests.with_suffix('.ssik')
+    command = [peers, FOLDER / 'ssik_headers.py', arm.requests, data]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    headers, family = said.split()
+    kind = {'srs': '-DSRS', 'spherical_shoulder': '-DSHOULDER'}.get(family, '-DSIX')
+    options = f'-I{headers}', f'-DFAMILY={family}', kind, *eigen
+    program = compiler.make(f'ssik_{family}', 'ssik_headers.cpp', *options)
+    return Program('ssik', [*program, str(data)])
+
+
 def build_peers(arm: Arm, peers: Path, compiler: Compiler) -> list[Program]:
     """Return the programs of those peers that are installed."""
     made, eigen, kdl = [], packages('eigen3'), packages('orocos-kdl', 'eigen3')
@@ -143,13 +155,7 @@ def build_peers(arm: Arm, peers: Path, compiler: Compiler) -> list[Program]:
     if kdl is not None:
         made.append(Program('kdl', compiler.make('kdl', 'kdl.cpp', *kdl)))
     if eigen is not None and peers.exists():
-        data = arm.requests.with_suffix('.ssik')
-        command = [peers, FOLDER / 'ssik_headers.py', arm.requests, data]
-        headers = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        program = compiler.folder / 'ssik_headers'
-        if not program.exists():
-            compiler.make(program.name, 'ssik_headers.cpp', f'-I{headers.strip()}', *eigen)
-        made.append(Program('ssik', [str(program), str(data)]))
+        made.append(build_ssik(arm, peers, compiler, eigen))
     return made
 
 

@@ -1,7 +1,7 @@
 """
 Write the solver data of an arm for ``ssik_headers.cpp``: ``python ssik_headers.py REQUESTS DATA``, with the peers' Python.
 
-The chain is that of the requests, so that both packages solve the same arm. Prints the folder of the headers.
+The chain is that of the requests, so that both packages solve the same arm. Prints the folder of the headers and the family of the arm.
 """
 
 import sys
@@ -28,13 +28,10 @@ def main():
     requests, target = sys.argv[1:]
     data = cpp.solver_data(read_arm(requests))
     with open(target, 'w', encoding='utf-8') as file:
-        file.write(f'{data.family}\n')
         for name, values in data.arrays.items():
-            kind = 'i32' if np.issubdtype(values.dtype, np.integer) else 'f64'
             numbers = ' '.join(map(repr, values.ravel().tolist()))
-            shape = ' '.join(map(str, values.shape))
-            file.write(f'{name} {kind} {values.ndim} {shape}\n{numbers}\n')
-    print(cpp.get_include())
+            file.write(f'{name} {values.size} {numbers}\n')
+    print(cpp.get_include(), data.family.partition('.')[2])
 
 
 if __name__ == '__main__':

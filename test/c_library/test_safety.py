@@ -221,6 +221,18 @@ def test_a_freestanding_program_links(build, tmp_path, options):
     subprocess.run([*command, '-lm', '-o', tmp_path / 'bare'], check=True)
 
 
+def test_the_loop_of_the_page_runs(build, tmp_path):
+    """The real-time loop of the how-to page compiles with all warnings, follows its target and ends."""
+    page = Path(__file__).parents[2] / 'docs' / 'how_to' / 'link_a_c_library.md'
+    code = page.read_text(encoding='utf-8').partition('`loop.c`:\n\n```c\n')[2].partition('```')[0]
+    source, folder = tmp_path / 'loop.c', build('ur5e')
+    source.write_text(code, encoding='utf-8')
+    command = 'cc', '-std=c99', '-Wall', '-Wextra', '-Werror', f'-I{folder / "include"}', source
+    library = folder / 'lib' / 'libur5e.a'
+    subprocess.run([*command, library, '-lm', '-o', tmp_path / 'loop'], check=True)
+    subprocess.run([tmp_path / 'loop'], check=True, timeout=60)
+
+
 def test_cmake_finds_the_package(build, tmp_path):
     """The folder's own CMake project configures, builds examples and self-test, and passes."""
     if shutil.which('cmake') is None or shutil.which('c++') is None:
