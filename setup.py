@@ -103,6 +103,7 @@ setup(
         '': ['*.yaml', 'py.typed'],
         f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt', 'c_kernels/*'],
         f'{package_name}.artifact.c': ['templates/*'],
+        f'{package_name}.reach': ['page.html'],
     },
     # Of the tests alone.
     exclude_package_data={f'{package_name}.kernels.native': ['_kernels.checked.*']},

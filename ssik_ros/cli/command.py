@@ -39,6 +39,7 @@ VERBS: tuple[Verb, ...] = (
         'solve for one pose and show the errors of the solution',
     ),
     Verb('path', 'ssik_ros.cli.verb.path', 'plan the best joint path along a tool path'),
+    Verb('reach', 'ssik_ros.cli.verb.reach', 'map the poses that an arm reaches'),
     Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
     Verb(
         'build',

@@ -13,6 +13,7 @@ import os
 import resource
 import time
 from typing import Any, NamedTuple, Protocol
+import warnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,10 +183,15 @@ def _client(workers: Workers) -> Iterator[Any]:
         'distributed.scheduler.allowed-failures': LOSSES,
         'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
         'distributed.logging.distributed': 'critical',
+        # Nobody asks the web servers of a cluster that lives as long as a command.
+        'distributed.scheduler.http.routes': [],
+        'distributed.worker.http.routes': [],
     }
     with dask.config.set(settings), contextlib.ExitStack() as stack:
         address: Any = workers.scheduler
         if address is None:
+            stack.enter_context(warnings.catch_warnings())
+            warnings.filterwarnings('ignore', 'Port .* is already in use')
             address = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=workers.count or len(os.sched_getaffinity(0)),

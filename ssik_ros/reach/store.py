@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, quote, SsikError
+from ssik_ros.errors import InvalidOption, quote, shorten, SsikError
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.extras import import_extra
 from ssik_ros.reach.grid import Cells, cells_from_mapping, Grid
@@ -267,8 +267,8 @@ class MapStore:
         for key in ('cells', 'arrays', 'settings'):
             if have[key] != want[key]:
                 raise InvalidOption(
-                    f"The map '{self.path}' was begun with other {key}: {have[key]}, not {want[key]}. "
-                    'Write to another place, or remove it.',
+                    f"The map '{self.path}' was begun with other {key} ({_changes(have[key], want[key])}); write to "
+                    'another place, or remove it.',
                     path=self.path,
                 )
         name, rows = _rows(plan.cells)
@@ -410,6 +410,14 @@ def _has_bytes(file: Path) -> bool:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
+
+
+def _changes(have: Any, want: Any) -> str:
+    """Return what two mappings or lists do not share, in words."""
+    if isinstance(have, dict) and isinstance(want, dict):
+        keys = [key for key in want if have.get(key) != want[key]]
+        return ', '.join(f'{key} {shorten(have.get(key))}, not {want[key]}' for key in keys)
+    return f'{shorten(have)}, not {want}'
 
 
 def _difference(have: Mapping[str, Any], want: Mapping[str, Any]) -> str:

@@ -1,0 +1,227 @@
+"""``ssik reach``: a map of the poses that an arm reaches."""
+
+import argparse
+import json
+from pathlib import Path
+import sys
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import BarColumn, Progress as Bar, TextColumn
+
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import open_console, print_table
+from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
+from ssik_ros.errors import counted, InvalidOption
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.cells import ReachArm, ReachSettings
+from ssik_ros.reach.engine import Progress, Workers
+from ssik_ros.reach.exports import write_csv, write_page, write_ply
+from ssik_ros.reach.grid import Cells, describe, Grid, PoseList, UNIT_CELLS
+from ssik_ros.reach.mapping import estimate, in_words, make_map, make_plan
+from ssik_ros.reach.orientations import spread_orientations
+from ssik_ros.reach.plots import write_plots
+from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.reach.regions import read_pose_list, read_region
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.reach.store import MapPlan
+
+_WIDTH = 100
+FAST_UNIT = 65_536
+"""Cells of a unit of an arm whose closed form has all branches: less than a second."""
+SAMPLE = 2048
+"""Cells that are decided to measure the rate."""
+LINE_EVERY = 30.0
+"""Time between two lines of progress where there is no terminal [s]."""
+
+EXAMPLES = (
+    'ssik reach panda -o panda.zarr',
+    'ssik reach ur5e --grid 0.02 --orientations 256 --region sphere:0.9 -o ur5e.zarr --workers 8',
+    'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html',
+    'ssik reach panda --poses tasks.csv -o tasks.zarr',
+    'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://10.0.0.7:8786',
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    add_robot_options(parser)
+    cells = parser.add_argument_group('cells')
+    add_option(cells, '--grid M', 'distance of positions [m]', type=float, default=0.05)
+    add_option(cells, '--orientations N', 'orientations at each position', type=int, default=64)
+    text = 'auto, sphere:RADIUS, sphere:X,Y,Z,RADIUS or box:X,Y,Z,X,Y,Z in the base link [m]'
+    add_option(cells, '--region REGION', text, default='auto')
+    text = 'poses x,y,z,qx,qy,qz,qw in the base link, instead of a grid'
+    add_option(cells, '--poses CSV', text, type=Path)
+    text = 'more of each cell: manipulability, limit_margin; joined by commas'
+    add_option(cells, '--with QUANTITIES', text, default='')
+    work = parser.add_argument_group('work')
+    add_option(
+        work, '--workers N', 'processes; 0 for none beside this one (default: all cores)', type=int
+    )
+    add_option(work, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
+    add_option(work, '--estimate', 'print what the map takes, from a measured rate, and stop')
+    output = parser.add_argument_group('output')
+    add_option(output, '-o --output MAP', 'folder of the map (Zarr)', type=Path)
+    add_option(output, '--plots FOLDER', 'write pictures', type=Path)
+    add_option(output, '--html FILE', 'write a page that shows the map in a browser', type=Path)
+    add_option(output, '--ply FILE', 'write the positions as a coloured point cloud', type=Path)
+    add_option(output, '--csv FILE', 'write the positions with their dexterity', type=Path)
+    add_option(output, '--json', 'print JSON')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Make or finish a map and print what is in it; 0 when something is reachable, 1 when nothing is.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the robot, an option or the map is wrong.
+    """
+    if arguments.output is None and not arguments.estimate:
+        raise InvalidOption('Say where the map goes: -o map.zarr (or --estimate).')
+    workers = Workers(arguments.workers, arguments.scheduler)
+    chosen = choose_by_word(arguments)
+    plan = _plan(arguments, chosen.chain(), chosen.robot.name)
+    if arguments.estimate:
+        print(
+            f'{describe(plan.cells)}; {estimate(plan, _seconds(plan))} (measured here, one core).'
+        )
+        return 0
+    display = _Display(quiet=arguments.json)
+    with display:
+        counts = make_map(plan, arguments.output, workers, display.report)
+    _write(arguments)
+    _print(arguments, plan, counts, display.last)
+    return 0 if counts[CellStatus.REACHABLE] else 1
+
+
+def _plan(arguments: argparse.Namespace, chain: SerialChain, robot: str) -> MapPlan:
+    """Return the plan of the map that the options describe."""
+    words = tuple(word for word in getattr(arguments, 'with').split(',') if word)
+    is_fast = ReachArm(chain, ReachSettings()).is_complete and not words
+    unit = FAST_UNIT if is_fast else UNIT_CELLS
+    if arguments.poses is not None:
+        cells: Cells = PoseList(read_pose_list(arguments.poses), unit)
+    else:
+        turns = spread_orientations(arguments.orientations)
+        cells = Grid(read_region(arguments.region, chain), arguments.grid, turns, unit)
+    return make_plan(chain, robot, cells, words)
+
+
+def _seconds(plan: MapPlan) -> float:
+    """Return the processor time of a cell, from some units of the map [s]."""
+    arm, units, rng = ReachArm(plan.chain, ReachSettings()), plan.cells.unit_count, 0
+    decided, begun = 0, time.process_time()
+    generator = np.random.default_rng(rng)
+    for unit in generator.integers(units, size=64).tolist():
+        piece = next(plan.cells.pieces(unit), None)
+        if piece is not None:
+            rows = generator.permutation(len(piece.poses))[: SAMPLE // 8]
+            arm.decide(np.ascontiguousarray(piece.poses[rows]))
+            decided += len(rows)
+        if decided >= SAMPLE:
+            break
+    return (time.process_time() - begun) / max(1, decided)
+
+
+class _Display:
+    """The progress of a map: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        """
+        Choose.
+
+        :param quiet: whether to show nothing.
+        """
+        console = open_console(_WIDTH)
+        columns = (BarColumn(), TextColumn('{task.description}'))
+        self._bar = Bar(*columns, console=console, transient=True)
+        self._is_bar = console.is_terminal and not quiet
+        self._quiet, self._begun, self._shown = quiet, time.monotonic(), time.monotonic()
+        self.last = Progress(0, 0, 0.0, 0)
+        """What this run has done."""
+        self._task = self._bar.add_task('begin', total=1.0)
+
+    def __enter__(self) -> '_Display':
+        """Show the bar."""
+        if self._is_bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+        if self._is_bar:
+            self._bar.stop()
+
+    def report(self, progress: Progress, units: int) -> None:
+        """
+        Show how far the map is.
+
+        :param progress: of this run.
+        :param units: how many this run has to do.
+        """
+        self.last = progress
+        now = time.monotonic()
+        elapsed = max(1e-9, now - self._begun)
+        left = elapsed * (units - progress.units) / progress.units
+        text = (
+            f'{progress.units} of {units} units, {progress.cells / elapsed:,.0f} cells/s, {in_words(left)} left, '
+            f'{progress.memory / 1e6:.0f} MB a worker'
+        )
+        if self._is_bar:
+            self._bar.update(self._task, completed=progress.units / units, description=text)
+        elif not self._quiet and now - self._shown > LINE_EVERY:
+            self._shown = now
+            print(text, file=sys.stderr)
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    """Write the pictures and files of a map that are wanted."""
+    writers = (
+        (arguments.plots, write_plots),
+        (arguments.html, write_page),
+        (arguments.ply, write_ply),
+        (arguments.csv, write_csv),
+    )
+    for path, write in writers:
+        if path is not None:
+            write(ReachMap.open(arguments.output), path)
+
+
+def _print(
+    arguments: argparse.Namespace, plan: MapPlan, counts: NDArray[np.int64], last: Progress
+) -> None:
+    """Print what is in the map."""
+    total = int(counts.sum())
+    names = [status for status in CellStatus if status is not CellStatus.NOT_ASKED]
+    if arguments.json:
+        content = {status.name.lower(): int(counts[status]) for status in names}
+        print(json.dumps({'map': str(arguments.output), 'cells': total, **content}, indent=2))
+        return
+    print(
+        f"'{arguments.output}': {plan.robot} from {plan.chain.base_link} to {plan.chain.tip_link}."
+    )
+    print(f'{describe(plan.cells)}.')
+    if isinstance(plan.cells, Grid):
+        angle = np.degrees(ReachMap.open(arguments.output).covering_angle)
+        print(f'Every orientation is within {angle:.1f} degrees of one of the map.')
+    rows = [
+        (
+            status.name.lower().replace('_', ' '),
+            f'{counts[status]:,}',
+            f'{counts[status] / total:.2%}',
+        )
+        for status in names
+        if counts[status]
+    ]
+    print_table(('status', 'cells', 'share'), rows, _WIDTH)
+    if last.units:
+        print(
+            f'This run: {counted(last.units, "unit")}, {in_words(last.processor)} of processor time, at most '
+            f'{last.memory / 1e6:.0f} MB a worker.'
+        )

@@ -1,0 +1,217 @@
+"""Processes of a map killed, its disk full, its scheduler not there: nothing is lost, and the bytes are the same."""
+
+import contextlib
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from reach_maps import bytes_below, chain_of, plan_of, small_grid
+
+from ssik_ros.errors import SolverError
+from ssik_ros.reach.engine import Workers
+from ssik_ros.reach.mapping import make_map
+from ssik_ros.reach.store import MapStore, StoreError
+
+LIMIT = 120.0
+"""How long a test waits for a process [s]."""
+
+
+def command(folder, *more):
+    """Return the command of a map that takes some seconds."""
+    cells = ['--grid', '0.2', '--orientations', '32', '--region', 'sphere:0.9']
+    run = [sys.executable, '-m', 'ssik_ros.cli.command', 'reach', 'panda', *cells]
+    return [*run, '-o', str(folder), *more]
+
+
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+    """Return the bytes of the map of :func:`command`, made without interruption."""
+    folder = tmp_path_factory.mktemp('maps') / 'whole.zarr'
+    subprocess.run(command(folder, '--workers', '0'), check=True, timeout=LIMIT)
+    return bytes_below(folder)
+
+
+def wait_for(condition):
+    """Wait until something is the case."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def chunks(folder):
+    """Return how many units are written."""
+    return len([path for path in folder.glob('status/c/**/*') if path.is_file()])
+
+
+def children(pid):
+    """Return the processes that a process has started, and theirs."""
+    # Each thread has a list of its own.
+    for own in Path(f'/proc/{pid}/task').glob('*/children'):
+        with contextlib.suppress(OSError):
+            for word in own.read_text().split():
+                yield int(word)
+                yield from children(int(word))
+
+
+def test_two_workers_write_the_bytes_that_one_process_writes(tmp_path):
+    plan = plan_of(chain_of('ur5e'), small_grid(0.4, 8))
+    for name, count in (('alone', 0), ('two', 2)):
+        make_map(plan, tmp_path / name, Workers(count))
+    assert bytes_below(tmp_path / 'alone') == bytes_below(tmp_path / 'two')
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr('ssik_ros.reach.engine.CONNECT', 1.0)
+    workers = Workers(scheduler='tcp://127.0.0.1:9')
+    with pytest.raises(
+        SolverError, match=r'No Dask scheduler answers at .tcp://127\.0\.0\.1:9'
+    ) as info:
+        make_map(plan_of(chain_of('ur5e')), tmp_path / 'map.zarr', workers)
+    assert '\n' not in str(info.value)
+
+
+@pytest.mark.slow
+def test_a_process_killed_again_and_again_goes_on_to_the_same_bytes(tmp_path, whole):
+    folder = tmp_path / 'map.zarr'
+    for _ in range(4):
+        before = chunks(folder)
+        run = subprocess.Popen(command(folder, '--workers', '0'))
+        wait_for(lambda before=before, run=run: chunks(folder) > before or run.poll() is not None)
+        run.kill()
+        run.wait(LIMIT)
+    assert chunks(folder)
+    subprocess.run(command(folder, '--workers', '0'), check=True, timeout=LIMIT)
+    assert bytes_below(folder) == whole
+
+
+@pytest.mark.slow
+def test_workers_killed_ten_times_cost_their_units_only(tmp_path, whole):
+    folder, killed = tmp_path / 'map.zarr', []
+    run = subprocess.Popen(command(folder, '--workers', '2'))
+    end = time.monotonic() + LIMIT
+    while run.poll() is None and time.monotonic() < end:
+        # Workers are children of nannies in the first process; its resource tracker is none of them.
+        for pid in children(run.pid):
+            with contextlib.suppress(OSError):
+                line = Path(f'/proc/{pid}/cmdline').read_bytes()
+                if b'spawn_main' in line and len(killed) < 10 and chunks(folder) > len(killed):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                    break
+        time.sleep(0.05)
+    assert run.wait(LIMIT) == 0
+    assert killed
+    assert bytes_below(folder) == whole
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed_ends_the_run_with_one_line(tmp_path, whole):
+    folder, address = tmp_path / 'map.zarr', 'tcp://127.0.0.1:18786'
+    start = 'from distributed.cli import dask_{0}; dask_{0}.main()'
+    scheduler = subprocess.Popen(
+        [
+            sys.executable,
+            '-c',
+            start.format('scheduler'),
+            '--host',
+            '127.0.0.1',
+            '--port',
+            '18786',
+            '--no-dashboard',
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    worker = subprocess.Popen(
+        [
+            sys.executable,
+            '-c',
+            start.format('worker'),
+            address,
+            '--nthreads',
+            '1',
+            '--no-dashboard',
+            '--no-nanny',
+            '--death-timeout',
+            '20',
+        ],
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    try:
+        run = subprocess.Popen(
+            command(folder, '--scheduler', address), stderr=subprocess.PIPE, text=True
+        )
+        wait_for(lambda: chunks(folder) > 1 or run.poll() is not None)
+        scheduler.kill()
+        _, errors = run.communicate(timeout=LIMIT)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait(LIMIT)
+    assert run.returncode == 2
+    assert 'The scheduler is gone' in errors
+    assert 'Traceback' not in errors
+    subprocess.run(command(folder, '--workers', '0'), check=True, timeout=LIMIT)
+    assert bytes_below(folder) == whole
+
+
+@pytest.fixture
+def little_disk(tmp_path):
+    """Return a folder on a disk of 256 kB."""
+    folder = tmp_path / 'disk'
+    folder.mkdir()
+    mount = ['mount', '-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', str(folder)]
+    try:
+        made = subprocess.run(mount, capture_output=True, timeout=10)
+    except OSError as error:
+        pytest.skip(f'no mount: {error}')
+    if made.returncode:
+        pytest.skip(f'no disk of its own: {made.stderr.decode().strip()}')
+    yield folder
+    subprocess.run(['umount', '-l', str(folder)], check=True, timeout=10)
+
+
+def test_a_disk_that_is_full_leaves_what_is_whole(little_disk):
+    plan = plan_of(chain_of('ur5e'), small_grid(0.1, 8))
+    folder = little_disk / 'map.zarr'
+    with pytest.raises(StoreError, match='is full; make room and start the same command again'):
+        make_map(plan, folder, Workers(0))
+    done = chunks(folder)
+    assert done
+    subprocess.run(['mount', '-o', 'remount,size=64m', str(little_disk)], check=True, timeout=10)
+    make_map(plan, folder, Workers(0))
+    other = little_disk / 'other.zarr'
+    make_map(plan, other, Workers(0))
+    assert bytes_below(folder) == bytes_below(other)
+    assert not (folder / '.work').exists()
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    plan = plan_of(chain_of('ur5e'))
+    store = MapStore(tmp_path / 'map.zarr')
+    store.create(plan)
+    hold = (
+        'import sys, time; from pathlib import Path; from ssik_ros.reach.store import MapStore\n'
+    )
+    hold += 'with MapStore(Path(sys.argv[1])).locked(): print("held", flush=True); time.sleep(60)'
+    other = subprocess.Popen(
+        [sys.executable, '-c', hold, str(store.path)], stdout=subprocess.PIPE, text=True
+    )
+    timer = threading.Timer(LIMIT, other.kill)
+    timer.start()
+    try:
+        assert other.stdout.readline() == 'held\n'
+        with pytest.raises(StoreError, match='Another run works on the map'):
+            make_map(plan, store.path, Workers(0))
+    finally:
+        timer.cancel()
+        other.kill()
+        other.wait(LIMIT)
+        other.stdout.close()
+    make_map(plan, store.path, Workers(0))
