@@ -153,6 +153,7 @@ setup(
             'ik_benchmark = ssik_ros.ros.executables:ik_benchmark',
             'ik_server = ssik_ros.ros.executables:ik_server',
             'ik_stream = ssik_ros.ros.executables:ik_stream',
+            'ik_view = ssik_ros.ros.executables:ik_view',
             'joint_state_relay = ssik_ros.ros.executables:joint_state_relay',
             'ssik = ssik_ros.cli.command:main',
         ],

@@ -116,7 +116,7 @@ def choose_by_word(arguments: argparse.Namespace) -> ChosenGroup:
     :param arguments: the parsed arguments.
     :raises SsikError: as :func:`choose_group`.
     """
-    _read_word(arguments)
+    read_word(arguments)
     return choose_group(arguments)
 
 
@@ -127,12 +127,16 @@ def load_by_word(arguments: argparse.Namespace) -> RobotModel:
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded.
     """
-    _read_word(arguments)
+    read_word(arguments)
     return _load(arguments).robot
 
 
-def _read_word(arguments: argparse.Namespace) -> None:
-    """Take what is no file in place of a URDF as the name of a robot."""
+def read_word(arguments: argparse.Namespace) -> None:
+    """
+    Take what is no file in place of a URDF as the name of a robot.
+
+    :param arguments: the parsed arguments.
+    """
     path = arguments.path
     if path is not None and path.name == str(path) and not path.suffix and not path.exists():
         arguments.path, arguments.robot = None, str(path)

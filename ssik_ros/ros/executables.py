@@ -20,6 +20,11 @@ def ik_stream() -> None:
     _run('ssik_ros.ros.streams.stream_node', 0)
 
 
+def ik_view() -> None:
+    """Run the node that shows a running robot in the browser."""
+    _run('ssik_ros.ros.view.view_node', 0)
+
+
 def joint_state_relay() -> None:
     """Run the node that adds passive joints to joint states."""
     _run('ssik_ros.ros.streams.joint_state_relay', 0)
@@ -31,7 +36,7 @@ def ik_benchmark() -> None:
 
 
 EXECUTABLES = {
-    run.__name__: run for run in (ik_server, ik_stream, joint_state_relay, ik_benchmark)
+    run.__name__: run for run in (ik_server, ik_stream, ik_view, joint_state_relay, ik_benchmark)
 }
 
 

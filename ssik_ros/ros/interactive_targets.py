@@ -119,9 +119,7 @@ class InteractiveTargets:
             return
         group = server.find_group(self._group)
         session = Session(server.robot, group.group, group.kinematics, server=server)
-        here = self._live.current(server.states)
-        session.state = here
-        session.set_joints(here.positions[group.group.idx_q])
+        session.begin_at(self._live.current(server.states))
         self._session = session
         update = self._next_update()
         update.markers = self._make_handles(session)

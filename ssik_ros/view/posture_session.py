@@ -144,6 +144,15 @@ class PostureSession(ABC):
         self.targets = {name: self.tip_pose(name) for name in self.tips}
         self.outcome = outcome
 
+    def begin_at(self, state: FullState) -> None:
+        """
+        Show the robot where it stands; the targets follow.
+
+        :param state: of the whole robot; joints that move by hand are brought inside their limits.
+        """
+        self.state = state
+        self.set_joints(self.joints)
+
     def move_target(self, name: str, pose: FloatArray) -> None:
         """
         Move a target; the posture follows if the solver finds one.

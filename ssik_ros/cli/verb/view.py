@@ -1,17 +1,22 @@
 """``ssik view``: a robot in the browser, whose target you drag."""
 
 import argparse
+from importlib.util import find_spec
+import json
+import os
 from pathlib import Path
+import sys
 import threading
 import webbrowser
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.robot_choice import add_robot_options
+from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.targets import add_target_options, read_targets
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import describe_access, Page
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
@@ -24,9 +29,26 @@ EXAMPLES = (
     'ssik view hexapod',
     'ssik view dual_arm --tasks dual_arm',
     'ssik view panda --obstacles table.yaml --path trajectory.csv',
+    'ssik view --ros',
+    'ssik view --ros --send-to /arm_controller/follow_joint_trajectory',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --snapshot ur5e.png',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --record ur5e.gif',
 )
+
+
+_NOT_FOR_ROS = {
+    'pose': 'pose',
+    'xyz-rpy': 'xyz_rpy',
+    'joints': 'joints',
+    'snapshot': 'snapshot',
+    'record': 'record',
+    'loops': 'loops',
+    'goal': 'goal',
+    'tasks': 'tasks',
+    'obstacles': 'obstacles',
+    'path': 'joint_path',
+}
+"""Options that a running robot leaves no room for, with the names of their values."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +73,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'address to listen at (default: 127.0.0.1, which only this machine reaches)'
     add_option(page, '--host ADDRESS', text, default='127.0.0.1')
     add_option(page, '--open', 'open the page in your browser')
+    ros = parser.add_argument_group('running robot (ROS 2)')
+    text = 'attach to the robot that publishes robot_description, joint_states and tf'
+    add_option(ros, '--ros', text)
+    text = (
+        'take solver and parameters from this running ik_server (default: /ssik_ros, if it runs)'
+    )
+    add_option(ros, '--node NODE', text)
+    text = 'topic or action that a button of the page sends goals to (default: none)'
+    add_option(ros, '--send-to NAME', text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,8 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
     Draw pictures, or serve the page until Ctrl+C; 1 when a picture shows no solution.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the robot cannot be loaded, viser is missing, or the port is taken.
+    :raises SsikError: when the robot cannot be loaded, viser or ROS is missing, or the port is taken.
     """
+    if arguments.ros:
+        return _attach(arguments)
+    if arguments.node is not None or arguments.send_to is not None:
+        raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
     session, playback = open_session(arguments)
     targets = _read_targets(arguments, session)
     if arguments.record is not None:
@@ -106,3 +141,44 @@ def _serve(page: Page, arguments: argparse.Namespace) -> int:
     finally:
         page.close()
     return 0
+
+
+def _attach(arguments: argparse.Namespace) -> int:
+    """Become the node that shows a running robot: signals and the terminal are then its own."""
+    given = [f'--{option}' for option, name in _NOT_FOR_ROS.items() if getattr(arguments, name)]
+    if given:
+        raise InvalidOption(f'--ros begins where the robot is; leave out {", ".join(given)}.')
+    if find_spec('rclpy') is None:
+        raise SolverError(
+            'No ROS here: --ros needs rclpy. Source the setup file of ROS 2, or leave --ros out.'
+        )
+    import_extra('viser')
+    words = [sys.executable, '-m', 'ssik_ros.ros.executables', 'ik_view', '--ros-args']
+    for name, value in _node_parameters(arguments).items():
+        # Quoted, or YAML would read the name 1 as a number.
+        words += ['-p', f'{name}:={json.dumps(value)}']
+    os.execv(sys.executable, words)
+
+
+def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | bool]:
+    """Return the parameters of the node that the options stand for."""
+    read_word(arguments)
+    names = ('path', 'urdf', 'robot', 'moveit_config')
+    if sum(getattr(arguments, name) is not None for name in names) > 1:
+        raise InvalidOption('Name one robot, or none: then the running one is shown.')
+    file = arguments.path or arguments.urdf
+    found = {
+        'robot_description_file': file and str(file.resolve()),
+        'semantic_file': arguments.srdf and str(arguments.srdf.resolve()),
+        'xacro_args': ' '.join(arguments.xacro_arg),
+        'moveit_config_package': arguments.moveit_config or arguments.robot,
+        'group': arguments.group,
+        'base_link': arguments.base,
+        'tip_link': arguments.tip,
+        'node': arguments.node,
+        'send_to': arguments.send_to,
+        'host': arguments.host,
+        'port': arguments.port,
+        'open_browser': arguments.open,
+    }
+    return {name: value for name, value in found.items() if value not in (None, '')}

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
@@ -27,6 +28,7 @@ class Host(Protocol):
     """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need what only one kind of session has."""
     scene: Any
     """Viser's scene."""
+    solids: RobotSolids
     size: float
     """Of the robot [m]."""
     playback: Playback | None

@@ -1,0 +1,1 @@
+"""What joins the page in the browser and a running robot."""

@@ -1,0 +1,319 @@
+"""
+Goals for the receiver that the user named: a topic, or an action.
+
+What the receiver takes follows from who is there: the type of the subscriptions, or of the action. Nothing is sent without
+:meth:`GoalSender.send`.
+"""
+
+from collections.abc import Sequence
+import time
+from typing import Any, NamedTuple, Protocol
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import quote, shorten, SolverError
+from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
+
+try:
+    from control_msgs.action import FollowJointTrajectory
+    from rclpy.action import ActionClient
+except ImportError:
+    FollowJointTrajectory = None
+
+TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+STATE = 'sensor_msgs/msg/JointState'
+ACTION = 'control_msgs/action/FollowJointTrajectory'
+DEPTH = 10
+RESPONSE = 5.0
+"""An action that has not accepted a goal within this time gets a cancellation [s]."""
+GRACE = 10.0
+"""The same for a goal that is not reached this long after its duration [s]."""
+STOPPING = 0.2
+"""Duration of the trajectory that holds the joints where they are [s]."""
+
+
+class Motion(NamedTuple):
+    """What is asked of the joints."""
+
+    names: Sequence[str]
+    start: FloatArray
+    """(n) where they are [rad or m]."""
+    goal: FloatArray
+    seconds: float
+
+    def at(self, part: float) -> FloatArray:
+        """
+        Return the posture on the straight way.
+
+        :param part: from 0 to 1.
+        """
+        return self.start + part * (self.goal - self.start)
+
+
+class _Channel(Protocol):
+    """One way to send."""
+
+    problem: str
+    status: str
+
+    def send(self, motion: Motion) -> None: ...
+
+    def step(self, here: FloatArray | None) -> None: ...
+
+    def stop(self, here: FloatArray | None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class GoalSender:
+    """Sends goals; two threads may call it."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        """
+        Send nothing.
+
+        :param node: the node.
+        :param name: of the topic or the action.
+        """
+        self._node, self.name = node, node.resolve_topic_name(name)
+        self._kind = ''
+        self._channel: _Channel | None = None
+        self._problem = ''
+        self.look()
+
+    @property
+    def problem(self) -> str:
+        """Return why nothing can be sent; empty if goals can."""
+        return self._problem or (self._channel.problem if self._channel else '')
+
+    @property
+    def status(self) -> str:
+        """Return what has become of the last goal; empty for none."""
+        return self._channel.status if self._channel else ''
+
+    def look(self) -> None:
+        """Find who receives now; called once in a while."""
+        kinds = self._kinds()
+        self._problem = ''
+        if any(own.topic_name == self.name for own in self._node.subscriptions):
+            self._problem = f'{self.name} tells where the robot is: name a topic that moves it.'
+        elif len(kinds) > 1:
+            self._problem = f'{self.name} has receivers of several types.'
+        elif not kinds:
+            self._problem = f'Nobody receives {self.name}.'
+        else:
+            (kind,) = kinds
+            self._open(kind)
+
+    def _kinds(self) -> set[str]:
+        """Return the types of those who receive."""
+        node, name = self._node, self.name
+        kinds = {end.topic_type for end in node.get_subscriptions_info_by_topic(name)}
+        services = dict(node.get_service_names_and_types())
+        for kind in services.get(f'{name}/_action/send_goal', ()):
+            kinds.add(kind.removesuffix('_SendGoal'))
+        return kinds
+
+    def _open(self, kind: str) -> None:
+        """Make the channel of a type; one of the same type stays."""
+        if kind == self._kind:
+            return
+        if kind not in _CHANNELS:
+            self._problem = (
+                f'{self.name} takes {shorten(kind)}; goals go out as {", ".join(_CHANNELS)}.'
+            )
+        elif kind == ACTION and FollowJointTrajectory is None:
+            self._problem = 'An action needs the package control_msgs, which is not installed.'
+        else:
+            if self._channel is not None:
+                self._channel.close()
+            self._kind, self._channel = kind, _CHANNELS[kind](self._node, self.name)
+
+    def send(self, motion: Motion) -> None:
+        """
+        Send a goal; it replaces an earlier one.
+
+        :param motion: the goal.
+        :raises SolverError: when nobody receives it.
+        """
+        if self.problem or self._channel is None:
+            raise SolverError(f'Nothing is sent. {self.problem}')
+        self._channel.send(motion)
+
+    def step(self, here: FloatArray | None) -> None:
+        """
+        Go on with the goal; called often.
+
+        :param here: (n) where the joints are; None if nobody knows.
+        """
+        if self._channel is not None:
+            self._channel.step(here)
+
+    def stop(self, here: FloatArray | None) -> None:
+        """
+        Take the goal back, as far as the receiver can.
+
+        :param here: as for :meth:`step`.
+        """
+        if self._channel is not None:
+            self._channel.stop(here)
+
+
+class _TrajectoryTopic:
+    """Sends a trajectory of one point."""
+
+    problem = ''
+
+    def __init__(self, node: Node, name: str) -> None:
+        self.status = ''
+        self._node = node
+        self._names: Sequence[str] = ()
+        self._publisher = node.create_publisher(JointTrajectory, name, QoSProfile(depth=DEPTH))
+
+    def send(self, motion: Motion) -> None:
+        self._names = motion.names
+        self._publisher.publish(make_trajectory(motion.names, motion.goal, motion.seconds))
+        self.status = f'Sent: {motion.seconds:.1f} s. A topic does not say what becomes of it.'
+
+    def step(self, here: FloatArray | None) -> None:
+        """Leave it to the receiver."""
+
+    def stop(self, here: FloatArray | None) -> None:
+        """Send where the joints are."""
+        if not self._names:
+            return
+        if here is None:
+            raise SolverError('Nothing is sent: without joint states nobody knows where to hold.')
+        self._publisher.publish(make_trajectory(self._names, here, STOPPING))
+        self.status = 'Sent: hold the present posture.'
+
+    def close(self) -> None:
+        self._node.destroy_publisher(self._publisher)
+
+
+class _StateTopic:
+    """Sends postures along the straight way, since a single one says nothing about the speed."""
+
+    problem = ''
+
+    def __init__(self, node: Node, name: str) -> None:
+        self.status = ''
+        self._node = node
+        self._motion: tuple[Motion, float] | None = None
+        """What is under way, and since when."""
+        self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
+
+    def send(self, motion: Motion) -> None:
+        self._motion = motion, time.monotonic()
+        self.status = f'On the way: {motion.seconds:.1f} s.'
+
+    def step(self, here: FloatArray | None) -> None:
+        under_way = self._motion
+        if under_way is None:
+            return
+        if here is None:
+            self._motion, self.status = None, 'Stopped: the joint states are not known any more.'
+            return
+        motion, begun = under_way
+        part = min(1.0, (time.monotonic() - begun) / motion.seconds)
+        stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(make_joint_state(motion.names, motion.at(part), stamp))
+        if part == 1.0 and self._motion is under_way:
+            self._motion, self.status = None, 'All postures are sent.'
+
+    def stop(self, here: FloatArray | None) -> None:
+        if self._motion is not None:
+            self._motion, self.status = None, 'Stopped.'
+
+    def close(self) -> None:
+        self._motion = None
+        self._node.destroy_publisher(self._publisher)
+
+
+class _SentGoal:
+    """A goal of an action."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.handle: Any = None
+        self.is_dropped = False
+
+    def drop(self) -> None:
+        """Cancel the goal now, or as soon as it is accepted."""
+        self.is_dropped = True
+        if self.handle is not None:
+            self.handle.cancel_goal_async()
+
+
+class _Action:
+    """Sends goals of FollowJointTrajectory."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self.status = ''
+        self._name = name
+        self._sent: _SentGoal | None = None
+        self._client = ActionClient(
+            node, FollowJointTrajectory, name, callback_group=MutuallyExclusiveCallbackGroup()
+        )
+
+    @property
+    def problem(self) -> str:
+        """Return whether the action is not there."""
+        return '' if self._client.server_is_ready() else f'The action {self._name} is not there.'
+
+    def send(self, motion: Motion) -> None:
+        self.stop(None)
+        goal = FollowJointTrajectory.Goal()
+        goal.trajectory = make_trajectory(motion.names, motion.goal, motion.seconds)
+        sent = self._sent = _SentGoal(time.monotonic() + RESPONSE)
+        self.status = 'Sent.'
+        future = self._client.send_goal_async(goal)
+        future.add_done_callback(lambda f: self._take_response(sent, f, motion.seconds))
+
+    def _take_response(self, sent: _SentGoal, future: Any, seconds: float) -> None:
+        sent.handle = handle = future.result()
+        if handle is None or not handle.accepted:
+            self._end(sent, 'The goal was rejected.')
+            return
+        if sent.is_dropped:
+            sent.drop()
+            return
+        sent.deadline = time.monotonic() + seconds + GRACE
+        self.status = f'Accepted: {seconds:.1f} s.'
+        handle.get_result_async().add_done_callback(lambda f: self._take_result(sent, f))
+
+    def _take_result(self, sent: _SentGoal, future: Any) -> None:
+        result = future.result().result
+        if result.error_code == FollowJointTrajectory.Result.SUCCESSFUL:
+            self._end(sent, 'Reached.')
+        else:
+            text = f'Failed ({result.error_code}): {quote(result.error_string)}.'
+            self._end(sent, text)
+
+    def _end(self, sent: _SentGoal, text: str) -> None:
+        if sent is self._sent:
+            self._sent, self.status = None, text
+
+    def step(self, here: FloatArray | None) -> None:
+        sent = self._sent
+        if sent is not None and time.monotonic() > sent.deadline:
+            sent.drop()
+            self._end(sent, 'No response in time; a cancellation is sent.')
+
+    def stop(self, here: FloatArray | None) -> None:
+        sent = self._sent
+        if sent is not None:
+            sent.drop()
+            self._end(sent, 'A cancellation is sent.')
+
+    def close(self) -> None:
+        self.stop(None)
+        self._client.destroy()
+
+
+_CHANNELS: dict[str, Any] = {TRAJECTORY: _TrajectoryTopic, STATE: _StateTopic, ACTION: _Action}

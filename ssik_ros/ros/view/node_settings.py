@@ -1,0 +1,111 @@
+"""What a running node says about its robot and its solvers: its parameters, read once."""
+
+from collections.abc import Iterable
+import threading
+from typing import Any, NamedTuple
+
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+
+from ssik_ros.errors import LocatedMapping, ModelError, quote, SolverError
+from ssik_ros.model.urdf.source import require_xml_text
+from ssik_ros.ros.inputs.robot_source import SRDF_TOPIC, URDF_TOPIC
+from ssik_ros.ros.parameters.group_parameters import PREFIX
+
+DEFAULT_NODE = '/ssik_ros'
+"""Asked where no node is named."""
+SEARCH_TIME = 1.0
+"""The default node is looked for this long [s]."""
+PATIENCE = 10.0
+"""A node that the user named is waited for this long, and so is each response [s]."""
+MOST_PARAMETERS = 2000
+
+
+class NodeSettings(NamedTuple):
+    """What a node said."""
+
+    node: str = ''
+    """Its full name; empty for none."""
+    urdf: str = ''
+    srdf: str = ''
+    kinematics: LocatedMapping = LocatedMapping()
+    """Entries of each planning group, under dotted names."""
+
+
+def read_settings(node: Node, name: str) -> NodeSettings:
+    """
+    Return what another node says; called outside of the thread that spins.
+
+    Descriptions count as text only: no other node names files of this machine.
+
+    :param node: the node that asks.
+    :param name: the other node; empty for the default one, if it is there.
+    :raises SolverError: when a node that was named is not there, or does not respond in time.
+    """
+    wanted = node.resolve_service_name(name or DEFAULT_NODE)
+    group = ReentrantCallbackGroup()
+    listing, getting = (
+        node.create_client(kind, f'{wanted}/{service}', callback_group=group)
+        for kind, service in (
+            (ListParameters, 'list_parameters'),
+            (GetParameters, 'get_parameters'),
+        )
+    )
+    try:
+        if not listing.wait_for_service(PATIENCE if name else SEARCH_TIME):
+            if name:
+                raise SolverError(f'There is no node {quote(wanted)} after {PATIENCE:g} s.')
+            return NodeSettings()
+        request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
+        names = list(_call(listing, request, wanted).result.names[:MOST_PARAMETERS])
+        texts = [URDF_TOPIC, SRDF_TOPIC]
+        values = [_value_of(getting, key, wanted) for key in texts]
+        entries = _call(getting, GetParameters.Request(names=names), wanted).values
+    finally:
+        node.destroy_client(listing)
+        node.destroy_client(getting)
+    urdf, srdf = map(_text_of, values, texts)
+    found = zip(names, map(parameter_value_to_python, entries))
+    return NodeSettings(wanted, urdf, srdf, _by_group(found, wanted))
+
+
+def _value_of(getting: Client, name: str, node: str) -> Any:
+    """Return the value of one parameter; None where the node does not have it."""
+    # Some versions of rclpy answer with nothing at all if one of several names is unknown.
+    values = _call(getting, GetParameters.Request(names=[name]), node).values
+    return parameter_value_to_python(values[0]) if values else None
+
+
+def _text_of(value: Any, name: str) -> str:
+    """Return a description; empty for none, and for what is no XML."""
+    try:
+        return require_xml_text(value, f'parameter {name}') if isinstance(value, str) else ''
+    except ModelError:
+        return ''
+
+
+def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
+    """Return the values below the prefix, by planning group."""
+    groups = LocatedMapping()
+    for name, value in found:
+        group, _, key = name.removeprefix(PREFIX).partition('.')
+        if not name.startswith(PREFIX) or not key or value is None:
+            continue
+        entries = groups.setdefault(group, LocatedMapping())
+        entries[key] = value
+        groups.places[group] = entries.places[key] = f'{node}, parameter {name}'
+    return groups
+
+
+def _call(client: Client, request: Any, node: str) -> Any:
+    """Return the response to a request."""
+    done = threading.Event()
+    future = client.call_async(request)
+    future.add_done_callback(lambda _: done.set())
+    if not done.wait(PATIENCE) or future.result() is None:
+        client.remove_pending_request(future)
+        raise SolverError(f'Node {quote(node)} has not told its parameters within {PATIENCE:g} s.')
+    return future.result()

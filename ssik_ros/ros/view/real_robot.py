@@ -1,0 +1,152 @@
+"""The robot that is running: where joint states and tf say that it is, and the goals that go to it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rclpy.node import Node
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import list_names, quote, SolverError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.inputs.aged_state import AgedState
+from ssik_ros.ros.inputs.transform_listener import TransformListener
+from ssik_ros.ros.view.goal_sender import GoalSender, Motion
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.scene.states import StateReader
+from ssik_ros.view.browser.robot_panel import Whereabouts
+
+SPEED = 0.5
+"""Part of the velocity limits that a goal may need."""
+LONGEST = 120.0
+"""No goal takes longer [s]."""
+MOST_NAMED = 3
+"""Joints that a text names; of the others it gives the number."""
+
+
+class RunningGroup:
+    """One group of the robot that is running; what a panel of the page needs of it."""
+
+    def __init__(
+        self,
+        node: Node,
+        robot: RobotModel,
+        group: JointGroup,
+        live: AgedState,
+        *,
+        max_age: float,
+        sender: GoalSender | None = None,
+    ) -> None:
+        """
+        Begin to listen to tf.
+
+        :param node: the node.
+        :param robot: the robot.
+        :param group: its group.
+        :param live: listens to joint states.
+        :param max_age: joint states that are older are stale [s].
+        :param sender: sends goals; None if no receiver was named.
+        """
+        self._robot, self._group, self._live = robot, group, live
+        self._reader = StateReader(robot)
+        self._max_age, self._sender = max_age, sender
+        self._moves = robot.model_frame != robot.tree.root_link
+        """Whether tf says where the root link is."""
+        self._transforms = TransformListener(node) if self._moves else None
+
+    @property
+    def receiver(self) -> str:
+        """Return the name of the receiver; empty for none."""
+        return self._sender.name if self._sender else ''
+
+    def problem(self) -> str:
+        """Return why nothing can be sent; empty if goals can."""
+        return self._sender.problem if self._sender else 'No receiver is named.'
+
+    def status(self) -> str:
+        """Return what has become of the last goal; empty for none."""
+        return self._sender.status if self._sender else ''
+
+    def look(self) -> None:
+        """Find who receives goals now."""
+        if self._sender is not None:
+            self._sender.look()
+
+    def step(self) -> None:
+        """Go on with a goal that is on its way."""
+        if self._sender is not None:
+            self._sender.step(self._here())
+
+    def where(self) -> Whereabouts:
+        """Return where the robot is."""
+        found = self._live.find(self._reader)
+        if not found.is_heard:
+            text = f'No joint states of this robot have come on {self._live.topics}.'
+            return Whereabouts(None, False, text)
+        root_pose, missing = self._root_pose()
+        state = found.state._replace(root_pose=root_pose)
+        old = self._live.too_old(self._group.variable_names, self._max_age)
+        if old:
+            text = f'STALE: nobody has reported {_some(old)} within {self._max_age:g} s.'
+            return Whereabouts(state, False, text)
+        return Whereabouts(state, not missing, missing)
+
+    def _root_pose(self) -> tuple[FloatArray, str]:
+        """Return the pose (4, 4) of the root link in the model frame, and why nobody knows it."""
+        if self._transforms is None:
+            return np.eye(4), ''
+        frame, root = self._robot.model_frame, self._robot.tree.root_link
+        found = self._transforms.find(root, (frame,))
+        if isinstance(found, str):
+            return np.eye(4), f'Where {quote(root)} is in {quote(frame)} is not known. {found}'
+        return found.pose, ''
+
+    def _here(self) -> FloatArray | None:
+        """Return where the joints (n) of the group are; None if nobody knows."""
+        there = self.where()
+        return self._joints(there.state) if there.is_fresh and there.state is not None else None
+
+    def _joints(self, state: FullState) -> FloatArray:
+        return state.positions[self._group.idx_q]
+
+    def send(self, goal: FloatArray, seconds: float) -> str:
+        """
+        Send a goal; return what is noteworthy about it.
+
+        :param goal: (n) posture of the group [rad or m].
+        :param seconds: wanted duration; longer if a joint would be too fast.
+        :raises SolverError: when nothing can be sent.
+        """
+        here, names = self._here(), self._group.variable_names
+        if self._sender is None or here is None:
+            raise SolverError(f'Nothing is sent. {self.where().text}')
+        if names != self._group.joint_names:
+            raise SolverError('Nothing is sent: a joint of the group has several values.')
+        needed, joint = _least_time(names, goal - here, self._velocity())
+        if max(needed, seconds) > LONGEST:
+            raise SolverError(f'Nothing is sent: {quote(joint)} needs more than {LONGEST:g} s.')
+        self._sender.send(Motion(names, here, goal, max(needed, seconds)))
+        if needed <= seconds:
+            return ''
+        return f'It takes {needed:.1f} s: {quote(joint)} is not to be faster than {SPEED:.0%} of its limit.'
+
+    def _velocity(self) -> FloatArray:
+        return SPEED * self._robot.tree.velocity[self._group.idx_q]
+
+    def stop(self) -> None:
+        """Take the goal back, as far as the receiver can."""
+        if self._sender is not None:
+            self._sender.stop(self._here())
+
+
+def _least_time(names: Sequence[str], way: FloatArray, velocity: FloatArray) -> tuple[float, str]:
+    """Return how long a way (n) takes at least [s], and the joint that takes it."""
+    times = np.abs(way) / np.where(velocity > 0.0, velocity, np.inf)
+    place = int(times.argmax())
+    return float(times[place]), names[place]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return some names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return list_names(names[:MOST_NAMED]) + (f' and {more} more' if more > 0 else '')

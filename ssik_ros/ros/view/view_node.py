@@ -1,0 +1,243 @@
+"""
+The node ``ik_view``: the page in the browser, attached to a running robot and to a running node.
+
+Solutions come from the solver of the running node, with the node's parameters, but in this process. Responses are the same:
+they follow from the request, the parameters and the version. A drag asks 60 times a second, and a page also tries other
+solvers and released limits; none of that is to take time from the clients of the running node.
+"""
+
+from collections.abc import Sequence
+import logging
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+import webbrowser
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+
+from ssik_ros.errors import describe_choices, list_names, quote, shorten, SsikError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.inputs.aged_state import AgedState
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.node_process import ProcessNode, run_node
+from ssik_ros.ros.view.goal_sender import GoalSender
+from ssik_ros.ros.view.node_settings import NodeSettings, read_settings
+from ssik_ros.ros.view.real_robot import RunningGroup
+from ssik_ros.server.groups.group_choice import choose_groups
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
+from ssik_ros.view.browser.guard import import_extra
+from ssik_ros.view.browser.page import describe_access, Page
+from ssik_ros.view.browser.robot_panel import RobotPanel
+from ssik_ros.view.session import Session
+
+NAME = 'ik_view'
+PARAMETERS_FILE = 'ssik_ros.ros:ik_view_parameters.yaml'
+_LOGGER = logging.getLogger('ssik_ros.ik_view')
+FRAME_TIME = 0.04
+"""Between two pictures of the real robot [s]."""
+LOOK_TIME = 1.0
+"""Between two looks for who receives goals [s]."""
+
+
+class ViewNode(ProcessNode):
+    """Shows one group of a running robot."""
+
+    def __init__(self, **options: Any) -> None:
+        """
+        Declare parameters and listen to joint states; :meth:`start` begins to look for the robot.
+
+        :param options: arguments of ``rclpy.node.Node``.
+        :raises SsikError: when a parameter is wrong or viser is not installed.
+        """
+        super().__init__(NAME, **options)
+        import_extra('viser')
+        self.create_timer(
+            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
+        )
+        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        check_overrides(self, (LIMITS_PREFIX,))
+        self._live = AgedState(self)
+        self._asked = NodeSettings()
+        self._page: Page | None = None
+        self._source: RobotSource | None = None
+
+    @property
+    def threads(self) -> int:
+        """Return how many callbacks may run at once: one may load the robot."""
+        return 4
+
+    def start(self) -> None:
+        """Look for the robot, in a thread that may wait."""
+        threading.Thread(target=self._look_for_robot, name='robot search', daemon=True).start()
+
+    def stop(self) -> bool:
+        """Close the page."""
+        page, self._page = self._page, None
+        if page is not None:
+            page.close()
+        return True
+
+    def _look_for_robot(self) -> None:
+        try:
+            self._asked = read_settings(self, self._settings.node)
+            source = SimpleNamespace(**_source_parameters(self._settings, self._asked))
+            self._source = RobotSource(self, source, self._load)
+            self._source.start()
+        except SsikError as error:
+            self._give_up(error)
+        except Exception as error:
+            if self.context.ok():
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        _LOGGER.fatal('%s', error)
+        self.exit_code = 1
+        self.context.try_shutdown()
+
+    def _load(self, description: RobotDescription) -> None:
+        """Show a robot; what is wrong with it is fatal only where no topic can bring another one."""
+        if self._page is not None:
+            _LOGGER.warning('Another robot came. To see it, start the view again.')
+            return
+        try:
+            self._show(description)
+        except SsikError as error:
+            self._report(description, str(error))
+        except Exception as error:
+            # A description from a topic may break what nobody has thought of.
+            if self.context.ok():
+                self._report(description, f'{type(error).__name__}: {shorten(error)}')
+
+    def _report(self, description: RobotDescription, text: str) -> None:
+        if self._source is not None and self._source.may_mend(description):
+            _LOGGER.error('No robot yet: %s', text)
+        else:
+            self._give_up(SsikError(text))
+
+    def _show(self, description: RobotDescription) -> None:
+        """Open the page."""
+        settings = self._settings
+        robot = description.load()
+        group = self._choose(robot)
+        session = Session(robot, group, self._kinematics(group))
+        sender = GoalSender(self, settings.send_to) if settings.send_to else None
+        real = RunningGroup(
+            self, robot, group, self._live, max_age=settings.max_state_age, sender=sender
+        )
+        there = real.where()
+        if there.state is not None:
+            session.begin_at(there.state)
+        page = self._page = Page(session, host=settings.host, port=settings.port)
+        self._refresh_by_timers(RobotPanel(page, real), real)
+        self._announce(page, description, session)
+
+    def _choose(self, robot: RobotModel) -> JointGroup:
+        """Return the group of the parameters; of several the first with one tip."""
+        settings, wanted = self._settings, self._settings.group
+        if not wanted and len(robot.groups) > 1:
+            single = [name for name, group in robot.groups.items() if len(group.tips) == 1]
+            wanted = (single or list(robot.groups))[0]
+            _LOGGER.warning(
+                'Group %s is shown, of %s. Name another one by --group, or by the parameter group.',
+                quote(wanted),
+                list_names(robot.groups),
+            )
+        (group,) = choose_groups(
+            robot,
+            [wanted] if wanted else [],
+            base=settings.base_link,
+            tip=settings.tip_link,
+            name=wanted,
+        )
+        return group
+
+    def _kinematics(self, group: JointGroup) -> GroupKinematics | None:
+        """Return the solver and the parameters that the running node has for a group."""
+        asked = self._asked
+        if not asked.node:
+            return None
+        if group.name not in asked.kinematics:
+            choices = describe_choices(group.name, asked.kinematics)
+            _LOGGER.warning(
+                'Node %s has no group %s, so the default solver is used. %s',
+                quote(asked.node),
+                quote(group.name),
+                choices,
+            )
+            return None
+        try:
+            return parse_kinematics({group.name: asked.kinematics[group.name]}, source=asked.node)[
+                group.name
+            ]
+        except SsikError as error:
+            _LOGGER.warning('The default solver is used. %s', error)
+            return None
+
+    def _refresh_by_timers(self, panel: RobotPanel, real: RunningGroup) -> None:
+        def draw() -> None:
+            # Not any more while the node ends.
+            if self._page is not None:
+                real.step()
+                panel.refresh()
+
+        for period, call in ((FRAME_TIME, draw), (LOOK_TIME, real.look)):
+            self.create_timer(
+                period,
+                call,
+                callback_group=MutuallyExclusiveCallbackGroup(),
+                clock=Clock(clock_type=ClockType.STEADY_TIME),
+            )
+
+    def _announce(self, page: Page, description: RobotDescription, session: Session) -> None:
+        """Say what is shown. The address holds the token: it goes to the terminal, and to no log or topic."""
+        _LOGGER.info(
+            f'Ready: robot {quote(session.robot.name)} (URDF: {description.urdf.origin}), group '
+            f'{quote(session.group.name)}, solver {session.kinematics.solver}'
+            + (f' as in node {self._asked.node}' if self._asked.node else '')
+        )
+        print(describe_access(page), flush=True)
+        print('Press Ctrl+C to end.', flush=True)
+        if self._settings.open_browser:
+            webbrowser.open(page.url)
+
+
+def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
+    """Return the parameters that locate the robot; what the running node says fills in where nothing is given."""
+    names = (
+        'robot_description',
+        'robot_description_semantic',
+        'robot_description_file',
+        'semantic_file',
+        'moveit_config_package',
+        'xacro_args',
+        'joint_limits_file',
+        'semantic_timeout',
+        'max_robot_joints',
+        'tip_link',
+    )
+    found = {name: getattr(settings, name) for name in names}
+    sources = ('robot_description', 'robot_description_file', 'moveit_config_package')
+    if not any(found[name] for name in sources):
+        found['robot_description'] = asked.urdf
+        if not found['robot_description_semantic'] and not found['semantic_file']:
+            found['robot_description_semantic'] = asked.srdf
+    return {**found, 'kinematics_file': ''}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
+
+    :param arguments: arguments of ROS; None means those of the process.
+    """
+    return run_node(NAME, ViewNode, arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""The real robot on a page: where it is, beside the goal, and a button that sends the goal."""
+
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidTarget, quote, SsikError
+from ssik_ros.server.requests.ik_requests import FullState, StateRequest
+from ssik_ros.view.browser.link_meshes import RobotMeshes
+from ssik_ros.view.browser.panels import Host, on_change, on_press, plain
+from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.session import Session
+
+REAL: Colour = (0.2, 0.45, 0.95)
+STALE: Colour = (0.45, 0.45, 0.45)
+OPACITY = 0.45
+DURATIONS = (1.0, 60.0)
+"""Range of the slider [s]."""
+USUAL_DURATION = 5.0
+BASE_MOVED = 1e-3
+"""A goal is not sent if the base has moved more than that since [m, or as a part of a turn's matrix]."""
+
+
+class Whereabouts(NamedTuple):
+    """Where the real robot is."""
+
+    state: FullState | None
+    """None before anybody has said so."""
+    is_fresh: bool
+    text: str
+    """What is wrong; empty for nothing."""
+
+
+class RealRobot(Protocol):
+    """What the panel needs of a robot."""
+
+    @property
+    def receiver(self) -> str:
+        """Return the name of what goals are sent to; empty for nothing."""
+
+    def where(self) -> Whereabouts:
+        """Return where the robot is."""
+
+    def problem(self) -> str:
+        """Return why nothing can be sent; empty if goals can."""
+
+    def status(self) -> str:
+        """Return what has become of the last goal; empty for none."""
+
+    def send(self, goal: FloatArray, seconds: float) -> str:
+        """Send a goal (n) that is to take some seconds; return what is noteworthy about it."""
+
+    def stop(self) -> None:
+        """Take the goal back."""
+
+
+class RobotHost(Host, Protocol):
+    """A page with a place for more controls."""
+
+    gui: Any
+    """Viser's controls."""
+
+
+class RobotPanel:
+    """Shows the real robot, transparent and in a colour of its own; sends the goal when a user presses the button."""
+
+    def __init__(self, page: RobotHost, robot: RealRobot) -> None:
+        """
+        Make the meshes and the controls, below the tabs: the stop is always in view.
+
+        :param page: the page.
+        :param robot: the real robot.
+        """
+        self._page, self._robot = page, robot
+        self._meshes = RobotMeshes(page.scene, page.solids, '/real', OPACITY)
+        self._meshes.root.visible = False
+        self._links = tuple(page.solids.by_link())
+        self._is_wanted = True
+        self._was_fresh: bool | None = None
+        self._drawn: FullState | None = None
+        self._note = ''
+        self._send: Any = None
+        with page.gui.add_folder('Robot'):
+            self._add_controls(page.gui)
+        self.refresh()
+
+    def _add_controls(self, gui: Any) -> None:
+        page, robot = self._page, self._robot
+        self._text = gui.add_markdown('')
+        on_change(gui.add_checkbox('show the real robot', True), self._want)
+        on_press(gui.add_button('Begin where the robot is'), partial(page.post, self._begin))
+        if robot.receiver:
+            low, high = DURATIONS
+            self._seconds = gui.add_slider('duration [s]', low, high, 0.5, USUAL_DURATION)
+            self._send = gui.add_button(f'Send the goal to {robot.receiver}', disabled=True)
+            on_press(self._send, partial(page.post, self._send_goal))
+            on_press(gui.add_button('Stop'), self._stop)
+
+    def _want(self, value: bool) -> None:
+        self._is_wanted = value
+
+    def _begin(self) -> None:
+        there = self._robot.where()
+        if there.state is None:
+            raise InvalidTarget(there.text)
+        self._page.session.remember()
+        self._page.session.begin_at(there.state)
+
+    def _send_goal(self) -> None:
+        """Send the shown posture, if it may be sent."""
+        session = self._page.session
+        require_sendable(session, self._robot.where())
+        self._note = self._robot.send(session.joints.copy(), float(self._seconds.value))
+
+    def _stop(self) -> None:
+        """Stop at once: what waits in the page's mailbox may take a while."""
+        try:
+            self._robot.stop()
+            self._note = ''
+        except SsikError as error:
+            self._note = str(error)
+
+    def refresh(self) -> None:
+        """Draw where the robot is now; called often, by one thread."""
+        there = self._robot.where()
+        is_shown = self._is_wanted and there.state is not None
+        if there.state is not None and is_shown and not _same(there.state, self._drawn):
+            self._drawn = there.state
+            self._meshes.place(there.state)
+        if there.is_fresh != self._was_fresh:
+            self._was_fresh = there.is_fresh
+            self._meshes.mark(dict.fromkeys(self._links, REAL if there.is_fresh else STALE))
+        _set(self._meshes.root, 'visible', is_shown)
+        _set(self._text, 'content', self._describe(there))
+        if self._send is not None:
+            _set(self._send, 'disabled', not there.is_fresh or bool(self._robot.problem()))
+
+    def _describe(self, there: Whereabouts) -> str:
+        lines = [plain(there.text) if there.text else 'The blue robot is the real one.']
+        if self._send is not None:
+            lines += map(plain, (self._robot.problem(), self._robot.status(), self._note))
+            lines.append('The way to the goal is not checked for collisions.')
+        return '\n\n'.join(filter(None, lines))
+
+
+def require_sendable(session: Session, there: Whereabouts) -> None:
+    """
+    Refuse to send a posture that a robot should not go to.
+
+    :param session: its posture is the goal.
+    :param there: where the robot is.
+    :raises InvalidTarget: with the reason.
+    """
+    reason = _reason_against(session, there)
+    if reason:
+        raise InvalidTarget(f'Nothing is sent. {reason}')
+
+
+def _reason_against(session: Session, there: Whereabouts) -> str:
+    """Return why the posture should not be sent; empty for no reason."""
+    if there.state is None or not there.is_fresh:
+        return there.text
+    if session.relaxations != Relaxations():
+        return 'The goal counts only with all limits: take back what was let go of.'
+    if not session.outcome.solved:
+        return session.outcome.text
+    if not np.allclose(session.state.root_pose, there.state.root_pose, atol=BASE_MOVED):
+        return 'The base of the robot has moved since: begin where the robot is.'
+    # The other joints are where the robot has them.
+    goal = session.state_with(session.joints, there.state)
+    contacts = session.server.check_state(StateRequest(), goal).contacts
+    for contact in contacts:
+        return f'At the goal {quote(contact.first)} and {quote(contact.second)} collide.'
+    return ''
+
+
+def _same(state: FullState, other: FullState | None) -> bool:
+    """Return whether two states place all links alike."""
+    return (
+        other is not None
+        and np.array_equal(state.positions, other.positions)
+        and np.array_equal(state.root_pose, other.root_pose)
+    )
+
+
+def _set(handle: Any, name: str, value: Any) -> None:
+    """Set a property of something on the page, if that changes it."""
+    if getattr(handle, name) != value:
+        setattr(handle, name, value)
