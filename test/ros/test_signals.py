@@ -14,15 +14,22 @@ pytestmark = pytest.mark.ros
 LONGEST_DELAY = 4.0
 """Behind it every node runs, even on a busy machine [s]."""
 NOISE = re.compile(r'Traceback|Exception|Error|rcl|terminate|Segmentation|core dumped')
-EXIT_CODES = {'ik_server': 0, 'ik_stream': 0, 'joint_state_relay': 0, 'ik_benchmark': 1}
+EXIT_CODES = {
+    'ik_server': 0,
+    'ik_stream': 0,
+    'ik_view': 0,
+    'joint_state_relay': 0,
+    'ik_benchmark': 1,
+}
 """An interrupted benchmark has written nothing, so that it has failed."""
 PARAMETERS = {
     'ik_server': {'moveit_config_package': 'panda'},
     'ik_stream': {'moveit_config_package': 'panda', 'task_sets_file': 'panda'},
+    'ik_view': {'moveit_config_package': 'panda', 'port': 0},
     'joint_state_relay': {'loop_closures_file': 'four_bar'},
     'ik_benchmark': {'robot': 'topics', 'config': 'panda'},
 }
-DELAYS = {'ik_server': 8, 'ik_stream': 3, 'joint_state_relay': 3, 'ik_benchmark': 3}
+DELAYS = {'ik_server': 8, 'ik_stream': 3, 'ik_view': 3, 'joint_state_relay': 3, 'ik_benchmark': 3}
 
 
 def wait_for_handlers(server):

@@ -132,6 +132,7 @@ class GoalSender:
         else:
             if self._channel is not None:
                 self._channel.close()
+            self._kind, self._channel = '', None
             self._kind, self._channel = kind, _CHANNELS[kind](self._node, self.name)
 
     def send(self, motion: Motion) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 import threading
+import time
 from typing import Any, NamedTuple
 
 from rcl_interfaces.srv import GetParameters, ListParameters
@@ -19,9 +20,13 @@ DEFAULT_NODE = '/ssik_ros'
 """Asked where no node is named."""
 SEARCH_TIME = 1.0
 """The default node is looked for this long [s]."""
-PATIENCE = 10.0
+PATIENCE = 5.0
 """A node that the user named is waited for this long, and so is each response [s]."""
+LOADING_TIME = 20.0
+"""A node that is there declares its planning groups within this time: it loads its robot meanwhile [s]."""
+PAUSE = 0.2
 MOST_PARAMETERS = 2000
+TEXTS = (URDF_TOPIC, SRDF_TOPIC, 'base_link', 'tip_link', 'group')
 
 
 class NodeSettings(NamedTuple):
@@ -31,6 +36,10 @@ class NodeSettings(NamedTuple):
     """Its full name; empty for none."""
     urdf: str = ''
     srdf: str = ''
+    base_link: str = ''
+    tip_link: str = ''
+    group: str = ''
+    """With the links before: the group of a robot without SRDF."""
     kinematics: LocatedMapping = LocatedMapping()
     """Entries of each planning group, under dotted names."""
 
@@ -59,30 +68,37 @@ def read_settings(node: Node, name: str) -> NodeSettings:
             if name:
                 raise SolverError(f'There is no node {quote(wanted)} after {PATIENCE:g} s.')
             return NodeSettings()
-        request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
-        names = list(_call(listing, request, wanted).result.names[:MOST_PARAMETERS])
-        texts = [URDF_TOPIC, SRDF_TOPIC]
-        values = [_value_of(getting, key, wanted) for key in texts]
+        names = _names_of_groups(listing, wanted)
+        texts = [_text_of(getting, key, wanted) for key in TEXTS]
         entries = _call(getting, GetParameters.Request(names=names), wanted).values
     finally:
         node.destroy_client(listing)
         node.destroy_client(getting)
-    urdf, srdf = map(_text_of, values, texts)
     found = zip(names, map(parameter_value_to_python, entries))
-    return NodeSettings(wanted, urdf, srdf, _by_group(found, wanted))
+    urdf, srdf, base, tip, group_name = texts
+    return NodeSettings(wanted, urdf, srdf, base, tip, group_name, _by_group(found, wanted))
 
 
-def _value_of(getting: Client, name: str, node: str) -> Any:
-    """Return the value of one parameter; None where the node does not have it."""
+def _names_of_groups(listing: Client, node: str) -> list[str]:
+    """Return the names of the parameters of all planning groups, as soon as there are any."""
+    request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
+    deadline = time.monotonic() + LOADING_TIME
+    while True:
+        names = list(_call(listing, request, node).result.names[:MOST_PARAMETERS])
+        if names or time.monotonic() > deadline:
+            return names
+        time.sleep(PAUSE)
+
+
+def _text_of(getting: Client, name: str, node: str) -> str:
+    """Return the text of a parameter; empty where there is none, or where a description is no XML."""
     # Some versions of rclpy answer with nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
-    return parameter_value_to_python(values[0]) if values else None
-
-
-def _text_of(value: Any, name: str) -> str:
-    """Return a description; empty for none, and for what is no XML."""
+    value = parameter_value_to_python(values[0]) if values else None
+    if not isinstance(value, str) or name not in (URDF_TOPIC, SRDF_TOPIC):
+        return value if isinstance(value, str) else ''
     try:
-        return require_xml_text(value, f'parameter {name}') if isinstance(value, str) else ''
+        return require_xml_text(value, f'parameter {name}') if value else ''
     except ModelError:
         return ''
 

@@ -83,22 +83,23 @@ class RunningGroup:
         if not found.is_heard:
             text = f'No joint states of this robot have come on {self._live.topics}.'
             return Whereabouts(None, False, text)
-        root_pose, missing = self._root_pose()
+        root_pose, note = self._root_pose()
         state = found.state._replace(root_pose=root_pose)
         old = self._live.too_old(self._group.variable_names, self._max_age)
         if old:
             text = f'STALE: nobody has reported {_some(old)} within {self._max_age:g} s.'
             return Whereabouts(state, False, text)
-        return Whereabouts(state, not missing, missing)
+        return Whereabouts(state, True, note)
 
     def _root_pose(self) -> tuple[FloatArray, str]:
-        """Return the pose (4, 4) of the root link in the model frame, and why nobody knows it."""
+        """Return the pose (4, 4) of the root link in the model frame, and what is assumed about it."""
         if self._transforms is None:
             return np.eye(4), ''
         frame, root = self._robot.model_frame, self._robot.tree.root_link
         found = self._transforms.find(root, (frame,))
         if isinstance(found, str):
-            return np.eye(4), f'Where {quote(root)} is in {quote(frame)} is not known. {found}'
+            # As the services assume too: many arms stand still, and nobody publishes where.
+            return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {found}'
         return found.pose, ''
 
     def _here(self) -> FloatArray | None:

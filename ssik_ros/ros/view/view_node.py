@@ -148,12 +148,15 @@ class ViewNode(ProcessNode):
                 quote(wanted),
                 list_names(robot.groups),
             )
+        base, tip, name = settings.base_link, settings.tip_link, ''
+        if not robot.groups and not (base or tip):
+            base, tip, name = self._asked.base_link, self._asked.tip_link, self._asked.group
         (group,) = choose_groups(
             robot,
             [wanted] if wanted else [],
-            base=settings.base_link,
-            tip=settings.tip_link,
-            name=wanted,
+            base=base,
+            tip=tip,
+            name=wanted or name,
         )
         return group
 

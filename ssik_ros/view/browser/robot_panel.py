@@ -31,7 +31,7 @@ class Whereabouts(NamedTuple):
     """None before anybody has said so."""
     is_fresh: bool
     text: str
-    """What is wrong; empty for nothing."""
+    """What is wrong, or assumed; empty for nothing."""
 
 
 class RealRobot(Protocol):
@@ -139,7 +139,7 @@ class RobotPanel:
             _set(self._send, 'disabled', not there.is_fresh or bool(self._robot.problem()))
 
     def _describe(self, there: Whereabouts) -> str:
-        lines = [plain(there.text) if there.text else 'The blue robot is the real one.']
+        lines = ['The blue robot is the real one.' if there.is_fresh else '', plain(there.text)]
         if self._send is not None:
             lines += map(plain, (self._robot.problem(), self._robot.status(), self._note))
             lines.append('The way to the goal is not checked for collisions.')

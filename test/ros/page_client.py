@@ -1,0 +1,116 @@
+"""A browser without a screen: what a page of another process shows, and presses of its buttons."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+
+# isort: split
+
+import msgspec
+import viser
+from websockets.sync.client import connect
+import zstandard
+
+from ssik_ros.view.browser.guard import Admission
+
+
+class PageClient:
+    """One client of a page; it knows the last value of every property."""
+
+    def __init__(self, url):
+        """
+        Connect.
+
+        :param url: with the token.
+        """
+        place = urlsplit(url)
+        (token,) = parse_qs(place.query)['token']
+        admission = Admission(token, frozenset(), place.port)
+        headers = {'Cookie': f'{admission.cookie}={token}', 'Origin': f'http://{place.netloc}'}
+        self._socket = connect(
+            f'ws://{place.netloc}',
+            subprotocols=[f'viser-v{viser.__version__}'],
+            additional_headers=headers,
+            max_size=None,
+            proxy=None,
+            compression=None,
+        )
+        self.kinds = {}
+        """Messages that made the controls and the nodes, by uuid or name."""
+        self.values = {}
+        """The latest properties, by uuid or name."""
+        self._send('ViewerCameraMessage', **_CAMERA)
+
+    def close(self):
+        """Leave the page."""
+        self._socket.close()
+
+    def read(self, timeout=0.05):
+        """Take in what comes within a time [s]."""
+        try:
+            data = self._socket.recv(timeout=timeout)
+        except TimeoutError:
+            return
+        packed = int.from_bytes(data[8:16], 'little')
+        text = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
+        for told in msgspec.msgpack.decode(text)['messages']:
+            self._take(told)
+
+    def _take(self, told):
+        name = told.get('uuid') or told.get('name')
+        changes = told.get('updates') or told.get('props')
+        if 'props' in told:
+            self.kinds[name] = told
+        known = self.values.setdefault(name, {})
+        known.update(changes or {})
+        known.update({k: told[k] for k in ('position', 'wxyz', 'visible', 'value') if k in told})
+
+    def find(self, label):
+        """Return the uuid of the control with a label, or with one that begins so; None if there is none."""
+        labels = {uuid: str(v['label']) for uuid, v in self.values.items() if v.get('label')}
+        exact = (uuid for uuid, text in labels.items() if text == label)
+        return next(exact, next((u for u, text in labels.items() if text.startswith(label)), None))
+
+    def texts(self):
+        """Return all that the page says."""
+        return '\n'.join(
+            str(values.get('_markdown') or values.get('content') or '')
+            for values in self.values.values()
+        )
+
+    def press(self, label):
+        """Press a button."""
+        self._send('GuiUpdateMessage', uuid=self.find(label), updates={'value': True})
+
+    def set(self, label, value):
+        """Change the value of a control."""
+        self._send('GuiUpdateMessage', uuid=self.find(label), updates={'value': value})
+
+    def drag(self, link, pose):
+        """
+        Drag the target of a tip.
+
+        :param link: the tip.
+        :param pose: x y z qx qy qz qw.
+        """
+        x, y, z, qx, qy, qz, qw = map(float, pose)
+        fields = {'wxyz': (qw, qx, qy, qz), 'position': (x, y, z), 'owner': ''}
+        self._send('TransformControlsUpdateMessage', name=f'/targets/{link}', **fields)
+
+    def _send(self, kind, **fields):
+        self._socket.send(msgspec.msgpack.encode({'type': kind, **fields}))
+
+
+_CAMERA = {
+    'wxyz': (1.0, 0.0, 0.0, 0.0),
+    'position': (1.0, 1.0, 1.0),
+    'fov': 0.7,
+    'near': 0.01,
+    'far': 100.0,
+    'image_height': 600,
+    'image_width': 900,
+    'look_at': (0.0, 0.0, 0.0),
+    'up_direction': (0.0, 0.0, 1.0),
+}
