@@ -12,13 +12,13 @@ from ssik_ros.strict_yaml import parse_yaml
 ROOT = Path(__file__).resolve().parents[1]
 SHELLS = re.compile(r'^```(?:bash|console)\n(.*?)^```', re.M | re.S)
 PLAIN = {'node', 'pkg', 'interface', 'bag'}
-NODES = ('ik_server', 'ik_stream', 'joint_state_relay')
+NODES = ('ik_server', 'ik_stream', 'ik_view', 'joint_state_relay')
 OWN_ARGUMENTS = {
     *('namespace', 'log_level', 'use_sim_time', 'params_file', 'respawn'),
     *('config', 'samples', 'output_dir', 'start_server', 'robot', 'service', 'seeds'),
-    *('mechanism', 'rate', 'solver'),
+    *('mechanism', 'rate', 'solver', '__ns'),
 }
-"""Arguments of the launch files that no parameter of a node makes."""
+"""Arguments of the launch files, and remappings, that no parameter of a node makes."""
 
 
 def read_lines(text: str) -> list[list[str]]:

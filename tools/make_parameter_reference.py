@@ -46,6 +46,11 @@ NODE_FILES = (
         'ssik_ros.ros:ik_stream_parameters.yaml',
     ),
     (
+        'Executable `ik_view`',
+        'Given at the start, as above; [see_my_robot.md](../how_to/see_my_robot.md) says what it does.',
+        'ssik_ros.ros:ik_view_parameters.yaml',
+    ),
+    (
         'Executable `ik_benchmark`',
         'Given at the start, as above; [benchmark.md](benchmark.md#through-a-service) says what they do.',
         'ssik_ros.ros:ik_benchmark_parameters.yaml',
