@@ -11,6 +11,7 @@ import pytest
 
 from ssik_ros.cli.command import make_parser, VERBS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.strict_yaml import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,6 +101,18 @@ def test_quoted_command_is_accepted(command):
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
         make_parser(verb).parse_args(words)
     assert not said.getvalue()
+
+
+def test_pages_agree_about_versions_and_the_default_solver():
+    texts = [page.read_text(encoding='utf-8') for page in PAGES]
+    versions = {
+        found for text in texts for found in re.findall(r'Python (3\.\d+ to 3\.\d+)', text)
+    }
+    assert len(versions) == 1
+    oldest = re.search("python_requires='>=([^']+)'", (ROOT / 'setup.py').read_text())[1]
+    assert versions.pop().startswith(f'{oldest} to ')
+    named = [found for text in texts for found in re.findall(r' gets `(ssik_ros/\w+)`', text)]
+    assert len(named) > 1 and set(named) == {DEFAULT_SOLVER}
 
 
 def test_the_readme_is_read_in_a_minute():

@@ -11,6 +11,8 @@ NAME = re.compile(r'(?:test|row)_((?:[a-hj]|ik|rs|fk|cp|cc)\d\d)_')
 REQUIRED = {'A': 11, 'B': 11, 'C': 10, 'D': 11, 'E': 14, 'F': 12, 'G': 6, 'H': 4, 'J': 5}
 LEFT_OUT = {'E10', 'E13', 'F01', 'F05', 'F06', 'F07'}
 """Cases that need a day, 64 cores or a running move_group."""
+ELSEWHERE = {'H': 5, 'I': 10, 'K': 5, 'L': 4}
+"""Groups with cases that are tested in other folders."""
 
 
 def listed():
@@ -41,6 +43,20 @@ def test_every_case_is_listed():
 
 def test_every_case_that_is_listed_has_its_test_there_and_none_is_unknown():
     assert written() == listed()
+
+
+def test_every_case_of_users_has_its_page():
+    page = (ROOT / 'docs' / 'reference' / 'cases.md').read_text(encoding='utf-8')
+    part = page.partition('## Pages of the cases')[2].partition('\n## ')[0]
+    found = []
+    for cases, where in re.findall(r'^\| ([A-L]\d\d.*?) \| (.+) \|$', part, re.M):
+        assert '](' in where, cases
+        for first, last in re.findall(r'([A-L]\d\d)(?: to ([A-L]\d\d))?', cases):
+            numbers = range(int(first[1:]), int((last or first)[1:]) + 1)
+            found += [f'{first[0]}{n:02}' for n in numbers]
+    groups = REQUIRED | ELSEWHERE
+    wanted = [f'{group}{n:02}' for group in sorted(groups) for n in range(1, groups[group] + 1)]
+    assert sorted(found) == wanted
 
 
 def test_rows_of_the_services_are_numbered_without_gaps():
