@@ -20,7 +20,7 @@ from ssik_ros.paths.layered_search import (
     search_layers,
     StepLimits,
 )
-from ssik_ros.paths.newton_steps import newton_steps
+from ssik_ros.paths.newton_steps import Corridor, newton_steps
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.reasons import explain, PathFailure
@@ -29,6 +29,8 @@ from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
 WIDEST_STEP = 1.0
 """Largest step over several waypoints at once, unless one may be as long [rad or m]."""
+WIDEST_SPREAD = 1.5
+"""Largest step that is spread over its neighbours [rad or m]."""
 MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
 AVERSION = 0.5
@@ -51,20 +53,6 @@ HARDER = 0.4
 """What counts as a small joint step, in that of the Gauss-Newton step before."""
 MOST_REPAIRS = 40
 """Motions of one grid that collide and are led around."""
-
-
-class Corridor(NamedTuple):
-    """A sequence of postures with its parameters."""
-
-    q: FloatArray
-    """(m, n)."""
-    parameters: FloatArray
-    """(m, r)."""
-    cost: float
-    spacing: FloatArray
-    """(r,) of the grid that it comes from."""
-    first: int = 0
-    """Waypoint of the first row."""
 
 
 class Checks(NamedTuple):
@@ -98,9 +86,23 @@ class CorridorSearch:
         """
         self.space, self.limits, self.poses = space, limits, poses
         self.obstacles, self._costs, self.pause = checks.obstacles, checks.costs, pause
-        self._every = np.arange(len(poses))
+        self.rows: IntArray = np.arange(len(poses))
+        """The waypoints that corridors are refined on."""
         self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
         """Given postures at the first and the last waypoint."""
+
+    def thin_out(self, most: int) -> None:
+        """
+        Refine corridors on some of the waypoints, and look at motions between them later.
+
+        :param most: number of waypoints about which to keep; all where there are fewer.
+        """
+        self.rows = every_nth(len(self.poses), max(1, len(self.poses) // most))
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether corridors are refined on all waypoints."""
+        return len(self.rows) == len(self.poses)
 
     def first_grid(self, stride: int, density: int) -> tuple[list[Corridor], PathFailure | None]:
         """
@@ -109,11 +111,10 @@ class CorridorSearch:
         :param stride: waypoints from one layer to the next.
         :param density: see :meth:`SearchSpace.grid`.
         """
-        last = len(self.poses) - 1
-        waypoints = np.unique(np.append(np.arange(0, last + 1, stride), last))
+        waypoints = every_nth(len(self.poses), stride)
         samples = self.space.grid(waypoints, density)
         spacing = self.space.spacing / density
-        layers, counts = self._layers(waypoints, samples)
+        layers, counts = self._layers(waypoints, samples, is_rough=self.space.is_scattered)
         if self.obstacles is not None:
             for layer in range(layers.count):
                 layers.check_quickly(layers.rows_of(layer), self.obstacles[0])
@@ -124,22 +125,31 @@ class CorridorSearch:
             return [self._corridor(layers, own, waypoints, spacing) for own in pieces], None
         checks = self.obstacles[0] if self.obstacles else None
         failure = explain(self.space.chain, layers, counts, waypoints, checks)
-        longest = self._corridor(layers, piece, waypoints, spacing)
-        return [longest] if stride == 1 else [], failure
+        if stride > 1 or not len(piece.rows):
+            return [], failure
+        # Rough steps may be larger than they may be in the end.
+        steps = np.abs(wrap_steps(np.diff(layers.q[piece.rows], axis=0), layers.limits.turning))
+        own = self.limits.largest[piece.first + 1 : piece.first + len(piece.rows)]
+        wide = np.flatnonzero((steps > own).any(axis=1))
+        if len(wide):
+            piece = piece._replace(rows=piece.rows[: int(wide[0]) + 1])
+        return [self._corridor(layers, piece, waypoints, spacing)], failure
 
     def refine(self, corridor: Corridor, finest: FloatArray) -> Corridor | None:
         """
         Return the best sequence near a corridor; None if none leads through.
 
-        :param corridor: of all waypoints, or of some (then its parameters are interpolated by the caller).
+        :param corridor: on any waypoints.
         :param finest: (r,) spacing at which to stop.
         """
+        corridor = self._between(corridor)
         spacing, best = corridor.spacing, corridor
         if not math.isfinite(corridor.cost):
             found = self._around(corridor, spacing, self.space.offsets)
             found = found or self._around(
                 corridor._replace(q=corridor.q[:0]), spacing, 2 * self.space.offsets
             )
+            found = found or self._spread(corridor)
             if found is None:
                 return None
             best = found
@@ -158,18 +168,31 @@ class CorridorSearch:
 
     def _around(self, best: Corridor, spacing: FloatArray, reach: int) -> Corridor | None:
         """Return the best sequence on a grid around a corridor; None if none leads through."""
-        samples = self.space.window(self._every, best.parameters, spacing, reach)
+        samples = self.space.window(self.rows, best.parameters, spacing, reach)
         return self._sequence(samples, best, spacing)
+
+    def _spread(self, corridor: Corridor) -> Corridor | None:
+        """Return a corridor whose steps are too large, with these spread evenly; None if they stay too large."""
+        own = self.limits
+        self.limits = own.relaxed(WIDEST_SPREAD)
+        try:
+            found = self._around(corridor, corridor.spacing, self.space.offsets)
+            found = None if found is None else self._descend(found)
+        finally:
+            self.limits = own
+        if found is None:
+            return None
+        samples = self.space.window(self.rows, found.parameters, found.spacing, 0)
+        return self._sequence(samples, found._replace(cost=math.inf), found.spacing)
 
     def _descend(self, best: Corridor) -> Corridor:
         """Return a corridor after Gauss-Newton steps as long as they help; their length is chosen for each waypoint."""
         softness = float(np.abs(np.diff(best.q, axis=0)).mean()) + 1e-9
+        limits, poses = self.limits.between(self.rows, WIDEST_STEP), self.poses[self.rows]
         for _ in range(MOST_STEPS):
-            steps = newton_steps(
-                self.space, self.limits, self.poses, best.q, best.parameters, softness
-            )
+            steps = newton_steps(self.space, limits, poses, best, softness)
             reach = FURTHEST * self.space.spacing
-            samples = self.space.line(self._every, best.parameters, np.clip(steps, -reach, reach))
+            samples = self.space.line(self.rows, best.parameters, np.clip(steps, -reach, reach))
             found = self._sequence(samples, best, best.spacing) or best
             saved, best = best.cost - found.cost, found
             if not saved > GAIN * found.cost:
@@ -180,39 +203,37 @@ class CorridorSearch:
     def _sequence(self, samples: Samples, best: Corridor, spacing: FloatArray) -> Corridor | None:
         """Return the best sequence of some samples near a corridor; None if none leads through."""
         near = best.q if len(best.q) else None
-        layers, _ = self._layers(self._every, samples, near)
-        piece = self._search(layers, True)
-        if len(piece.rows) < len(self.poses) or piece.cost > best.cost:
+        layers, _ = self._layers(self.rows, samples, near)
+        piece = self._search(layers, self.is_whole)
+        if len(piece.rows) < len(self.rows) or piece.cost > best.cost:
             return None
-        return self._corridor(layers, piece, self._every, spacing)
+        return self._corridor(layers, piece, self.rows, spacing)
 
-    def between(self, corridor: Corridor, stride: int) -> Corridor:
-        """
-        Return a corridor of some waypoints with parameters interpolated at the others, and no cost yet.
-
-        :param corridor: from the first grid.
-        :param stride: of that grid.
-        """
-        if stride == 1:
-            return corridor
-        last = len(self.poses) - 1
-        known = np.unique(np.append(np.arange(0, last + 1, stride), last))
+    def _between(self, corridor: Corridor) -> Corridor:
+        """Return a corridor with parameters interpolated at the waypoints between, and no cost yet."""
+        known = corridor.rows
+        if len(known) == len(self.rows):
+            is_rough = self.space.is_scattered
+            return corridor._replace(cost=math.inf) if is_rough else corridor
         own = corridor.parameters.copy()
         for p in np.flatnonzero(self.space.is_endless):
             own[:, p] = np.unwrap(own[:, p])
-        every = np.arange(last + 1)
-        between = np.column_stack([np.interp(every, known, column) for column in own.T])
         q = unwind(corridor.q, self.limits.turning)
-        q = np.column_stack([np.interp(every, known, column) for column in q.T])
-        return Corridor(q, between, math.inf, corridor.spacing)
+        parameters, q = (
+            np.stack([np.interp(self.rows, known, column) for column in values.T], axis=1)
+            if values.shape[1]
+            else np.zeros((len(self.rows), 0))
+            for values in (own, q)
+        )
+        return Corridor(q, parameters, math.inf, corridor.spacing, self.rows)
 
     def _corridor(
         self, layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
     ) -> Corridor:
         """Return a piece as a corridor."""
-        first = int(waypoints[piece.first]) if len(piece.rows) else 0
+        own = waypoints[piece.first : piece.first + len(piece.rows)]
         return Corridor(
-            layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, first
+            layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, own
         )
 
     def _different(self, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
@@ -248,6 +269,7 @@ class CorridorSearch:
         waypoints: IntArray,
         samples: Samples,
         near: FloatArray | None = None,
+        is_rough: bool = False,
     ) -> tuple[Layers, IntArray]:
         """Return the postures of samples as layers, only those near given ones (m, n), and what was counted for each."""
         keep = None if near is None else functools.partial(self._is_near, near)
@@ -265,6 +287,8 @@ class CorridorSearch:
             q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
             owners, parameters = owners[origin], parameters[origin]
         limits = self.limits.between(waypoints, WIDEST_STEP)
+        if is_rough:
+            limits = limits._replace(largest=np.maximum(limits.largest, WIDEST_SPREAD))
         layers = make_layers(
             q, owners, parameters, len(waypoints), limits, self._own_costs(q, len(waypoints))
         )
@@ -298,3 +322,13 @@ class CorridorSearch:
             early = reached[blocked] < 0.5
             layers.forbid(piece.rows[np.where(early, blocked, blocked + 1)])
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
+
+
+def every_nth(count: int, stride: int) -> IntArray:
+    """
+    Return the first, every n-th and the last of some indices.
+
+    :param count: how many there are.
+    :param stride: n.
+    """
+    return np.unique(np.append(np.arange(0, count, stride), count - 1))

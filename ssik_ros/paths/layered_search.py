@@ -34,6 +34,15 @@ class StepLimits(NamedTuple):
         """Return of each step (m - 1,) whether it is free travel."""
         return np.asarray(np.isinf(self.largest[1:]).all(axis=1))
 
+    def relaxed(self, widest: float) -> 'StepLimits':
+        """
+        Return limits that allow larger steps, for the sum of squares: what is spread evenly comes nearest to the limits.
+
+        :param widest: a step that is allowed at least [rad or m].
+        """
+        largest, ones = np.maximum(self.largest, widest), np.ones_like(self.weights)
+        return self._replace(largest=largest, weights=ones, objective=SUM_OF_SQUARES)
+
     def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
         """
         Return the limits of steps over several waypoints at once.

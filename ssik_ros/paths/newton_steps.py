@@ -12,9 +12,11 @@ The normal equations are symmetric with a band: each waypoint meets its two neig
 are met by weights w = 1 / (|dq| + a little), anew for each step. D comes from differences of exact postures.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths.layers import SUM_OF_SQUARES
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.search_space import SearchSpace
@@ -27,12 +29,25 @@ STEEPEST = 1e3
 DAMPING = 1e-6
 
 
+class Corridor(NamedTuple):
+    """A sequence of postures with its parameters."""
+
+    q: FloatArray
+    """(m, n)."""
+    parameters: FloatArray
+    """(m, r)."""
+    cost: float
+    spacing: FloatArray
+    """(r,) of the grid that it comes from."""
+    rows: IntArray
+    """(m,) the waypoint of each."""
+
+
 def newton_steps(
     space: SearchSpace,
     limits: StepLimits,
     poses: FloatArray,
-    q: FloatArray,
-    parameters: FloatArray,
+    corridor: Corridor,
     softness: float,
 ) -> FloatArray:
     """
@@ -40,13 +55,12 @@ def newton_steps(
 
     :param space: the parameters.
     :param limits: the objective.
-    :param poses: (m, 4, 4) waypoints.
-    :param q: (m, n) postures.
-    :param parameters: (m, r) of them.
+    :param poses: (m, 4, 4) waypoints of the corridor.
+    :param corridor: postures with their parameters.
     :param softness: what counts as a small step [rad or m].
     """
-    derivatives = _derivatives(space, limits, poses, q, parameters)
-    steps = wrap_steps(np.diff(q, axis=0), limits.turning)
+    derivatives = _derivatives(space, limits, poses, corridor)
+    steps = wrap_steps(np.diff(corridor.q, axis=0), limits.turning)
     weights = limits.weights[1:] ** 2
     if limits.objective != SUM_OF_SQUARES:
         weights = limits.weights[1:] / (np.abs(steps) + softness)
@@ -55,18 +69,15 @@ def newton_steps(
 
 
 def _derivatives(
-    space: SearchSpace,
-    limits: StepLimits,
-    poses: FloatArray,
-    q: FloatArray,
-    parameters: FloatArray,
+    space: SearchSpace, limits: StepLimits, poses: FloatArray, corridor: Corridor
 ) -> FloatArray:
     """Return how postures change with their parameters (m, n, r); zero where they jump."""
+    q, parameters, rows = corridor.q, corridor.parameters, corridor.rows
     m, n = q.shape
-    rows, derivatives = np.arange(m), np.zeros((m, n, space.size))
+    derivatives = np.zeros((m, n, space.size))
     for p in range(space.size):
         moved = parameters.copy()
-        is_last = ~space.is_endless[p] & (parameters[:, p] + DIFFERENCE > space.upper[:, p])
+        is_last = ~space.is_endless[p] & (parameters[:, p] + DIFFERENCE > space.upper[rows, p])
         moved[:, p] += np.where(is_last, -DIFFERENCE, DIFFERENCE)
         own = space.line(rows, moved, np.zeros_like(moved)).first()
         found, values = space.postures(rows, poses, own)

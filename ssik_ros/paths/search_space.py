@@ -16,10 +16,10 @@ VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
 """Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters."""
 FEWEST_VALUES, WIDE = 3, 1.0
 """Values of a narrow range; width from which on a range is wide [rad or m]."""
-MOST_SAMPLES, SCATTERED = 3000, 500
+MOST_SAMPLES, SCATTERED = 3000, 800
 """Combinations of values in one layer of a grid; number of scattered points in place of more."""
-FEWEST_LAYERS, LONGEST_STRIDE, MOST_LAYERS = 40, 16, 150
-"""Layers that the first grid has at least, the most waypoints from one to the next, and the layers from which on there may be
+FEWEST_LAYERS, SCATTERED_LAYERS, LONGEST_STRIDE, MOST_LAYERS = 40, 12, 16, 150
+"""Layers that the first grid has at least, the same where it is scattered, the most waypoints from one to the next, and the layers from which on there may be
 more: fewer layers hide less of a path's length behind the steps of the grid."""
 OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
 """Values to each side of the present one in the finer grids, by the number of parameters."""
@@ -102,11 +102,12 @@ class SearchSpace:
         counts = np.where(is_pose, spins, np.where(is_slide, slides, angles))
         counts[~is_wide] = FEWEST_VALUES
         if counts.prod() > MOST_SAMPLES:
-            self._is_scattered = True
+            self.is_scattered = True
+            """Whether the first grid is scattered points, too far from each other for single steps."""
             wide = counts.astype(np.float64)
             shrink = (SCATTERED / wide.prod()) ** (1.0 / max(1, self.size))
             return np.asarray(np.maximum(1.0, wide * shrink))
-        self._is_scattered = False
+        self.is_scattered = False
         return counts.astype(np.float64)
 
     def stride(self, waypoints: int) -> int:
@@ -118,7 +119,8 @@ class SearchSpace:
         if not self.size:
             return 1
         longest = max(LONGEST_STRIDE, waypoints // MOST_LAYERS)
-        return max(1, min(longest, waypoints // FEWEST_LAYERS))
+        fewest = SCATTERED_LAYERS if self.is_scattered else FEWEST_LAYERS
+        return max(1, min(longest, waypoints // fewest))
 
     def grid(self, rows: IntArray, density: int = 1) -> Samples:
         """
@@ -128,7 +130,7 @@ class SearchSpace:
         :param density: values where one would be without.
         """
         width = 1
-        if self._is_scattered:
+        if self.is_scattered:
             parts = scatter(SCATTERED * density**2, self.size)
         else:
             axes = [density * int(count) for count in self._counts]

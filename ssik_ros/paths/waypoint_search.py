@@ -8,8 +8,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.paths.control import PlanControl, PlanStopped
-from ssik_ros.paths.corridors import Checks, Corridor, CorridorSearch
+from ssik_ros.paths.corridors import Checks, CorridorSearch
 from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.newton_steps import Corridor
 from ssik_ros.paths.reasons import PathFailure
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.windings import put_within_limits, unwind
@@ -19,6 +20,8 @@ DENSITIES = (1, 3)
 """Values of the first grid, one after the other while there is no path."""
 ROUGH, FINEST = 0.15, 4e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
+ROUGH_LAYERS = 250
+"""Waypoints on which corridors are compared, about."""
 SAME_END = 1e-6
 """Difference up to which a path ends where it was asked to [rad or m]."""
 
@@ -83,7 +86,7 @@ class WaypointSearch:
             name = chain.chain.joint_names[outside]
             text = f"Joint '{name}' would turn further than its limits allow."
             failure = PathFailure(-1, Cause.LIMITS, text)
-        first = self._best[0].first if self._best else 0
+        first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
         cost = self._best[0].cost if self._best and failure is None else math.inf
         return SearchOutcome(q, first, cost, failure, stopped)
 
@@ -93,13 +96,17 @@ class WaypointSearch:
         chain = space.chain
         if not best or not len(best[0].q):
             return np.zeros((0, chain.size)), -1
-        turning, is_first = self._task.limits.turning, best[0].first == 0
+        turning, is_first = self._task.limits.turning, best[0].rows[0] == 0
         start = self._ends[0] if is_first else None
         q, outside = put_within_limits(
             unwind(best[0].q, turning, start), turning, chain.chain, start is not None
         )
         end = self._ends[1]
-        if outside < 0 and end is not None and best[0].first + len(q) == len(self._task.poses):
+        if (
+            outside < 0
+            and end is not None
+            and int(best[0].rows[0]) + len(q) == len(self._task.poses)
+        ):
             missed = np.flatnonzero((turning != 0) & (np.abs(q[-1] - end) > SAME_END))
             bounded = missed[np.isfinite(chain.chain.upper[missed])]
             outside = int(bounded[0]) if len(bounded) else -1
@@ -116,12 +123,13 @@ class WaypointSearch:
             control.report(0.1, f'first grid, every {stride}. waypoint')
             corridors, failure = search.first_grid(stride, densities[0])
             if failure is None:
-                rough = self._refine_all(search, corridors, stride)
-                if rough:
-                    self._best = [rough]
+                for rough in self._refine_all(search, corridors):
                     control.report(0.6, 'refinement')
-                    self._best = [search.refine(rough, FINEST * space.spacing) or rough]
-                    return None
+                    whole = search.refine(rough, ROUGH * space.spacing)
+                    if whole is not None:
+                        self._best = [whole]
+                        self._best = [search.refine(whole, FINEST * space.spacing) or whole]
+                        return None
                 failure = PathFailure(
                     -1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.'
                 )
@@ -135,18 +143,18 @@ class WaypointSearch:
                 densities.pop(0)
         return failure
 
-    def _refine_all(
-        self, search: CorridorSearch, corridors: Sequence[Corridor], stride: int
-    ) -> Corridor | None:
-        """Return the cheapest of some corridors after a rough refinement."""
+    def _refine_all(self, search: CorridorSearch, corridors: Sequence[Corridor]) -> list[Corridor]:
+        """Return some corridors after a rough refinement on fewer waypoints, the cheapest one first."""
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []
+        search.thin_out(ROUGH_LAYERS)
         for index, corridor in enumerate(corridors):
             control.report(0.2 + 0.4 * index / len(corridors), f'corridor {index + 1}')
-            refined = search.refine(search.between(corridor, stride), ROUGH * spacing)
+            refined = search.refine(corridor, ROUGH * spacing)
             if refined is not None:
                 rough.append(refined)
-        return min(rough, key=lambda own: own.cost, default=None)
+        search.thin_out(len(self._task.poses))
+        return sorted(rough, key=lambda own: own.cost)
 
 
 def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
