@@ -13,11 +13,14 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
+from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.loop_session import LoopSession
 from ssik_ros.view.obstacles import read_obstacles
 from ssik_ros.view.playback import JointPath, Playback, read_joint_path
 from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.session import Session
 from ssik_ros.view.task_session import TaskSession
 
@@ -40,11 +43,12 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
     add_option(group, '--obstacles FILE', text, action='append', type=Path)
     text = 'a joint path to be played: trajectory.csv, or the YAML of a tool path, which is planned first'
     add_option(group, '--path FILE', text, type=Path, dest='joint_path')
+    add_option(group, '--reach MAP', 'a reach map of this robot, as a cloud', type=Path)
 
 
-def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Playback | None]:
+def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]:
     """
-    Return what is shown, and the path to be played.
+    Return what is shown, and what is shown beside.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.
@@ -59,7 +63,10 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Playbac
         for item in read_obstacles(path):
             session.put_obstacle(item)
     session.avoids_collisions = session.can_avoid and bool(session.obstacles)
-    return session, playback
+    cloud = None
+    if arguments.reach is not None:
+        cloud = ReachCloud(ReachMap.open(arguments.reach), session)
+    return session, Extras(playback, cloud)
 
 
 def _is_problem(path: Path) -> bool:

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _attach(arguments)
     if arguments.node is not None or arguments.send_to is not None:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
-    session, playback = open_session(arguments)
+    session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)
     if arguments.record is not None:
         if targets is None:
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         take_snapshot(session, arguments.snapshot)
         return 0 if session.outcome.solved else 1
     return _serve(
-        Page(session, host=arguments.host, port=arguments.port, playback=playback), arguments
+        Page(session, host=arguments.host, port=arguments.port, extras=extras), arguments
     )
 
 

@@ -66,8 +66,8 @@ class TaskPanel:
 
     def show(self, session: TaskSession) -> None:
         for line, level in zip(self._lines, session.levels):
-            sign = '' if not level.is_on else '🟢 ' if level.is_met else '🟠 '
-            line.content = f'{sign}{plain(describe_level(level))}'
+            text = plain(describe_level(level))
+            line.content = f'**{text}**' if level.is_on and not level.is_met else text
 
     def show_details(self, session: TaskSession) -> None:
         """Everything is shown at once."""

@@ -20,6 +20,8 @@ COLLIDING = page_colour((0.9, 0.15, 0.15))
 FORMS = 'box: the lengths of its edges; sphere: its radius; cylinder: height and radius'
 FIRST_SIZE = {'box': 3, 'sphere': 1, 'cylinder': 2}
 NOTHING = 'none'
+TURN = 0.7
+"""Between two new obstacles, as seen from the target [rad]."""
 HANDLE = 0.18
 """Size of the handle, as a part of the robot's size."""
 
@@ -37,7 +39,7 @@ class ObstaclePanel:
         self._page = page
         self._meshes: dict[str, Any] = {}
         self._drawn: tuple[WorldObject, ...] = ()
-        self._count = self._drags = 0
+        self._added = self._count = self._drags = 0
         self._is_held = False
         with gui.add_folder('Add'):
             self._kind = gui.add_dropdown('shape', tuple(KINDS))
@@ -81,8 +83,8 @@ class ObstaclePanel:
             session = page.session
             if len(session.obstacles) >= MOST:
                 raise InvalidOption(f'There are {MOST} obstacles; remove one first.')
-            self._count += 1
-            name = f'{kind} {self._count}'
+            self._added += 1
+            name = f'{kind} {self._added}'
             numbers = read_numbers(text)[: FIRST_SIZE[kind]]
             session.avoids_collisions = session.can_avoid
             session.put_obstacle(make_solid(name, kind, numbers, self._free_place()))
@@ -92,11 +94,12 @@ class ObstaclePanel:
         page.post(add)
 
     def _free_place(self) -> FloatArray:
-        """Return a pose (4, 4) to the side of the robot, each time another one."""
-        pose = np.eye(4)
-        target = next(iter(self._page.session.targets.values()))[:3, 3]
-        aside = 0.3 * self._page.size * np.array((np.cos(self._count), np.sin(self._count), 0.0))
-        pose[:3, 3] = target + aside
+        """Return a pose (4, 4) beyond the first target as seen from the base, each time a little further round."""
+        session, pose = self._page.session, np.eye(4)
+        target = next(iter(session.targets.values()))[:3, 3]
+        out = (target - session.state.root_pose[:3, 3])[:2]
+        angle = np.arctan2(out[1], out[0]) + TURN * (self._added - 1)
+        pose[:3, 3] = target + 0.3 * self._page.size * np.array((np.cos(angle), np.sin(angle), 0))
         return pose
 
     def _remove(self) -> None:

@@ -19,12 +19,12 @@ from ssik_ros.view.browser.link_meshes import (
     read_page_pose,
     RobotMeshes,
 )
+from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.mailbox import Event, Mailbox
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
-from ssik_ros.view.playback import Playback
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.session import Session
 
@@ -49,7 +49,7 @@ class Page:
         host: str = '127.0.0.1',
         port: int = 8080,
         admission: Admission | None = None,
-        playback: Playback | None = None,
+        extras: Extras | None = None,
     ) -> None:
         """
         Open the port.
@@ -58,11 +58,11 @@ class Page:
         :param host: address to listen at; only this machine by default.
         :param port: 0 for any free one.
         :param admission: who is let in; None for a new token.
-        :param playback: a path to be played; None for none.
+        :param extras: what else is shown.
         :raises SolverError: when viser is not installed.
         :raises InvalidOption: when the port is taken.
         """
-        self.session, self.playback = session, playback
+        self.session, self.extras = session, extras or Extras()
         self.is_playing = False
         named = () if host in LOCAL else (host,)
         self.guard = Guard(admission or Admission.make(named))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from functools import partial
 import math
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies, Remedy
 from ssik_ros.view.session import Session
@@ -19,6 +20,13 @@ STEPS = 1000
 """Steps of a slider."""
 FARTHEST_SLIDE = 2.0
 """Range of a slider for a translation without limits [m]."""
+
+
+class Extras(NamedTuple):
+    """What a page shows beside its session."""
+
+    playback: Playback | None = None
+    cloud: ReachCloud | None = None
 
 
 class Host(Protocol):
@@ -31,7 +39,7 @@ class Host(Protocol):
     solids: RobotSolids
     size: float
     """Of the robot [m]."""
-    playback: Playback | None
+    extras: Extras
     is_playing: bool
     """Whether postures follow each other so fast that branches are not looked for."""
     note: str
@@ -117,7 +125,11 @@ class StatusPanel:
         outcome = session.outcome
         note = f'\n\n**Not done.** {plain(self._page.note)}' if self._page.note else ''
         how = 'At the target.' if outcome.solved else 'Not at the target.'
-        self._line.content = f'**{how}** {plain(outcome.text)}{note}'
+        text = outcome.text
+        if outcome.solved and outcome.seconds and isinstance(session, Session):
+            # How exactly it was solved is the solver panel's concern.
+            text = f'Solved in {1e3 * outcome.seconds:.2f} ms.'
+        self._line.content = f'**{how}** {plain(text)}{note}'
 
     def show_details(self, session: PostureSession) -> None:
         pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
@@ -280,9 +292,11 @@ class BranchPanel:
                 winding = (
                     f', winding {" ".join(map(str, branch.windings))}' if has_windings else ''
                 )
-                button.label = f'{number + 1}: {branch.label}{winding}'
+                # A button has room for the signs; where the held joint stands is said below.
+                signs, _, held = str(branch.label).partition(' at ')
+                button.label = f'{number + 1}: {signs}{winding}'
                 lines.append(
-                    f'{number + 1}\\. {branch.distance:.2f} from here, '
+                    f'{number + 1}\\. {plain(held)}{"; " if held else ""}{branch.distance:.2f} from here, '
                     f'{branch.limit_margin:.2f} to the nearest limit'
                 )
         self._text.content = '\n\n'.join(lines)

@@ -27,8 +27,8 @@ class PathPanel:
         :param gui: viser's controls.
         :param page: has a path.
         """
-        assert page.playback is not None
-        self._page, self._path = page, page.playback
+        assert page.extras.playback is not None
+        self._page, self._path = page, page.extras.playback
         duration = max(self._path.duration, 1e-3)
         self._slider = gui.add_slider('time [s]', 0.0, duration, duration / 1000.0, 0.0)
         self._button = gui.add_button('Play')

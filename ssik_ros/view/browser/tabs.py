@@ -16,6 +16,7 @@ from ssik_ros.view.browser.panels import (
     TargetPanel,
 )
 from ssik_ros.view.browser.path_panel import PathPanel
+from ssik_ros.view.browser.reach_panel import ReachPanel
 from ssik_ros.view.browser.solver_panel import SolverPanel
 from ssik_ros.view.loop_session import LoopSession
 from ssik_ros.view.posture_session import PostureSession
@@ -50,8 +51,10 @@ def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
     tabs: dict[str, Sequence[MakePanel]] = {'Target': [TargetPanel], 'Joints': [JointPanel]}
     tabs |= _own_tabs(session)
     tabs['Obstacles'] = [ObstaclePanel]
-    if page.playback is not None:
+    if page.extras.playback is not None:
         tabs['Path'] = [PathPanel]
+    if page.extras.cloud is not None:
+        tabs['Reach'] = [ReachPanel]
     return tabs
 
 
