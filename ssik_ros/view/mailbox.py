@@ -9,6 +9,8 @@ from ssik_ros.errors import SsikError
 _LOGGER = logging.getLogger('ssik_ros.view')
 
 Event = Callable[[], None]
+MOST_WAITING = 100
+"""Events that wait; nobody presses so many buttons, a program that floods the page does."""
 
 
 class Mailbox:
@@ -27,6 +29,8 @@ class Mailbox:
         """
         self._show, self._rest, self._report = show, rest, report
         self._waiting: dict[Hashable, Event] = {}
+        self.dropped = 0
+        """Events that came while too many waited."""
         self._changed = threading.Condition()
         self._is_open = True
         self._is_idle = True
@@ -41,6 +45,9 @@ class Mailbox:
         :param kind: an event of the same kind that still waits is replaced; None replaces nothing.
         """
         with self._changed:
+            if len(self._waiting) >= MOST_WAITING and kind not in self._waiting:
+                self.dropped += 1
+                return
             self._waiting[event if kind is None else kind] = event
             self._is_idle = False
             self._changed.notify_all()

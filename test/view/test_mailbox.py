@@ -3,7 +3,7 @@
 import threading
 
 from ssik_ros.errors import InvalidOption
-from ssik_ros.view.mailbox import Mailbox
+from ssik_ros.view.mailbox import Mailbox, MOST_WAITING
 
 
 class Box:
@@ -33,6 +33,21 @@ def test_events_are_handled_in_order_and_waiting_ones_of_a_kind_replaced():
     kept.box.close()
     assert kept.events() == [99, 'button', 'button']
     assert kept.seen[-2:] == ['show', 'rest'] and kept.seen.count('rest') == 1
+
+
+def test_a_flood_of_events_is_bounded_and_the_newest_of_a_kind_still_comes():
+    kept, gate, entered = Box(), threading.Event(), threading.Event()
+    kept.box.put(lambda: (entered.set(), gate.wait(10.0)))
+    entered.wait(10.0)
+    kept.box.put(lambda: kept.seen.append('old'), 'drag')
+    for _ in range(1000):
+        kept.box.put(lambda: kept.seen.append('button'))
+    kept.box.put(lambda: kept.seen.append('new'), 'drag')
+    gate.set()
+    assert kept.box.wait_idle(10.0)
+    kept.box.close()
+    assert kept.events().count('button') == MOST_WAITING - 1 and kept.box.dropped > 800
+    assert 'new' in kept.events() and 'old' not in kept.events()
 
 
 def test_an_event_that_fails_is_reported_and_the_next_one_handled():

@@ -27,7 +27,9 @@ def test_a_file_names_solids_and_meshes_with_their_places(tmp_path):
         '  part: {mesh: part.obj, scale: 0.5}\n',
     )
     found = {item.name: item for item in read_obstacles(path)}
-    bounds = {name: obstacle_surface(item).moved(item.pose).bounds() for name, item in found.items()}
+    bounds = {
+        name: obstacle_surface(item).moved(item.pose).bounds() for name, item in found.items()
+    }
     assert np.allclose(bounds['table'], ((0.25, -0.5, -0.05), (0.75, 0.5, 0.05)))
     assert np.allclose(np.ptp(bounds['ball'], axis=0), 0.4, atol=0.01)
     assert np.allclose(np.ptp(bounds['post'], axis=0), (0.1, 0.1, 1.0), atol=1e-3)
@@ -57,7 +59,7 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, text, what):
 
 def test_a_file_error_names_the_line(tmp_path):
     path = write(tmp_path, 'obstacles:\n  a: {sphere: 1}\n  b: {sphere: x}\n')
-    with pytest.raises(ConfigError, match='scene.yaml:3'):
+    with pytest.raises(ConfigError, match=r'scene\.yaml:3'):
         read_obstacles(path)
 
 

@@ -56,7 +56,14 @@ def test_postures_lie_on_the_path_at_their_times():
     times = np.linspace(5.0, 7.0, 11)
     played = Playback(session.robot, path_of(times=times))
     assert played.duration == pytest.approx(2.0)
-    for seconds, first in ((0.0, 0.0), (0.1, 0.05), (1.0, 0.5), (2.0, 1.0), (9.0, 1.0), (-1.0, 0.0)):
+    for seconds, first in (
+        (0.0, 0.0),
+        (0.1, 0.05),
+        (1.0, 0.5),
+        (2.0, 1.0),
+        (9.0, 1.0),
+        (-1.0, 0.0),
+    ):
         played.show(session, seconds)
         assert session.joints[0] == pytest.approx(first, abs=1e-12)
         assert np.abs(session.joints[1:] - READY[1:]).max() < 1e-12

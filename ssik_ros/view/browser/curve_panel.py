@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import link_poses, page_colour
-from ssik_ros.view.browser.panels import Host, on_change, plain
+from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.session import Session
 

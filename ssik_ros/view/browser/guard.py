@@ -226,6 +226,8 @@ class Guard:
         self.admission = admission
         self.refused = 0
         """Requests that were not let in."""
+        self.accepts: Callable[[str, Any], bool] = lambda control, value: True
+        """Whether a control, by its identity, may have a new value."""
         self.dropped = 0
         """Messages that were not passed on."""
         self._sockets = import_extra('websockets.asyncio.server')
@@ -292,7 +294,11 @@ class Guard:
         if not isinstance(data, bytes):
             return False
         try:
-            return is_allowed(self._decode(data))
+            fields = self._decode(data)
+            if not is_allowed(fields):
+                return False
+            is_update = fields['type'] == 'GuiUpdateMessage'
+            return not is_update or self.accepts(fields['uuid'], fields['updates']['value'])
         except (ValueError, RecursionError):
             return False
 

@@ -3,7 +3,8 @@
 from functools import partial
 from typing import Any
 
-from ssik_ros.view.browser.panels import Host, on_change, plain
+from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.loop_session import LoopSession
 from ssik_ros.view.task_session import describe_level, TaskSession
 

@@ -8,8 +8,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
-from ssik_ros.view.browser.panels import Host, on_press, plain
+from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.obstacles import KINDS, make_solid, MOST, obstacle_surface
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.posture_session import PostureSession

@@ -11,6 +11,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.view.browser.controls import fits
 from ssik_ros.view.browser.guard import Admission, Guard, import_extra
 from ssik_ros.view.browser.link_meshes import (
     GhostMeshes,
@@ -77,6 +78,7 @@ class Page:
         self.note = ''
         """What could not be done; shown until the next event."""
         self._build()
+        self.guard.accepts = self._accepts
         self.mailbox = Mailbox(self._show, self._rest, self._report)
         self.post(lambda: None)
 
@@ -152,6 +154,12 @@ class Page:
         self._panels = make_panels(self._viser.gui, self)
         self._grabbed: set[str] = set()
         self._drags = 0
+
+    def _accepts(self, control: str, value: object) -> bool:
+        """Return whether one of the controls may have a value."""
+        # A control that a browser names may just be removed; only the library knows which there are.
+        handle = self._viser.gui._gui_input_handle_from_uuid.get(control)
+        return handle is not None and fits(handle, value)
 
     def _look(self, bounds: FloatArray) -> None:
         """Set floor and camera for a robot within bounds (2, 3)."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
@@ -68,35 +69,6 @@ class Panel(Protocol):
 
     def show_details(self, session: Any) -> None:
         """Draw what takes longer."""
-
-
-def on_change(handle: Any, react: Callable[[Any], None]) -> None:
-    """
-    Call a function with the new value when a user changes a control, and not when the program does.
-
-    :param handle: viser's control.
-    :param react: the function.
-    """
-
-    async def handle_event(event: Any) -> None:
-        if event.client_id is not None:
-            react(event.target.value)
-
-    handle.on_update(handle_event)
-
-
-def on_press(handle: Any, react: Callable[[], None]) -> None:
-    """
-    Call a function when a button is pressed.
-
-    :param handle: viser's button.
-    :param react: the function.
-    """
-
-    async def handle_event(event: Any) -> None:
-        react()
-
-    handle.on_click(handle_event)
 
 
 def plain(text: str) -> str:

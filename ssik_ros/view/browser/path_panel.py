@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.panels import Host, on_change, on_press
+from ssik_ros.view.browser.panels import Host
 from ssik_ros.view.posture_session import PostureSession
 
 PERIOD = 0.04

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.view.browser.panels import Host, on_change
+from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.panels import Host
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import colour_values
 
@@ -49,7 +50,7 @@ class ReachPanel:
             points, colours = points[along >= edge], colours[along >= edge]
         self._points.points = points.astype(np.float32)
         self._points.colors = colours
-        self._points.point_size = 0.4 * self._cloud.step
+        self._points.point_size = 0.22 * self._cloud.step
         self._points.visible = bool(self._shows.value)
         self._text.content = (
             f'{len(points)} positions. Dark is 0, yellow is {top:.4g}: {quantity}.'

@@ -10,8 +10,9 @@ import numpy as np
 from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
 from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.panels import Host, on_change, plain
+from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.cases import make_case
 from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.session import Session

@@ -1,0 +1,59 @@
+"""Controls of a page: what happens when a user changes one, and which values of a message a control may have."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ssik_ros.view.browser.guard import LONGEST_TEXT
+
+SLACK = 1e-6
+"""A slider may be this part of its range beyond its ends: browsers round."""
+
+
+def on_change(handle: Any, react: Callable[[Any], None]) -> None:
+    """
+    Call a function with the new value when a user changes a control, and not when the program does.
+
+    :param handle: viser's control.
+    :param react: the function.
+    """
+
+    async def handle_event(event: Any) -> None:
+        if event.client_id is not None:
+            react(event.target.value)
+
+    handle.on_update(handle_event)
+
+
+def on_press(handle: Any, react: Callable[[], None]) -> None:
+    """
+    Call a function when a button is pressed.
+
+    :param handle: viser's button.
+    :param react: the function.
+    """
+
+    async def handle_event(event: Any) -> None:
+        react()
+
+    handle.on_click(handle_event)
+
+
+def fits(handle: Any, value: Any) -> bool:
+    """
+    Return whether a control may have a value that a message brings.
+
+    :param handle: viser's control.
+    :param value: of the message.
+    """
+    options = getattr(handle, 'options', None)
+    if options is not None:
+        return value in options
+    low, high = getattr(handle, 'min', None), getattr(handle, 'max', None)
+    if low is not None and high is not None:
+        slack = SLACK * (high - low)
+        return type(value) in (int, float) and low - slack <= value <= high + slack
+    # Buttons have the value that they are pressed, text what somebody has typed.
+    now = getattr(handle, 'value', None)
+    if isinstance(now, bool):
+        return isinstance(value, bool)
+    return isinstance(now, str) and isinstance(value, str) and len(value) <= LONGEST_TEXT

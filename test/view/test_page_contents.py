@@ -1,0 +1,190 @@
+"""What a page shows beside an arm, through the messages that a browser sends: obstacles, paths, curves, tasks, mechanisms."""
+
+import argparse
+
+import pytest
+
+pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+from made_pages import connect, drag, message, say_hello
+import numpy as np
+from test_page import change, wait_until
+
+from ssik_ros.cli.verb.view import add_arguments
+from ssik_ros.cli.viewed_robot import open_session
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.browser.page import Page
+from ssik_ros.view.obstacles import MOST
+
+SECRET = '/etc/passwd'
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Return a function that opens the page of a command line."""
+    pages = []
+
+    def open_page(*words):
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        session, extras = open_session(parser.parse_args(words))
+        pages.append(Page(session, port=0, extras=extras))
+        assert pages[-1].mailbox.wait_idle(30.0)
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a file with a joint path."""
+    file = tmp_path / 'path.csv'
+    rows = ''.join(f'{0.05 * k},{0.01 * k}\n' for k in range(21))
+    file.write_text(f'time,panda_joint1\n{rows}')
+    return str(file)
+
+
+def press(page, socket, label):
+    """Press a button."""
+    change(page, socket, label, True, lambda: True)
+
+
+def test_an_obstacle_is_added_dragged_and_removed(opened):
+    page = opened('panda')
+    session = page.session
+    with connect(page) as socket:
+        say_hello(socket)
+        change(page, socket, 'size [m]', '0.1', lambda: True)
+        change(page, socket, 'shape', 'sphere', lambda: True)
+        press(page, socket, 'Add an obstacle')
+        wait_until(lambda: session.obstacles)
+        assert page.mailbox.wait_idle(30.0)
+        (ball,) = session.obstacles
+        assert ball.name == 'sphere 1' and session.avoids_collisions
+        pose = np.eye(4)
+        pose[:3, 3] = session.tip_pose('panda_link4')[:3, 3]
+        x, y, z, *_ = numbers_of_pose(pose)
+        fields = {'wxyz': (1.0, 0, 0, 0), 'position': (x, y, z), 'owner': ''}
+        socket.send(message('TransformControlsUpdateMessage', name='/obstacle_handle', **fields))
+        wait_until(lambda: np.allclose(session.obstacles[0].pose, pose))
+        assert page.mailbox.wait_idle(30.0)
+        assert session.outcome.solved and not session.contacts
+        press(page, socket, 'Remove the chosen one')
+        wait_until(lambda: not session.obstacles)
+
+
+def test_the_scrubber_goes_to_a_time_and_play_goes_to_the_end(opened, path):
+    page = opened('panda', '--path', path)
+    with connect(page) as socket:
+        say_hello(socket)
+        change(page, socket, 'time [s]', 0.5, lambda: page.session.joints[0] > 0.0)
+        assert page.session.joints[0] == pytest.approx(0.1, abs=1e-9)
+        press(page, socket, 'Play')
+        wait_until(lambda: page.session.joints[0] == pytest.approx(0.2, abs=1e-9))
+        wait_until(lambda: not page.is_playing)
+        assert page.mailbox.wait_idle(30.0)
+        press(page, socket, 'Undo')
+        wait_until(lambda: page.session.joints[0] == 0.0)
+
+
+def test_a_path_stops_when_somebody_moves_the_robot(opened, path):
+    page = opened('panda', '--path', path)
+    with connect(page) as socket:
+        say_hello(socket)
+        change(page, socket, 'speed', '1/4', lambda: True)
+        press(page, socket, 'Play')
+        wait_until(lambda: page.session.joints[0] > 0.0)
+        press(page, socket, 'Home')
+        wait_until(lambda: not page.is_playing)
+        assert page.mailbox.wait_idle(30.0)
+
+
+def test_a_slider_along_a_curve_keeps_the_target(opened):
+    page = opened('panda')
+    session = page.session
+    target, before = session.targets['panda_link8'].copy(), session.joints.copy()
+    with connect(page) as socket:
+        say_hello(socket)
+        moved = lambda: np.abs(session.joints - before).max() > 0.01  # noqa: E731
+        change(page, socket, 'curve 1 [%]', 40.0, moved)
+        assert np.abs(session.tip_pose('panda_link8') - target).max() < 1e-6
+
+
+def test_the_orientation_of_a_mechanism_is_switched_and_tasks_too(opened):
+    page = opened('delta')
+    with connect(page) as socket:
+        say_hello(socket)
+        label = 'platform keeps its orientation'
+        change(page, socket, label, False, lambda: not page.session.turning['platform'])
+    page = opened('dual_arm', '--tasks', 'dual_arm')
+    with connect(page) as socket:
+        say_hello(socket)
+        change(page, socket, '2. carry', False, lambda: not page.session.on['carry'])
+        change(page, socket, '1. hold', False, lambda: 'switched off' in page.note)
+
+
+@pytest.mark.parametrize('words', [('hexapod',), ('dual_arm', '--tasks', 'dual_arm')])
+def test_a_handle_of_a_mechanism_or_of_tasks_is_dragged(opened, words):
+    page = opened(*words)
+    session = page.session
+    with connect(page) as socket:
+        say_hello(socket)
+        pose = session.targets[session.tips[0]].copy()
+        pose[2, 3] += 0.005
+        drag(socket, session.tips[0], numbers_of_pose(pose))
+        wait_until(lambda: np.allclose(session.targets[session.tips[0]], pose, atol=1e-9))
+        assert page.mailbox.wait_idle(30.0) and session.outcome.solved
+        # The task set leaves the rotation about one axis free.
+        here = session.tip_pose(session.tips[0])
+        assert np.abs(here[:3, 3] - pose[:3, 3]).max() < 1e-4
+
+
+def nasty_values(handle):
+    """Return values that a control must not have, and some that it may."""
+    ends = [getattr(handle, 'min', 0.0), getattr(handle, 'max', 0.0)]
+    chosen = list(getattr(handle, 'options', ()))[:1]
+    wrong = [float('nan'), -1e300, 10**18, 'x' * 9000, None, [], {}, SECRET, '1e999 1 1', '-1 -1']
+    return [*wrong, *ends, *chosen, '0.1 0.1 0.1', True, 0.5]
+
+
+def spoil(page, rng):
+    """Return one message to something that the page has, with a value that makes no sense."""
+    handles = list(page._viser.gui._gui_input_handle_from_uuid.items())
+    uuid, handle = handles[int(rng.integers(len(handles)))]
+    values = nasty_values(handle)
+    if rng.random() < 0.7:
+        value = values[int(rng.integers(len(values)))]
+        return message('GuiUpdateMessage', uuid=uuid, updates={'value': value})
+    names = ('/obstacle_handle', '/targets/panda_link8', '/path/0', '/obstacles/1', SECRET, '')
+    wild = rng.choice((0.0, 1.0, 1e4, -1e4, 1e-300), 7).tolist()
+    return message(
+        'TransformControlsUpdateMessage',
+        name=names[int(rng.integers(len(names)))],
+        wxyz=wild[:4],
+        position=wild[4:],
+        owner='',
+    )
+
+
+@pytest.mark.slow
+def test_10000_malformed_messages_to_all_controls_end_nothing(opened, path):
+    page = opened('panda', '--path', path)
+    rng = np.random.default_rng(11)
+    with connect(page) as socket:
+        say_hello(socket)
+        wait_until(page._viser.get_clients)
+        for _ in range(10_000):
+            socket.send(spoil(page, rng))
+        assert page.mailbox.wait_idle(60.0)
+        assert page.guard.dropped > 2000 and len(page.session.obstacles) <= MOST
+        wait_until(lambda: not page.is_playing)
+        assert np.isfinite(page.session.joints).all()
+        # It still does what it is asked, and its panels still follow.
+        press(page, socket, 'Home')
+        wait_until(lambda: not page.note)
+        target = page.session.targets['panda_link8'].copy()
+        target[:3, 3] += 0.01
+        drag(socket, 'panda_link8', numbers_of_pose(target))
+        wait_until(lambda: np.allclose(page.session.targets['panda_link8'], target, atol=1e-9))
+        assert page.mailbox.wait_idle(30.0)

@@ -1,0 +1,64 @@
+"""Reach maps as clouds: the points are those of the map, and the values are counts of its cells."""
+
+import numpy as np
+import pytest
+
+for package in ('zarr', 'distributed'):
+    pytest.importorskip(package)
+
+from ssik_ros.model.catalogue import arm_data, load_arm
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach import CellStatus, ReachMap
+from ssik_ros.reach.engine import Workers
+from ssik_ros.reach.grid import Grid, GridRegion
+from ssik_ros.reach.mapping import make_map, make_plan
+from ssik_ros.reach.orientations import spread_orientations
+from ssik_ros.view.reach_cloud import colour_values, ReachCloud, SCALE
+from ssik_ros.view.session import Session
+
+
+@pytest.fixture(scope='module')
+def small(tmp_path_factory):
+    """Return a session and a small map of its robot."""
+    data, robot = arm_data('ur5e'), load_arm('ur5e')
+    chain = SerialChain.from_robot(robot, data.base_link, data.tip_link)
+    grid = Grid(GridRegion.sphere((0.0, 0.0, 0.2), 1.0), 0.4, spread_orientations(8), 128)
+    path = tmp_path_factory.mktemp('maps') / 'ur5e.zarr'
+    make_map(make_plan(chain, 'ur5e', grid, ('manipulability',)), path, Workers(0))
+    session = Session(robot, robot.group_from_links(data.base_link, data.tip_link))
+    return session, ReachMap.open(path)
+
+
+def test_the_cloud_has_each_position_with_its_share(small):
+    session, reach = small
+    cloud = ReachCloud(reach, session)
+    points, values = cloud.points('orientations reachable [%]')
+    base = session.tip_pose(reach.chain.base_link)
+    expected = {}
+    status = reach.read()
+    for index in np.ndindex(status.shape[:3]):
+        share = np.mean([status[(*index, k)] == CellStatus.REACHABLE for k in range(8)])
+        if share > 0.0:
+            place = base[:3, :3] @ reach.positions()[index] + base[:3, 3]
+            expected[tuple(np.round(place, 9))] = 100.0 * share
+    found = dict(zip(map(tuple, np.round(points, 9)), values))
+    assert found.keys() == expected.keys() and len(found) == len(points)
+    assert all(found[place] == pytest.approx(expected[place]) for place in found)
+
+
+def test_a_threshold_leaves_the_best_positions(small):
+    session, reach = small
+    cloud = ReachCloud(reach, session)
+    for quantity in cloud.quantities:
+        _, everything = cloud.points(quantity)
+        _, best = cloud.points(quantity, 0.9)
+        assert 0 < len(best) <= len(everything)
+        assert best.min() >= 0.9 * everything.max() and np.isfinite(everything).all()
+    assert 'manipulability, largest' in cloud.quantities
+
+
+def test_colours_go_from_dark_to_bright():
+    colours = colour_values(np.array((0.0, 0.5, 1.0)))
+    assert (colours == SCALE[[0, 2, 4]]).all()
+    assert colour_values(np.zeros(0)).shape == (0, 3)
+    assert (colour_values(np.zeros(2)) == SCALE[0]).all()
