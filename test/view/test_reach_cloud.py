@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-for package in ('zarr', 'distributed'):
-    pytest.importorskip(package)
+pytest.importorskip('zarr', reason='needs the extra reach')
+pytest.importorskip('distributed', reason='needs the extra reach')
 
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.serial_chain import SerialChain
