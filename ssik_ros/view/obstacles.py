@@ -58,10 +58,23 @@ def read_obstacles(path: Path) -> list[WorldObject]:
     """
     if path.suffix.lower() in MESH_SUFFIXES:
         return [WorldObject(path.stem, ORIGIN, (_read_mesh(path, 1.0),))]
-    content = EntryReader(read_yaml(path), str(path), 'the file', ('obstacles',))
-    entries = content.mapping('obstacles')
+    return parse_obstacles(read_yaml(path), str(path), path.parent)
+
+
+def parse_obstacles(
+    content: Any, source: str = 'file of obstacles', folder: Path = Path()
+) -> list[WorldObject]:
+    """
+    Return the obstacles of the mapping in a file.
+
+    :param content: the mapping.
+    :param source: the file's name for messages.
+    :param folder: meshes are relative to it.
+    :raises SsikError: for what it says wrong, with the place.
+    """
+    entries = EntryReader(content, source, 'the file', ('obstacles',)).mapping('obstacles')
     return [
-        _read_entry(name, entry, location(entries, name, str(path)), path.parent)
+        _read_entry(name, entry, location(entries, name, source), folder)
         for name, entry in entries.items()
     ]
 
