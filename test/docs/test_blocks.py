@@ -24,6 +24,7 @@ from ssik_ros.solvers.kinematics_yaml import parse_kinematics
 from ssik_ros.solvers.registry import is_known
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks.files.task_set_file import parse_task_set_file
+from ssik_ros.view.obstacles import parse_obstacles
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
@@ -184,6 +185,7 @@ def test_commands_of_shell_blocks_run_in_order(page, folder, tmp_path, monkeypat
 READERS = {
     'kinematics_solver': parse_kinematics,
     'loops': parse_loop_closures,
+    'obstacles': parse_obstacles,
     'task_sets': parse_task_set_file,
 }
 

@@ -8,8 +8,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
+from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes
-from ssik_ros.view.browser.panels import Host, on_change, on_press, plain
+from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.session import Session
