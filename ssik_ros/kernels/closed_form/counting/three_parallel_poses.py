@@ -56,12 +56,7 @@ def count(arm, g):
     :param arm: :class:`pose_lanes.CountedArm`.
     :param g: the poses G in eight lanes.
     """
-    h1, h, h5, h6 = (
-        triple(arm.axes, 0),
-        triple(arm.axes, 1),
-        triple(arm.axes, 4),
-        triple(arm.axes, 5),
-    )
+    h1, h, h6 = triple(arm.axes, 0), triple(arm.axes, 1), triple(arm.axes, 5)
     o1, o5, o6 = triple(arm.points, 0), triple(arm.points, 4), triple(arm.points, 5)
     inverse = 1.0 / arm.size2**0.5
     p = map_point(g, o6)
@@ -82,7 +77,6 @@ def count(arm, g):
         return total, doubt
     inverse1 = 1.0 / lanes.select(is_open, r1, 1.0)
     r5 = m1 * m1 + m2 * m2
-    inverse5 = 1.0 / r5 if r5 > 0.0 else 0.0
     for i in range(2):
         side = 1.0 - 2.0 * i
         s1, c1 = gates.angle(b1 * d1 + side * a1 * x1, a1 * d1 - side * b1 * x1, inverse1)
@@ -98,27 +92,48 @@ def count(arm, g):
         if lanes.bits_of(ok1) == 0:
             continue
         ax, ay, at = undo_joint(h1, o1, s1, c1, x, y, p)
-        # The rotation left, transposed, brings the axis of the plane into the frame of joint 6.
-        turned = (vectors.dot(ax, h), vectors.dot(ay, h), vectors.dot(vectors.cross(ax, ay), h))
-        across = vectors.cross(h6, turned)
-        tilt = vectors.dot(across, across)
-        doubt |= lanes.bits_of(ok1) & gates.not_in(tilt > gates.STRAIGHT)
-        inverse6 = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
-        for j in range(2):
-            side = 1.0 - 2.0 * j
-            s5, c5 = gates.angle(m2 * d5 + side * m1 * x5, m1 * d5 - side * m2 * x5, inverse5)
-            wanted = vectors.turn(h5, c5, -s5, h)
-            sine, cosine = lane_angles.between(h6, turned, wanted)
-            s6, c6 = gates.angle(sine, cosine, inverse6)
-            in5, sure5 = gates.within(arm.limits, 4, s5, c5)
-            in6, sure6 = gates.within(arm.limits, 5, s6, c6)
-            doubt |= lanes.bits_of(ok1) & gates.not_in(sure5 & sure6)
-            ok = ok1 & in5 & in6
-            if lanes.bits_of(ok) == 0:
-                continue
-            planes, unsure = _count_planes(arm, (ax, ay, at), (s5, c5, s6, c6), ok)
-            total = total + planes
-            doubt |= unsure
+        wrists, unsure = _count_wrists(arm, (ax, ay, at), (m1, m2, d5, x5), ok1)
+        total = total + wrists
+        doubt |= unsure
+    return total, doubt
+
+
+@inline_kernel
+def _count_wrists(arm, left, equation, ok1):
+    """
+    Return how many branches make what joint 1 leaves, and the bits of the lanes that are uncertain.
+
+    :param left: two columns of E_1^-1 G, and what it does to the point of axis 6.
+    :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of m1 cos q5 + m2 sin q5 = d.
+    :param ok1: lanes that count.
+    """
+    h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
+    ax, ay, _ = left
+    m1, m2, d5, x5 = equation
+    # The rotation left, transposed, brings the axis of the plane into the frame of joint 6.
+    turned = (vectors.dot(ax, h), vectors.dot(ay, h), vectors.dot(vectors.cross(ax, ay), h))
+    across = vectors.cross(h6, turned)
+    tilt = vectors.dot(across, across)
+    doubt = lanes.bits_of(ok1) & gates.not_in(tilt > gates.STRAIGHT)
+    inverse6 = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
+    r5 = m1 * m1 + m2 * m2
+    inverse5 = 1.0 / r5 if r5 > 0.0 else 0.0
+    total = at_zero()
+    for j in range(2):
+        side = 1.0 - 2.0 * j
+        s5, c5 = gates.angle(m2 * d5 + side * m1 * x5, m1 * d5 - side * m2 * x5, inverse5)
+        wanted = vectors.turn(h5, c5, -s5, h)
+        sine, cosine = lane_angles.between(h6, turned, wanted)
+        s6, c6 = gates.angle(sine, cosine, inverse6)
+        in5, sure5 = gates.within(arm.limits, 4, s5, c5)
+        in6, sure6 = gates.within(arm.limits, 5, s6, c6)
+        doubt |= lanes.bits_of(ok1) & gates.not_in(sure5 & sure6)
+        ok = ok1 & in5 & in6
+        if lanes.bits_of(ok) == 0:
+            continue
+        planes, unsure = _count_planes(arm, left, (s5, c5, s6, c6), ok)
+        total = total + planes
+        doubt |= unsure
     return total, doubt
 
 
