@@ -40,6 +40,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb('path', 'ssik_ros.cli.verb.path', 'plan the best joint path along a tool path'),
     Verb('reach', 'ssik_ros.cli.verb.reach', 'map the poses that an arm reaches'),
+    Verb('place', 'ssik_ros.cli.verb.place', 'find where to put the base of an arm for tasks'),
     Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
     Verb(
         'build',

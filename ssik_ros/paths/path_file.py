@@ -116,7 +116,7 @@ def _offset(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray:
     """Return where the waypoints lie (4, 4) in the base frame."""
-    xyz = _numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
+    xyz = read_numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
     rotation = np.array(data.get('offset_rotation', np.eye(3).tolist()), dtype=np.float64)
     if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
         raise ConfigError(f"'{path}': offset_rotation is no rotation matrix.", path=str(path))
@@ -145,7 +145,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     checked_mapping(data.get('tolerance') or {}, str(path), 'tolerance', TOLERANCE)
     for key in ('spin_axis', 'start', 'end'):
         if data.get(key) is not None:
-            settings[key] = _numbers(data[key], None, path, key)
+            settings[key] = read_numbers(data[key], None, path, key)
     for key in ('clearance', 'tool_speed', 'corner', 'largest_deviation'):
         if data.get(key) is not None:
             settings[key] = finite_number(data[key], str(path), key)
@@ -154,7 +154,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     settings |= _read_shape(data, path)
     if data.get('collisions', True):
         settings['obstacles'] = [
-            _read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())
+            read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())
         ]
     return settings
 
@@ -175,7 +175,9 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
             **{key: finite_number(value, str(path), key) for key, value in own.items()}
         )
     if data.get('passes') is not None:
-        settings['passes'] = _numbers(data['passes'], None, path, 'passes').astype(int).tolist()
+        settings['passes'] = (
+            read_numbers(data['passes'], None, path, 'passes').astype(int).tolist()
+        )
     if not isinstance(data.get('closed', False), bool):
         raise ConfigError(f"'{path}': closed is true or false.", path=str(path))
     settings['is_closed'] = data.get('closed', False)
@@ -213,27 +215,33 @@ def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathToleran
     own = checked_mapping(data, str(path), 'freedom', keys)
     fields: dict[str, Any] = {}
     if 'axis' in own:
-        fields['axis'] = _numbers(own['axis'], 3, path, 'axis').tolist()
+        fields['axis'] = read_numbers(own['axis'], 3, path, 'axis').tolist()
     if 'cone_deg' in own:
         fields['cone'] = math.radians(finite_number(own['cone_deg'], str(path), 'cone_deg'))
     for name in ('spin', 'roll', 'pitch', 'yaw'):
         key = f'{name}_deg'
         if key in own:
-            fields[name] = tuple(np.radians(_numbers(own[key], 2, path, key)).tolist())
+            fields[name] = tuple(np.radians(read_numbers(own[key], 2, path, key)).tolist())
     if 'position' in own:
         corners = own['position'] if isinstance(own['position'], list) else []
         if len(corners) != 2:
             raise ConfigError(f"'{path}': position takes two corners of a box.", path=str(path))
-        fields['position'] = tuple(_numbers(c, 3, path, 'position').tolist() for c in corners)
+        fields['position'] = tuple(read_numbers(c, 3, path, 'position').tolist() for c in corners)
     return PathTolerance(**fields)
 
 
-def _read_box(box: Any, path: Path, index: int) -> WorldObject:
-    """Return one box in the base frame."""
+def read_box(box: Any, path: Path, index: int) -> WorldObject:
+    """
+    Return one box in the base frame.
+
+    :param box: a mapping with ``size`` [m], and ``xyz`` [m], ``rpy`` [rad] and ``name`` where wanted.
+    :param path, index: the file, and which box of it, for messages.
+    :raises SsikError: for values that make no sense.
+    """
     name = f'box {index + 1}'
     own = checked_mapping(box, str(path), name, ('size', 'xyz', 'rpy', 'name'))
-    xyz, rpy = (_numbers(own.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
-    size = _numbers(_needed(own, 'size', path), 3, path, 'size')
+    xyz, rpy = (read_numbers(own.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
+    size = read_numbers(_needed(own, 'size', path), 3, path, 'size')
     shape = ObjectShape(SolidKind.BOX, size.tolist(), np.eye(4))
     check_shape(shape, name)
     return WorldObject(
@@ -241,8 +249,15 @@ def _read_box(box: Any, path: Path, index: int) -> WorldObject:
     )
 
 
-def _numbers(values: Any, count: int | None, path: Path, key: str) -> FloatArray:
-    """Return some finite numbers."""
+def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatArray:
+    """
+    Return some finite numbers.
+
+    :param values: a list.
+    :param count: how many; None for any.
+    :param path, key: where they were written, for messages.
+    :raises ConfigError: for anything else.
+    """
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

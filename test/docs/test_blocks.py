@@ -63,6 +63,7 @@ OUTPUTS = {
 """Pages with a text block that no Python block before it prints, with the reason."""
 FILES = {
     'docs/how_to/link_a_c_library.md': 'part of the program that test/c_library compiles as a whole',
+    'docs/reference/placement.md': 'cell.yaml, which the lines of "ssik place" read',
     'docs/reference/tool_paths.md': 'weld.yaml, which the lines of "ssik path" read',
     'docs/tutorials/moveit_walkthrough.md': 'parameters of plugin_benchmark, which needs MoveIt',
 }
@@ -151,11 +152,18 @@ def folder(tmp_path_factory):
     index.mkdir(parents=True)
     (index / package).write_text('')
     (path / 'weld.csv').write_text('x,y,z,qw,qx,qy,qz\n0,0,0,1,0,0,0\n0.01,0,0,1,0,0,0\n')
-    (page,) = (page for page in PAGES if page.name == 'tool_paths.md')
-    text = page.read_text(encoding='utf-8')
-    (weld,) = (b.text for b in run_pages.read_blocks(text) if b.text.startswith('name: weld'))
-    (path / 'weld.yaml').write_text(weld)
+    (path / 'tasks.csv').write_text('x,y,z,qw,qx,qy,qz\n0.3,0.2,0.3,0,1,0,0\n')
+    write_file_of_page(path / 'weld.yaml', 'tool_paths.md', 'name: weld')
+    write_file_of_page(path / 'cell.yaml', 'placement.md', 'name: press')
     return path
+
+
+def write_file_of_page(path, page_name, first_line):
+    """Write the block of a page that begins with a line."""
+    (page,) = (page for page in PAGES if page.name == page_name)
+    text = page.read_text(encoding='utf-8')
+    (block,) = (b.text for b in run_pages.read_blocks(text) if b.text.startswith(first_line))
+    path.write_text(block)
 
 
 def pages_of_commands():

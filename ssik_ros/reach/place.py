@@ -1,0 +1,414 @@
+"""
+Where to put the base of an arm, or of two, for a list of tasks.
+
+Problem
+-------
+A place gives each task a best posture: within limits, free of collision with the robot itself and the cell. Wanted is the place
+with the largest weight of tasks that are reached; of equal ones that whose worst posture is best by the objective.
+
+Method
+------
+1. A grid over all places: the branches of every task are counted, collisions aside. Two arms: pairs of their best places.
+2. The best places, apart from each other, are judged with all postures and collisions.
+3. From each a search in a box around the best place so far, which shrinks while nothing better is found: the worst of several
+   postures is not smooth, and a descent would stop at a kink.
+
+What is proved
+--------------
+Each task that counts as reached has a posture that was checked. That no better place exists is not proved.
+"""
+
+from collections.abc import Callable, Sequence
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.reach.placement import OBJECTIVES, PlacedArm, PlaceTasks, Variants
+from ssik_ros.value_class import dataclass
+
+MOST_PLACES = 20_000
+"""Places of the grid of one arm."""
+MOST_ALONG = 400
+"""Of these along one direction."""
+AT_ONCE = 64
+"""Places of one round of the search around a place."""
+JUDGED = 1024
+"""Places of the grid whose postures are compared."""
+FINEST = 2e-4
+"""Size of the box in which a search ends [m or rad]."""
+CHECKED = 6
+"""Most placements of a round that are checked for collisions."""
+SHRINK = 0.6
+MOST_ROUNDS = 60
+EQUAL = 1e-6
+"""Difference of the values of two placements that are as good as each other, relative to the value."""
+PAIRED = 256
+"""Places of each of two arms that are paired."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceSettings:
+    """How a place is looked for."""
+
+    objective: str = 'manipulability'
+    """What is to be large in the worst posture: ``manipulability`` or ``limit_margin``."""
+    places: int = 10
+    """How many places are wanted."""
+    apart: float = 0.0
+    """Least distance of the base links of two arms [m]."""
+    seed: int = 0
+    """Of the search around a place."""
+
+    def __post_init__(self) -> None:
+        """Check."""
+        if self.objective not in OBJECTIVES:
+            raise InvalidOption.unknown(
+                f"There is no objective '{self.objective}'", self.objective, OBJECTIVES
+            )
+        if not 1 <= self.places <= 100 or not self.apart >= 0.0 or self.seed < 0:
+            raise InvalidOption('places takes 1 to 100, apart and seed take 0 or more.')
+
+
+class TaskResult(NamedTuple):
+    """One task at one place."""
+
+    reached: bool
+    arm: int
+    """The arm that reaches it, -1 for none."""
+    q: FloatArray | None
+    """(n,) its best posture."""
+    value: float
+    """Of that posture by the objective, NaN for none."""
+    reason: str
+    """Why it is not reached; empty where it is."""
+
+
+class Placement(NamedTuple):
+    """Places of all arms, and what they reach."""
+
+    coordinates: FloatArray
+    """(arms, 6) x, y, z [m], roll, pitch, yaw [rad] of each base link in the cell."""
+    weight: float
+    """Of the tasks that are reached."""
+    value: float
+    """Of the worst posture by the objective; NaN where nothing is reached."""
+    tasks: tuple[TaskResult, ...]
+
+    @property
+    def reached(self) -> int:
+        """Return how many tasks are reached."""
+        return sum(task.reached for task in self.tasks)
+
+
+class PlaceResult(NamedTuple):
+    """The best placements, and why tasks fail."""
+
+    placements: tuple[Placement, ...]
+    """Best first."""
+    tried: int
+    """Places that were tried, all arms together."""
+    hopeless: tuple[int, ...]
+    """Tasks that no place of the grid reaches, collisions aside."""
+    conflicts: tuple[tuple[int, int], ...]
+    """Pairs of other tasks that no place of the grid reaches together."""
+    notes: tuple[str, ...]
+
+    @property
+    def reaches_all(self) -> bool:
+        """Return whether the best placement reaches every task."""
+        return bool(self.placements) and all(task.reached for task in self.placements[0].tasks)
+
+
+def find_places(
+    arms: Sequence[PlacedArm],
+    tasks: PlaceTasks,
+    settings: PlaceSettings | None = None,
+    report: Callable[[float, str], None] = lambda share, text: None,
+) -> PlaceResult:
+    """
+    Return the best placements of one arm, or of two that share the tasks.
+
+    :param arms: one or two.
+    :param tasks: poses in the cell.
+    :param settings: how to look.
+    :param report: told the share that is done, and what is being done.
+    :raises InvalidOption: for another number of arms.
+    """
+    if not 1 <= len(arms) <= 2:
+        raise InvalidOption(f'A placement has one arm or two, not {len(arms)}.')
+    return _PlaceSearch(arms, tasks, settings or PlaceSettings(), report).run()
+
+
+class _Judged(NamedTuple):
+    """Some placements, collisions aside."""
+
+    best: FloatArray
+    """(c, m) of each task by the objective, -inf for none."""
+    score: FloatArray
+    """(c, 2) weight and value of the worst posture."""
+
+
+class _PlaceSearch:
+    """One search for placements."""
+
+    def __init__(
+        self,
+        arms: Sequence[PlacedArm],
+        tasks: PlaceTasks,
+        settings: PlaceSettings,
+        report: Callable[[float, str], None],
+    ) -> None:
+        """Take arms, tasks and settings."""
+        self.arms, self.tasks, self.settings, self.report = arms, tasks, settings, report
+        self.variants: Variants = tasks.variants()
+        self.sizes = [arm.space.size for arm in arms]
+        self.lengths = np.concatenate([arm.space.lengths() for arm in arms])
+        ways = np.vstack([arm.space.ways for arm in arms])
+        self.moves: NDArray[np.bool_] = np.abs(ways[:, :3]).max(axis=1, initial=0.0) > 0.0
+        self.tried = 0
+
+    def run(self) -> PlaceResult:
+        """Return the result."""
+        grids = [_grid(arm.space.lengths()) for arm in self.arms]
+        reached = [self._reach(index, grid) for index, grid in enumerate(grids)]
+        starts, spacing = self._starts(grids, reached)
+        found = []
+        for index, start in enumerate(starts):
+            self.report(0.3 + 0.7 * index / len(starts), 'search around places')
+            found.append(self._improve(start, spacing))
+        found.sort(key=lambda each: (-each[1][0], -each[1][1]))
+        kept = self._different(found, spacing)
+        placements = tuple(self._placement(shares) for shares in kept[: self.settings.places])
+        hopeless, conflicts = _explain(reached)
+        return PlaceResult(placements, self.tried, hopeless, conflicts, self._notes())
+
+    def _different(
+        self, found: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
+    ) -> list[FloatArray]:
+        """Return placements, best first, without those that are as good as another at the same position."""
+        kept: list[tuple[FloatArray, tuple[float, float]]] = []
+        for shares, score in found:
+            for other, known in kept:
+                is_same = not self._is_apart(shares, other, 0.25 * spacing)
+                is_turned = not self._is_moved(shares, other, 0.25 * spacing)
+                if is_same or (is_turned and np.allclose(score, known, rtol=EQUAL)):
+                    break
+            else:
+                kept.append((shares, score))
+        return [shares for shares, _ in kept]
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what a reader has to know."""
+        notes = [
+            f"'{arm.robot.name}' has no collision geometry: its collisions are not checked."
+            for arm in self.arms
+            if not arm.is_checked
+        ]
+        if len(self.arms) == 2:
+            notes.append(
+                'Collisions between the two arms are not checked; "apart" keeps their bases apart.'
+            )
+        return tuple(dict.fromkeys(notes))
+
+    def _reach(self, index: int, grid: FloatArray) -> NDArray[np.bool_]:
+        """Return which tasks an arm reaches from the places of a grid (c, m), collisions aside."""
+        arm, rows = self.arms[index], []
+        chunk = max(1, 100_000 // len(self.variants.owners))
+        for start in range(0, len(grid), chunk):
+            self.report(0.3 * start / len(grid), f'grid of {arm.robot.name}')
+            places = arm.space.coordinates(grid[start : start + chunk])
+            rows.append(arm.reaches(places, self.variants))
+        self.tried += len(grid)
+        return np.concatenate(rows)
+
+    def _starts(
+        self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """Return where searches begin, best first and apart, and the spacing of the grid in shares."""
+        rows = self._paired(grids, reached)
+        judged = [self._judge(rows[k : k + AT_ONCE]) for k in range(0, len(rows), AT_ONCE)]
+        score = np.concatenate([each.score for each in judged])
+        spacing = np.concatenate([_spacing(grid) for grid in grids])
+        order = np.lexsort((-score[:, 1], -score[:, 0]))
+        starts: list[FloatArray] = []
+        # First those at different positions: places that differ by a turn are often as good as each other.
+        for are_apart in (self._is_moved, self._is_apart):
+            for row in rows[order]:
+                if len(starts) >= self.settings.places + 2:
+                    break
+                if all(are_apart(row, other, 2.0 * spacing) for other in starts):
+                    starts.append(row)
+        return starts, spacing
+
+    def _paired(self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]) -> FloatArray:
+        """Return the rows of the grid, or pairs of rows of two grids, with the largest weight."""
+        weights = self.tasks.weights
+        if len(grids) == 1:
+            own = reached[0] @ weights
+            return grids[0][_largest(own, JUDGED)]
+        chosen = [_largest(each @ weights, PAIRED) for each in reached]
+        first, second = (each[rows] for each, rows in zip(reached, chosen, strict=True))
+        both = (first * weights) @ second.T.astype(float)
+        together = (first @ weights)[:, None] + (second @ weights)[None] - both
+        places = [
+            arm.space.coordinates(grid[rows])[:, :3]
+            for arm, grid, rows in zip(self.arms, grids, chosen, strict=True)
+        ]
+        distance = np.linalg.norm(places[0][:, None] - places[1][None], axis=2)
+        together[distance < self.settings.apart] = -1.0
+        best = _largest(together.ravel(), JUDGED)
+        one, two = np.unravel_index(best, together.shape)
+        return np.hstack([grids[0][chosen[0][one]], grids[1][chosen[1][two]]])
+
+    def _is_apart(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
+        """Return whether two placements differ by a spacing in some direction."""
+        return bool((np.abs(a - b) > spacing).any())
+
+    def _is_moved(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
+        """Return whether two placements differ by a spacing in some direction that moves a base."""
+        return bool((np.abs(a - b) > spacing)[self.moves].any())
+
+    def _split(self, shares: FloatArray) -> list[FloatArray]:
+        """Return the coordinates (c, 6) of each arm."""
+        parts = np.split(shares, np.cumsum(self.sizes)[:-1], axis=1)
+        return [arm.space.coordinates(part) for arm, part in zip(self.arms, parts, strict=True)]
+
+    def _judge(self, shares: FloatArray) -> _Judged:
+        """Return what placements (c, d) are worth, collisions aside."""
+        count, tasks = len(shares), len(self.tasks.poses)
+        places, best = self._split(shares), np.full((count, tasks), -np.inf)
+        for arm, own in zip(self.arms, places, strict=True):
+            found = arm.postures(own, self.variants, self.settings.objective)
+            np.maximum.at(best.reshape(-1), found.cells, found.values)
+        self.tried += count
+        score = self._score(best)
+        if len(places) == 2:
+            near = np.linalg.norm(places[0][:, :3] - places[1][:, :3], axis=1)
+            score[near < self.settings.apart] = -1.0
+        return _Judged(best, score)
+
+    def _score(self, best: FloatArray) -> FloatArray:
+        """Return weight and worst value (c, 2) of the best values of each task."""
+        is_reached = best > -np.inf
+        worst = np.where(is_reached, best, np.inf).min(axis=1)
+        weight = is_reached @ self.tasks.weights
+        return np.stack([weight, np.where(np.isfinite(worst), worst, -1.0)], axis=1)
+
+    def _checked(self, shares: FloatArray) -> tuple[tuple[float, float], list[TaskResult]]:
+        """Return the score of one placement (d,) with collisions, and its tasks."""
+        tasks: list[TaskResult] = []
+        places = self._split(shares[None])
+        found = [
+            arm.postures(own, self.variants, self.settings.objective)
+            for arm, own in zip(self.arms, places, strict=True)
+        ]
+        for task, pose in enumerate(self.tasks.poses):
+            options = sorted(
+                (-each.values[row], index, row)
+                for index, each in enumerate(found)
+                for row in np.flatnonzero(each.cells == task)
+            )
+            pair, result = None, None
+            for negative, index, row in options:
+                q = found[index].q[row]
+                pair = self.arms[index].colliding_pair(places[index][0], q)
+                if pair is None:
+                    result = TaskResult(True, index, q.copy(), -float(negative), '')
+                    break
+            if result is None:
+                reason = self._why(places, pose, pair)
+                result = TaskResult(False, -1, None, float('nan'), reason)
+            tasks.append(result)
+        values = [task.value for task in tasks if task.reached]
+        weight = float(self.tasks.weights @ np.array([task.reached for task in tasks]))
+        return (weight, min(values, default=-1.0)), tasks
+
+    def _why(
+        self, places: list[FloatArray], pose: FloatArray, pair: tuple[str, str] | None
+    ) -> str:
+        """Return why no arm reaches a task."""
+        if pair is not None:
+            return f'every posture collides, the last one {pair[0]} with {pair[1]}'
+        words = [arm.why_not(own[0], pose) for arm, own in zip(self.arms, places, strict=True)]
+        return '; '.join(dict.fromkeys(words))
+
+    def _improve(
+        self, start: FloatArray, spacing: FloatArray
+    ) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the best placement around one, and its score."""
+        rng = np.random.default_rng(self.settings.seed)
+        best, score = start, self._checked(start)[0]
+        box, finest = spacing.copy(), FINEST / self.lengths if len(start) else spacing
+        for _ in range(MOST_ROUNDS):
+            if (box <= finest).all():
+                break
+            aside = rng.uniform(-1.0, 1.0, (AT_ONCE, len(start))) * box
+            rows = np.clip(best + aside, 0.0, 1.0)
+            own = self._judge(rows).score
+            better, is_better = None, False
+            for row in np.lexsort((-own[:, 1], -own[:, 0]))[:CHECKED]:
+                # Without collisions a placement is never worth less: the first that is not better ends it.
+                if tuple(own[row]) <= score:
+                    break
+                better = self._checked(rows[row])[0]
+                if better > score:
+                    best, score, is_better = rows[row], better, True
+                    break
+            if not is_better:
+                box = box * SHRINK
+        return best, score
+
+    def _placement(self, shares: FloatArray) -> Placement:
+        """Return a placement with its tasks."""
+        (weight, value), tasks = self._checked(shares)
+        places = np.array([own[0] for own in self._split(shares[None])])
+        is_any = any(task.reached for task in tasks)
+        return Placement(places, weight, value if is_any else float('nan'), tuple(tasks))
+
+
+def _grid(lengths: FloatArray) -> FloatArray:
+    """Return the shares (c, d) of a grid over all places, about as fine in all directions."""
+    size = len(lengths)
+    if size == 0:
+        return np.zeros((1, 0))
+    low, high = 1e-4, float(lengths.max()) + 1.0
+    for _ in range(60):
+        middle = float(np.sqrt(low * high))
+        counts = np.minimum(np.ceil(lengths / middle) + 1, MOST_ALONG)
+        low, high = (middle, high) if counts.prod() > MOST_PLACES else (low, middle)
+    counts = np.minimum(np.ceil(lengths / high) + 1, MOST_ALONG).astype(int)
+    axes = [np.linspace(0.0, 1.0, count) for count in counts.tolist()]
+    return np.array(list(itertools.product(*axes)))
+
+
+def _spacing(grid: FloatArray) -> FloatArray:
+    """Return the distance (d,) of neighbours of a grid in each direction."""
+    return np.array([1.0 / max(1, len(np.unique(column)) - 1) for column in grid.T])
+
+
+def _largest(values: FloatArray, most: int) -> NDArray[np.int64]:
+    """Return the indices of the largest values; of equal ones some that are spread over all."""
+    order = np.argsort(-values, kind='stable')
+    if len(order) <= most:
+        return order
+    last = values[order[most - 1]]
+    above, equal = order[values[order] > last], order[values[order] == last]
+    spread = np.linspace(0, len(equal) - 1, most - len(above)).astype(int)
+    return np.concatenate([above, equal[spread]])
+
+
+def _explain(
+    reached: list[NDArray[np.bool_]],
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Return the tasks that no place reaches, and with one arm the pairs that no place reaches together."""
+    alone = np.any([each.any(axis=0) for each in reached], axis=0)
+    hopeless = tuple(np.flatnonzero(~alone).tolist())
+    if len(reached) > 1:
+        return hopeless, ()
+    both = reached[0].T.astype(np.float32) @ reached[0].astype(np.float32)
+    a, b = np.nonzero(np.triu((both == 0.0) & alone[:, None] & alone[None], 1))
+    return hopeless, tuple(zip(a.tolist(), b.tolist(), strict=True))

@@ -1,0 +1,241 @@
+"""Work cells as files: a YAML that names arms, places, tasks and boxes, and the tasks as CSV."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import csv
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidTarget, quote
+from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, pose_matrix
+from ssik_ros.model.arm_ends import find_ends
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.path_file import read_box, read_numbers
+from ssik_ros.reach.place import PlaceSettings
+from ssik_ros.reach.placement import (
+    BaseSpace,
+    COORDINATES,
+    MOST_TASKS,
+    PlacedArm,
+    PlaceTasks,
+)
+from ssik_ros.strict_yaml import checked_mapping, finite_number, read_yaml
+from ssik_ros.value_class import dataclass
+
+KEYS = ('name', 'arms', 'tasks', 'boxes', 'objective', 'places', 'apart', 'seed')
+ARM_KEYS = ('robot', 'urdf', 'srdf', 'group', 'base', 'tip', 'place')
+PLACE_KEYS = (*COORDINATES, 'rail')
+NEEDED = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
+EXTRA = {'weight': 1.0, 'tolerance': 0.0, 'tolerance_deg': 0.0, 'spin': 0.0}
+"""Columns that tasks may have, and what holds without them."""
+LARGEST_FILE = 10_000_000
+"""Largest file of tasks [bytes]."""
+MOST_ROBOTS = 20
+"""Robots to choose from."""
+FARTHEST = 1e3
+"""Largest coordinate of a place [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkCell:
+    """A cell with one arm or two, each with the robots to choose from."""
+
+    name: str
+    arms: tuple[tuple[PlacedArm, ...], ...]
+    tasks: PlaceTasks
+    settings: PlaceSettings
+
+    def choices(self) -> Iterator[tuple[PlacedArm, ...]]:
+        """Return each choice of robots, one for each arm."""
+        return itertools.product(*self.arms)
+
+
+def read_cell(path: str | Path) -> WorkCell:
+    """
+    Return the cell in a YAML file.
+
+    :param path: the file; other files that it names are relative to it.
+    :raises SsikError: for a file that cannot be read, unknown keys, and values that make no sense.
+    """
+    path = Path(path)
+    data = checked_mapping(read_yaml(path), str(path), 'a work cell', KEYS)
+    for key in ('arms', 'tasks'):
+        if key not in data:
+            raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
+    world = [read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())]
+    arms = data['arms']
+    if not isinstance(arms, Sequence) or isinstance(arms, str) or not 1 <= len(arms) <= 2:
+        raise ConfigError(f"'{path}': arms takes a list of one arm or two.", path=str(path))
+    return WorkCell(
+        name=str(data.get('name', path.stem)),
+        arms=tuple(tuple(_read_arm(arm, path, world)) for arm in arms),
+        tasks=read_tasks(path.parent / str(data['tasks'])),
+        settings=_read_settings(data, path),
+    )
+
+
+def _read_settings(data: Mapping[str, Any], path: Path) -> PlaceSettings:
+    """Return how a place is looked for."""
+    plain = PlaceSettings()
+    whole = {}
+    for key in ('places', 'seed'):
+        whole[key] = data.get(key, getattr(plain, key))
+        if isinstance(whole[key], bool) or not isinstance(whole[key], int):
+            raise ConfigError(f"'{path}': {key} takes a whole number.", path=str(path))
+    apart = finite_number(data.get('apart', plain.apart), str(path), 'apart')
+    return PlaceSettings(str(data.get('objective', plain.objective)), apart=apart, **whole)
+
+
+def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterator[PlacedArm]:
+    """Return an arm with each robot to choose from."""
+    data = checked_mapping(content, str(path), 'an arm', ARM_KEYS)
+    space = _read_space(data.get('place') or {}, path)
+    for robot, base, tip in _robots(data, path):
+        yield PlacedArm(robot, _group(data, robot, base, tip), space, world)
+
+
+def _robots(
+    data: Mapping[str, Any], path: Path
+) -> Iterator[tuple[RobotModel, str | None, str | None]]:
+    """Return the robots of an arm, with base and tip link where the catalogue names them."""
+    if ('robot' in data) == ('urdf' in data):
+        raise ConfigError(f"'{path}': an arm names robot or urdf.", path=str(path))
+    if 'urdf' in data:
+        srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
+        yield load_robot(path.parent / str(data['urdf']), srdf), None, None
+        return
+    given = data['robot']
+    names = given if isinstance(given, list) else [given]
+    if not 1 <= len(names) <= MOST_ROBOTS:
+        raise ConfigError(
+            f"'{path}': robot takes a name or a list of up to {MOST_ROBOTS}.", path=str(path)
+        )
+    for name in map(str, names):
+        if name in list_arms() and name not in list_shipped_robots():
+            yield load_arm(name), arm_data(name).base_link, arm_data(name).tip_link
+            continue
+        files = find_moveit_config(name)
+        yield (
+            load_robot(
+                files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
+            ),
+            None,
+            None,
+        )
+
+
+def _group(
+    data: Mapping[str, Any], robot: RobotModel, base: str | None, tip: str | None
+) -> JointGroup:
+    """Return the joints of an arm."""
+    if 'group' in data:
+        return robot.group(str(data['group']))
+    own = [str(data[key]) if key in data else None for key in ('base', 'tip')]
+    chains = [group for group in robot.groups.values() if len(group.tips) == 1]
+    if own == [None, None] and base is None and len(chains) == 1:
+        return chains[0]
+    return robot.group_from_links(*find_ends(robot, own[0] or base, own[1] or tip))
+
+
+def _read_space(content: Any, path: Path) -> BaseSpace:
+    """Return where a base may stand."""
+    data = checked_mapping(content, str(path), 'a place', PLACE_KEYS)
+    ends = np.zeros((2, 6))
+    for index, key in enumerate(COORDINATES):
+        value = data.get(key, 0.0)
+        pair = value if isinstance(value, list) else [value, value]
+        low, high = read_numbers(pair, 2, path, key).tolist()
+        is_angle = index >= 3
+        if max(abs(low), abs(high)) > (360.0 if is_angle else FARTHEST):
+            raise ConfigError(
+                f"'{path}': {key} is beyond {'360 degrees' if is_angle else '1 km'}.",
+                path=str(path),
+            )
+        ends[:, index] = (math.radians(low), math.radians(high)) if is_angle else (low, high)
+    space = BaseSpace.box(ends[0].tolist(), ends[1].tolist())
+    if 'rail' not in data:
+        return space
+    if any(key in data for key in 'xyz'):
+        raise ConfigError(f"'{path}': a place has a rail, or x, y and z.", path=str(path))
+    rail = checked_mapping(data['rail'], str(path), 'a rail', ('from', 'to'))
+    first, last = (read_numbers(rail.get(key), 3, path, f'rail {key}') for key in ('from', 'to'))
+    origin, way = space.origin.copy(), np.zeros((1, 6))
+    origin[:3], way[0, :3] = first, last - first
+    if not way.any() or max(np.abs(first).max(), np.abs(last).max()) > FARTHEST:
+        raise ConfigError(f"'{path}': a rail has two ends, up to 1 km away.", path=str(path))
+    return BaseSpace(origin, np.vstack([way, space.ways]))
+
+
+def read_tasks(path: Path) -> PlaceTasks:
+    """
+    Return the tasks of a CSV.
+
+    :param path: columns x, y, z [m], qw, qx, qy, qz, and where wanted weight, tolerance [m], tolerance_deg, spin (0 or 1).
+    :raises SsikError: for a file that cannot be read, and rows that are no tasks.
+    """
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ConfigError(f"'{path}' is larger than {LARGEST_FILE} bytes.", path=str(path))
+        text = path.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionNotFound(f"'{path}' cannot be read: {error}.", path=str(path)) from error
+    reader = csv.DictReader(text.splitlines())
+    names = [name.strip() for name in reader.fieldnames or ()]
+    strange = [name for name in names if name not in (*NEEDED, *EXTRA)]
+    if strange or len(set(names)) < len(names) or not set(NEEDED) <= set(names):
+        raise ConfigError(
+            f"'{path}' has not the columns {','.join(NEEDED)} (and {', '.join(EXTRA)} where wanted).",
+            path=str(path),
+        )
+    reader.fieldnames = names
+    columns: dict[str, list[float]] = {name: [] for name in names}
+    for row in reader:
+        for name in names:
+            columns[name].append(_number(row.get(name), path, reader.line_num))
+        if len(columns['x']) > MOST_TASKS:
+            raise InvalidTarget(f"'{path}' has more than {MOST_TASKS} tasks.", path=str(path))
+    return _tasks(columns, path)
+
+
+def _number(text: Any, path: Path, line: int) -> float:
+    """Return a number of a CSV."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidTarget(f"'{path}' line {line}: {quote(text)} is no finite number.", line=line)
+    return number
+
+
+def _tasks(columns: Mapping[str, list[float]], path: Path) -> PlaceTasks:
+    """Return tasks by columns."""
+    count = len(columns['x'])
+    if count == 0:
+        raise InvalidTarget(f"'{path}' has no tasks.", path=str(path))
+    numbers = np.array([columns[name] for name in NEEDED]).T
+    lengths = np.linalg.norm(numbers[:, 3:], axis=1)
+    wrong = np.flatnonzero(np.abs(lengths - 1.0) > 1e-2)
+    if len(wrong):
+        raise InvalidTarget(
+            f"'{path}': task {int(wrong[0])} has no unit quaternion.", task=int(wrong[0])
+        )
+    poses = [pose_matrix(row[:3], matrix_of_quaternion(row[[4, 5, 6, 3]])) for row in numbers]
+    extra = {
+        name: np.array(columns.get(name, [default] * count)) for name, default in EXTRA.items()
+    }
+    return PlaceTasks(
+        np.array(poses),
+        extra['weight'],
+        extra['tolerance'],
+        np.radians(extra['tolerance_deg']),
+        extra['spin'] != 0.0,
+    )

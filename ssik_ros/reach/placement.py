@@ -1,0 +1,292 @@
+"""What a placement is made of: tasks, where a base may stand, and an arm that judges both."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, pose_matrix
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.reach.measures import limit_margin, manipulability
+from ssik_ros.solvers.closed_form.arm import PLAIN
+from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.counting import count_branches
+from ssik_ros.value_class import dataclass
+
+COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
+"""Of a base in the cell [m, rad]; the rotation is yaw after pitch after roll."""
+OBJECTIVES = {'manipulability': manipulability, 'limit_margin': limit_margin}
+"""What is to be large in the worst posture of a placement."""
+SPINS = 24
+"""Turns about the axis of the tool that are tried where it is free to spin."""
+MOST_TASKS = 10_000
+LARGEST_MARGIN = np.pi
+"""Limit margin that is as good as no limit [rad]."""
+
+
+class Variants(NamedTuple):
+    """Poses that fulfil tasks."""
+
+    poses: FloatArray
+    """(v, 4, 4) in the cell; the first of each task is its own pose."""
+    owners: IntArray
+    """(v,) the task of each, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceTasks:
+    """Poses that a tip has to reach, with how much each counts and what else would do."""
+
+    poses: FloatArray
+    """(m, 4, 4) of the tip in the cell."""
+    weights: FloatArray
+    """(m,) positive."""
+    distances: FloatArray
+    """(m,) tolerance of the position [m], 0 for none."""
+    tilts: FloatArray
+    """(m,) tolerance of the orientation [rad], 0 for none."""
+    spins: NDArray[np.bool_]
+    """(m,) whether the tool may spin about its z axis."""
+
+    @classmethod
+    def exact(cls, poses: FloatArray, weights: Sequence[float] | None = None) -> 'PlaceTasks':
+        """
+        Return tasks without tolerance.
+
+        :param poses: (m, 4, 4) of the tip in the cell.
+        :param weights: (m,); None for ones.
+        """
+        given = np.asarray(poses, dtype=np.float64)
+        count = len(given)
+        own = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+        return cls(given, own, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool))
+
+    def __post_init__(self) -> None:
+        """Check shapes and numbers."""
+        count = len(self.poses)
+        if self.poses.shape != (count, 4, 4) or not 1 <= count <= MOST_TASKS:
+            raise DimensionMismatch(
+                f'Tasks are 1 to {MOST_TASKS} poses (m, 4, 4), not {self.poses.shape}.'
+            )
+        columns = (self.weights, self.distances, self.tilts, self.spins)
+        if any(column.shape != (count,) for column in columns):
+            raise DimensionMismatch(f'Each of {count} tasks takes one weight and one tolerance.')
+        for index in range(count):
+            numbers = (self.weights[index], self.distances[index], self.tilts[index])
+            is_finite = np.isfinite(self.poses[index]).all() and np.isfinite(numbers).all()
+            if not is_finite or numbers[0] <= 0.0 or min(numbers[1:]) < 0.0:
+                raise InvalidTarget(
+                    f'Task {index} needs a finite pose, a positive weight and tolerances of 0 or more.',
+                    task=index,
+                )
+
+    def variants(self) -> Variants:
+        """Return the poses that are tried for each task."""
+        poses, owners = [], []
+        for index, pose in enumerate(self.poses):
+            own = _variants_of(pose, self.distances[index], self.tilts[index], self.spins[index])
+            poses.append(own)
+            owners.append(np.full(len(own), index))
+        return Variants(np.concatenate(poses), np.concatenate(owners))
+
+
+def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
+    """Return a pose, those at the ends of its tolerances, and all of them at some spins."""
+    motions = [np.eye(4)]
+    for axis in range(3):
+        for side in (1.0, -1.0):
+            way, turn = np.zeros(3), np.zeros(3)
+            way[axis], turn[axis] = side * distance, side * tilt
+            if distance > 0.0:
+                motions.append(pose_matrix(way, np.eye(3)))
+            if tilt > 0.0:
+                motions.append(pose_matrix(np.zeros(3), matrix_of_rpy(*turn)))
+    count = SPINS if spins else 1
+    turns = [
+        pose_matrix(np.zeros(3), matrix_of_rpy(0.0, 0.0, 2.0 * np.pi * k / count))
+        for k in range(count)
+    ]
+    every: FloatArray = pose @ np.array([motion @ turn for turn in turns for motion in motions])
+    return every
+
+
+@dataclass(frozen=True, eq=False)
+class BaseSpace:
+    """Where the base link of an arm may stand: a first place, and directions that it may move along."""
+
+    origin: FloatArray
+    """(6,) coordinates of the first place."""
+    ways: FloatArray
+    """(d, 6) whole way along each direction."""
+
+    @classmethod
+    def box(cls, low: Sequence[float], high: Sequence[float]) -> 'BaseSpace':
+        """
+        Return all places between two ends.
+
+        :param low, high: (6,) coordinates; equal ones do not move.
+        """
+        first, last = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+        if first.shape != (6,) or last.shape != (6,) or not np.isfinite([first, last]).all():
+            raise DimensionMismatch(
+                f'A place has six finite coordinates: {", ".join(COORDINATES)}.'
+            )
+        if (last < first).any():
+            name = COORDINATES[int(np.argmax(last < first))]
+            raise InvalidOption(f'The range of {name} ends before it begins.')
+        return cls(first, np.diag(last - first)[last > first])
+
+    @property
+    def size(self) -> int:
+        """Return the number of directions."""
+        return len(self.ways)
+
+    def coordinates(self, shares: FloatArray) -> FloatArray:
+        """
+        Return coordinates (c, 6).
+
+        :param shares: (c, d) of each way, from 0 to 1.
+        """
+        every: FloatArray = self.origin + shares @ self.ways
+        return every
+
+    def lengths(self) -> FloatArray:
+        """Return the lengths (d,) of the ways [m or rad]."""
+        lengths: FloatArray = np.linalg.norm(self.ways, axis=1)
+        return lengths
+
+
+def base_pose(coordinates: FloatArray) -> FloatArray:
+    """
+    Return the pose (4, 4) of a base in the cell.
+
+    :param coordinates: (6,).
+    """
+    return pose_matrix(coordinates[:3], matrix_of_rpy(*coordinates[3:].tolist()))
+
+
+class PlacedPostures(NamedTuple):
+    """The postures of some tasks at some places, with how good they are."""
+
+    q: FloatArray
+    """(k, n)."""
+    cells: IntArray
+    """(k,) place times the number of tasks plus task."""
+    values: FloatArray
+    """(k,) by the objective."""
+
+
+class PlacedArm:
+    """An arm whose base is to be placed; serves one thread."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        space: BaseSpace,
+        world: Sequence[WorldObject] = (),
+    ) -> None:
+        """
+        Find the closed form and load the geometry.
+
+        :param robot: the robot.
+        :param group: a group with one tip.
+        :param space: where its base link may stand in the cell.
+        :param world: objects of the cell, in its frame.
+        :raises TopologyMismatch: for a chain without closed form.
+        """
+        self.robot, self.space = robot, space
+        self._tool = ToolChain(robot, group)
+        if self._tool.outer:
+            raise InvalidOption(
+                f"'{robot.name}' has {self._tool.size} joints in its chain; a placement takes arms of up to seven."
+            )
+        self.chain = self._tool.chain
+        self.is_complete = self._tool.arm.plan.held < 0 and self._tool.arm.plan.drift == 0.0
+        """Whether none of its branches says that there is none."""
+        checker = CollisionChecker(robot)
+        self.is_checked = checker.available
+        """Whether the robot has collision geometry."""
+        self._scene = checker.scene(list(world)) if checker.available else None
+        self._root_in_base = invert_pose(self._tool.base_pose())
+
+    def targets(self, coordinates: FloatArray, poses: FloatArray) -> FloatArray:
+        """
+        Return poses in the base link (c v, 4, 4), all of one place before those of the next.
+
+        :param coordinates: (c, 6) places.
+        :param poses: (v, 4, 4) in the cell.
+        """
+        bases = np.array([invert_pose(base_pose(row)) for row in coordinates])
+        return np.ascontiguousarray((bases[:, None] @ poses[None]).reshape(-1, 4, 4))
+
+    def reaches(self, coordinates: FloatArray, variants: Variants) -> NDArray[np.bool_]:
+        """
+        Return which tasks are reached within limits at each place (c, m), collisions aside.
+
+        :param coordinates: (c, 6) places.
+        :param variants: of the tasks.
+        """
+        targets = self.targets(coordinates, variants.poses)
+        counts = count_branches(self._tool.arm, targets).counts > 0
+        starts = np.searchsorted(variants.owners, np.unique(variants.owners))
+        any_of: NDArray[np.bool_] = np.logical_or.reduceat(
+            counts.reshape(len(coordinates), -1), starts, axis=1
+        )
+        return any_of
+
+    def postures(
+        self, coordinates: FloatArray, variants: Variants, objective: str
+    ) -> PlacedPostures:
+        """
+        Return all postures within limits of all tasks at each place.
+
+        :param coordinates: (c, 6) places.
+        :param variants: of the tasks.
+        :param objective: name of one of :data:`OBJECTIVES`.
+        """
+        targets = self.targets(coordinates, variants.poses)
+        found = search_batch(self._tool.arm, targets, None, PLAIN, 1)
+        counts = np.maximum(found.counts[:, search.COUNT], 0)
+        tasks = int(variants.owners[-1]) + 1
+        places = np.repeat(np.arange(len(coordinates)), len(variants.owners))
+        cells = places * tasks + np.tile(variants.owners, len(coordinates))
+        values = np.minimum(OBJECTIVES[objective](self.chain, found.q), LARGEST_MARGIN)
+        return PlacedPostures(found.q, np.repeat(cells, counts), values)
+
+    def colliding_pair(self, coordinates: FloatArray, q: FloatArray) -> tuple[str, str] | None:
+        """
+        Return two bodies that collide, None for none.
+
+        :param coordinates: (6,) of the base.
+        :param q: (n,) posture.
+        """
+        if self._scene is None:
+            return None
+        root = base_pose(coordinates) @ self._root_in_base
+        return self._scene.colliding_pair(self._tool.full_state(q), root)
+
+    def why_not(self, coordinates: FloatArray, pose: FloatArray) -> str:
+        """
+        Return in words why an arm has no posture within limits for a pose.
+
+        :param coordinates: (6,) of the base.
+        :param pose: (4, 4) in the cell.
+        """
+        target = self.targets(coordinates[None], pose[None])[0]
+        found = self._tool.arm.branches(target)
+        distance = float(np.linalg.norm(target[:3, 3]))
+        if found is not None and found.dropped:
+            return f'all {found.dropped} branches are outside the joint limits'
+        word = (
+            'out of reach' if self.is_complete or (found and found.is_too_far) else 'not reached'
+        )
+        return f'{word}, {distance:.2f} m from the base link'
