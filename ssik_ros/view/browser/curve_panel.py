@@ -14,6 +14,8 @@ from ssik_ros.view.session import Session
 
 MOST_CURVES = 6
 """Curves that have a slider."""
+MOST_DRAWN = 24
+"""Points of the line of an elbow."""
 NEAR = 0.15
 """A posture this near to a curve is on it [rad]."""
 NO_LINE = np.zeros((1, 2, 3), dtype=np.float32)
@@ -70,7 +72,7 @@ class CurvePanel:
 
     def show_details(self, session: Session) -> None:
         self._set_sliders(session)
-        if session.curve_postures is self._shown:
+        if self._page.is_dragging or session.curve_postures is self._shown:
             return
         self._shown = session.curve_postures
         count = len(session.curves)
@@ -114,7 +116,8 @@ def elbow_ways(session: Session) -> list[FloatArray]:
     """
     ways = []
     for _, postures in session.curve_postures:
-        states = [session.state_with(q) for q in postures]
+        rows = np.linspace(0, len(postures) - 1, min(MOST_DRAWN, len(postures))).round()
+        states = [session.state_with(postures[int(row)]) for row in rows]
         origins = np.array([link_poses(session.robot, state)[:, :3, 3] for state in states])
         farthest = int(np.linalg.norm(np.ptp(origins, axis=0), axis=1).argmax())
         ways.append(origins[:, farthest])

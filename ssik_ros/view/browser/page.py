@@ -106,6 +106,11 @@ class Page:
         name = '127.0.0.1' if name in ('0.0.0.0', '[::]') else name
         return f'http://{name}:{self.port}/?token={self.guard.admission.token}'
 
+    @property
+    def is_dragging(self) -> bool:
+        """Return whether somebody holds the handle of a target."""
+        return bool(self._grabbed)
+
     def close(self) -> None:
         """Close the port."""
         self.mailbox.close()
@@ -153,6 +158,8 @@ class Page:
         self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
         self._panels = make_panels(self._viser.gui, self)
         self._grabbed: set[str] = set()
+        # A browser that goes away in the middle of a drag says no more that it lets go.
+        self._viser.on_client_disconnect(lambda client: self._grabbed.clear())
         self._drags = 0
 
     def _accepts(self, control: str, value: object) -> bool:

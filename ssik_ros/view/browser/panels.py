@@ -46,6 +46,10 @@ class Host(Protocol):
     note: str
     shows_ghosts: bool
 
+    @property
+    def is_dragging(self) -> bool:
+        """Return whether a handle is held, so that nothing may take long."""
+
     def post(
         self,
         event: Callable[[], None],
