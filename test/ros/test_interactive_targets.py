@@ -1,6 +1,6 @@
 """Targets for RViz over the real node: the protocol of interactive markers, poses, causes and markers."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
+from server_process import running_server
 
 # isort: split
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import ready_server, WAIT
+from server_client import client_of, ready_server, WAIT
 from server_questions import message_of
 from visualization_msgs.msg import (
     InteractiveMarkerControl,
@@ -251,3 +251,43 @@ def test_feedback_that_means_nothing_changes_nothing(marker_client, changes):
     after = moved(before, x=0.002)
     marker_client.drag(after)
     marker_client.client.spin_until(lambda: same(marker_client.poses[LINK], after), 'the next one')
+
+
+def test_a_burst_of_feedback_leaves_no_gap_between_updates(marker_client):
+    """Sequence numbers rise by one without keep-alive messages between them, as in the package for ROS 2."""
+    pose, resets = marker_client.poses[LINK], marker_client.resets
+    for step in range(60):
+        marker_client.drag(moved(pose, z=-2e-4 * step))
+    marker_client.client.spin_until(
+        lambda: same(marker_client.poses[LINK], moved(pose, z=-2e-4 * 59)), 'the last pose'
+    )
+    assert marker_client.resets == resets
+
+
+@pytest.mark.slow
+def test_a_client_whose_server_has_gone_begins_anew_with_the_next_one(tmp_path, domain):
+    parameters = {'moveit_config_package': 'panda', 'interactive_group': 'panda_arm'}
+    folders = [tmp_path / name for name in ('first', 'second')]
+    with running_server(make(folders[0]), parameters, domain=domain) as first:
+        first.wait_until_ready()
+        with client_of(first) as client:
+            made = MarkerClient(client)
+            connect_until_there(made)
+            home = made.poses[LINK]
+            made.drag(moved(home, x=0.05))
+            client.spin_until(lambda: same(made.poses[LINK], moved(home, x=0.05)), 'the update')
+            first.stop()
+            # RViz's client looks whether the service is there, and resets if not.
+            client.spin_until(lambda: not made._service.service_is_ready(), 'the end')
+            made.number, made.poses, made.markers = None, {}, {}
+            with running_server(make(folders[1]), parameters, domain=domain) as second:
+                second.wait_until_ready()
+                connect_until_there(made)
+                assert same(made.poses[LINK], home)
+                made.drag(moved(home, y=0.05))
+                client.spin_until(lambda: same(made.poses[LINK], moved(home, y=0.05)), 'the next')
+
+
+def make(folder):
+    folder.mkdir()
+    return folder
