@@ -243,19 +243,34 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def resolve_package_uri(uri: str) -> Path | None:
+def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     """
     Return the file that a ``package://`` or ``file://`` location names, or None if it is missing.
 
     A ``package://`` location cannot leave the package: ``..`` in it names nothing.
 
     :param uri: the location as a URDF writes it.
+    :param beside: folder of the URDF, if it is a file: a package that is not installed may be around it.
     """
     if uri.startswith('file://'):
         return existing_file(Path(uri.removeprefix('file://')))
     if not uri.startswith('package://'):
         return None
     package, _, relative = uri.removeprefix('package://').partition('/')
+    if relative.startswith('/') or '..' in Path(relative).parts:
+        return None
     folder = find_package(package)
-    inside = not relative.startswith('/') and '..' not in Path(relative).parts
-    return existing_file(folder / relative) if inside and folder is not None else None
+    if folder is None and beside is not None:
+        folder = _package_around(package, beside.resolve())
+    return existing_file(folder / relative) if folder is not None else None
+
+
+def _package_around(name: str, beside: Path) -> Path | None:
+    """Return the folder of a package that a folder lies in or beside, as in a clone that nobody has built."""
+    if name in ('', '.', '..'):
+        return None
+    for parent in (beside, *beside.parents):
+        for folder in (parent / name, parent if parent.name == name else None):
+            if folder is not None and existing_file(folder / 'package.xml') is not None:
+                return folder
+    return None

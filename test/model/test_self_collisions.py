@@ -188,6 +188,34 @@ def test_a_mesh_beside_the_file_of_a_robot_is_read(tmp_path):
     assert CollisionChecker(load_robot(tmp_path / 'arm.urdf')).checked_links == ('a',)
 
 
+def test_a_mesh_of_the_package_around_the_file_of_a_robot_is_read(tmp_path):
+    """A clone of a description package that nobody has built or sourced."""
+    package = tmp_path / 'workspace' / 'arm_description'
+    (package / 'urdf').mkdir(parents=True)
+    (package / 'package.xml').touch()
+    (package / 'link.stl').write_text(TETRAHEDRON)
+    text = rail({'a': '<mesh filename="package://arm_description/link.stl"/>'})
+    for folder in (package / 'urdf', tmp_path / 'workspace'):
+        (folder / 'arm.urdf').write_text(text)
+        assert CollisionChecker(load_robot(folder / 'arm.urdf')).checked_links == ('a',)
+    # Text, as from a topic, has no place.
+    (warning,) = CollisionChecker(load_robot(text)).warnings
+    assert "package 'arm_description' is not installed: source the workspace" in warning
+    (package / 'package.xml').unlink()
+    (warning,) = CollisionChecker(load_robot(package / 'urdf' / 'arm.urdf')).warnings
+    assert 'nor is its folder around the URDF' in warning
+
+
+@pytest.mark.parametrize('name', ['..', '.', ''])
+def test_a_package_around_a_robot_is_no_other_folder(tmp_path, name):
+    (tmp_path / 'link.stl').write_text(TETRAHEDRON)
+    (tmp_path / 'package.xml').touch()
+    (tmp_path / 'urdf').mkdir()
+    text = rail({'a': f'<mesh filename="package://{name}/link.stl"/>'})
+    (tmp_path / 'urdf' / 'arm.urdf').write_text(text)
+    assert CollisionChecker(load_robot(tmp_path / 'urdf' / 'arm.urdf')).warnings
+
+
 def test_a_plain_path_in_the_text_of_a_robot_names_no_mesh(tmp_path):
     path = tmp_path / 'link.stl'
     path.write_text(TETRAHEDRON)

@@ -24,10 +24,14 @@ def test_a_snapshot_shows_the_robot_and_needs_no_viser(tmp_path, monkeypatch):
     assert (np.array(Image.open(tmp_path / 'b.png')) != image).any()
 
 
-def test_a_snapshot_of_a_target_out_of_reach_is_drawn_and_told(tmp_path):
+def test_a_snapshot_of_a_target_out_of_reach_is_drawn_and_told(tmp_path, capsys):
     path = tmp_path / 'far.png'
     far = ('--xyz-rpy', '3', '0', '0', '0', '0', '0')
     assert main(['view', 'ur5e', *far, '--snapshot', str(path)]) == 1
+    assert 'out of reach' in capsys.readouterr().out
+    folded = ['--joints', '0', '0', '3.1', '0', '0', '0']
+    assert main(['view', 'ur5e', *folded, '--snapshot', str(path)]) in (0, 1)
+    assert 'In collision, drawn red:' in capsys.readouterr().out
     assert path.exists()
 
 

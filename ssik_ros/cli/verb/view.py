@@ -109,10 +109,21 @@ def run(arguments: argparse.Namespace) -> int:
         session.solve()
     if arguments.snapshot is not None:
         take_snapshot(session, arguments.snapshot)
+        if lines := _describe(session, targets is not None):
+            print(lines)
         return 0 if session.outcome.solved else 1
     return _serve(
         Page(session, host=arguments.host, port=arguments.port, extras=extras), arguments
     )
+
+
+def _describe(session: PostureSession, has_target: bool) -> str:
+    """Return what the colours and lines of a picture mean."""
+    lines = [session.outcome.text] if has_target else []
+    pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
+    if pairs:
+        lines.append(f'In collision, drawn red: {pairs}.')
+    return '\n'.join(filter(None, lines))
 
 
 def _read_targets(

@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote, shorten
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
-from ssik_ros.model.description_files import existing_file, resolve_package_uri
+from ssik_ros.model.description_files import existing_file, find_package, resolve_package_uri
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.reader import parse_origin
 from ssik_ros.model.urdf.xml_document import XmlElement
@@ -107,7 +107,7 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
 def load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     """Return the mesh that an element names, or a sentence that says why it is left out."""
     name = described.require('filename')
-    path = resolve_package_uri(name)
+    path = resolve_package_uri(name, robot.directory)
     if path is None and robot.directory is not None and '://' not in name:
         path = existing_file(robot.directory / name)
     if path is None:
@@ -135,7 +135,17 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
 
 
 def _hint(name: str, robot: RobotModel) -> str:
-    """Return what to do about a location that is a plain path in a URDF that is no file."""
+    """Return what to do about a location that leads to no file."""
+    if name.startswith('package://'):
+        return _package_hint(name.removeprefix('package://').partition('/')[0], robot)
     if '://' in name or robot.directory is not None:
         return ''
     return ' Write its location as package:// or file://, since the URDF is text and not a file.'
+
+
+def _package_hint(package: str, robot: RobotModel) -> str:
+    """Return what to do about a file of a package that is not there."""
+    if find_package(package) is not None:
+        return f' The package {quote(package)} is installed without this file.'
+    around = '' if robot.directory is None else ', nor is its folder around the URDF'
+    return f' The package {quote(package)} is not installed{around}: source the workspace that has it.'
