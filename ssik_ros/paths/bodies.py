@@ -9,13 +9,15 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix, pose_numbers
 from ssik_ros.kernels.paths import convex
-from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.tool_chain import ToolChain
 
 ENDLESS = 100.0
 """Half side of the square that stands for a plane [m]: further than any arm reaches."""
+MOST_TRIANGLES = 256
+"""Triangles of a mesh whose hull stands for them; larger meshes are cut into patches."""
 FARTHEST_SLIDE = 1e3
 """How far a slide without limits may go [m]."""
 
@@ -54,25 +56,27 @@ class BodyArrays(NamedTuple):
     room: FloatArray
 
 
-def make_bodies(chain: ToolChain, scene: CollisionScene) -> BodyArrays:
+def make_bodies(chain: ToolChain, scene: CollisionScene) -> tuple[BodyArrays, IntArray]:
     """
-    Return the bodies that can move towards each other.
+    Return the bodies that can move towards each other, and the shape of the scene that each is a part of.
 
     :param chain: the joints that move.
     :param scene: the robot among obstacles.
     :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
     """
     own, n = chain.chain, chain.size
-    shapes = [entry.shape for entry in scene.shapes]
+    parts = [_parts(entry) for entry in scene.shapes]
+    owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    shapes = [scene.shapes[int(owner)].shape for owner in owners]
     tree_carriers = np.array([shape.carrier for shape in shapes], dtype=np.int64)
     carriers = _chain_carriers(chain)[tree_carriers]
-    cores = [make_core(shape.geometry) for shape in shapes]
+    cores = [core for part in parts for core in part]
     homes = _homes(chain, tree_carriers) @ np.array([shape.placement for shape in shapes])
     homes = np.array([home @ core.placement for home, core in zip(homes, cores, strict=True)])
     spheres = np.array([_sphere(core) for core in cores])
     counts = [len(core.vertices) for core in cores]
-    pairs = _moving_pairs(scene.pairs, carriers)
-    return BodyArrays(
+    pairs = _moving_pairs(_pairs_of_parts(scene.pairs, owners), carriers)
+    arrays = BodyArrays(
         axes=own.axes.ravel().copy(),
         points=own.points.ravel().copy(),
         slides=sum(1 << k for k in range(n) if own.kinds[k] == JointKind.PRISMATIC),
@@ -91,6 +95,46 @@ def make_bodies(chain: ToolChain, scene: CollisionScene) -> BodyArrays:
         axis_of=np.zeros((len(pairs), 3)),
         room=np.zeros(convex.ROOM),
     )
+    return arrays, owners
+
+
+def _parts(entry: SceneShape) -> list[Core]:
+    """Return the convex bodies that stand for a shape: patches of a large mesh that is no link, one for all others."""
+    geometry = entry.shape.geometry
+    if entry.kind is BodyKind.LINK or getattr(geometry, 'num_tris', 0) <= MOST_TRIANGLES:
+        return [make_core(geometry)]
+    triangles = [geometry.tri_indices(k) for k in range(geometry.num_tris)]
+    corners = np.array([(own[0], own[1], own[2]) for own in triangles], dtype=np.int64)
+    vertices, nothing = np.asarray(geometry.vertices()), np.zeros(4)
+    patches = _patches(vertices[corners].mean(axis=1))
+    return [
+        Core(convex.HULL, nothing, _hull(vertices[np.unique(corners[patch])]), np.eye(4))
+        for patch in patches
+    ]
+
+
+def _patches(centers: FloatArray) -> list[IntArray]:
+    """Return groups of triangles near each other, by halves across the longest side."""
+    waiting, done = [np.arange(len(centers))], []
+    while waiting:
+        group = waiting.pop()
+        if len(group) <= MOST_TRIANGLES:
+            done.append(group)
+            continue
+        side = int(np.argmax(np.ptp(centers[group], axis=0)))
+        order = group[np.argsort(centers[group, side], kind='stable')]
+        waiting += [order[: len(order) // 2], order[len(order) // 2 :]]
+    return done
+
+
+def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
+    """Return the pairs of parts of some pairs of shapes."""
+    starts = np.searchsorted(owners, np.arange(owners.max(initial=-1) + 2))
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for a, b in pairs:
+        first, second = (np.arange(starts[k], starts[k + 1]) for k in (a, b))
+        found.append(np.column_stack([np.repeat(first, len(second)), np.tile(second, len(first))]))
+    return np.concatenate(found)
 
 
 def _chain_carriers(chain: ToolChain) -> IntArray:

@@ -35,6 +35,8 @@ MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
 AVERSION = 0.5
 """What the rows near one of them cost the next one, as a part of its mean cost of a step."""
+DOUBT = 0.5
+"""Joint step that a row may cost more when it is sure not to collide [rad or m]."""
 NEAR = 8.0
 """Distance of parameters, in those of the grid, up to which rows are near."""
 BRANCH = 0.5
@@ -119,6 +121,7 @@ class CorridorSearch:
             for layer in range(layers.count):
                 layers.check_quickly(layers.rows_of(layer), self.obstacles[0])
                 self.pause()
+            layers.prefer_sure_rows(DOUBT)
         piece = self._search(layers, stride == 1)
         if len(piece.rows) == len(waypoints):
             pieces = self._different(layers, piece, spacing)

@@ -12,8 +12,8 @@ from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.value_class import dataclass
 
-LAYERS_AT_ONCE = 8
-"""Layers of one kernel call, so that a cancelled plan ends soon."""
+ROWS_AT_ONCE = 4000
+"""Rows of one kernel call, about, so that a cancelled plan ends soon."""
 NEARBY = 0.03
 """Part of all layers around one with a collision whose postures are checked at the same time."""
 
@@ -89,12 +89,16 @@ class Layers:
     limits: StepLimits
     is_checked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether collisions of a row are known."""
+    is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
+    """(k,) whether the kernels cannot tell of a row."""
     culprits: IntArray
     """(k,) the pair that collides, -1 for none."""
     lengths: IntArray
     """(k,) number of layers of the best piece that ends at a row."""
     costs: FloatArray
     parents: IntArray
+    doubt: float = 0.0
+    """What rows in doubt cost beside their own cost."""
 
     @property
     def count(self) -> int:
@@ -124,7 +128,8 @@ class Layers:
         :param pause: is called between layers.
         :param begin: the first layer in which something has changed.
         """
-        for first in range(begin, self.count, LAYERS_AT_ONCE):
+        at_once = max(1, ROWS_AT_ONCE * self.count // max(1, len(self.q)))
+        for first in range(begin, self.count, at_once):
             kernels.connect(
                 self.costs,
                 self.lengths,
@@ -135,7 +140,7 @@ class Layers:
                 *self.limits,
                 self.key,
                 first,
-                min(self.count, first + LAYERS_AT_ONCE),
+                min(self.count, first + at_once),
             )
             pause()
 
@@ -185,8 +190,20 @@ class Layers:
         hits, pairs = obstacles.check(self.q, rows)
         self.is_checked[rows] = True
         self.culprits[rows[hits]] = pairs[hits]
+        self.own[rows[self.is_doubtful[rows]]] -= self.doubt
+        self.is_doubtful[rows] = False
         self.forbid(rows[hits])
         return int(hits.sum())
+
+    def prefer_sure_rows(self, doubt: float) -> None:
+        """
+        Let rows that the kernels cannot tell of cost more until they are checked: most of them do collide.
+
+        :param doubt: joint step whose cost is added [rad or m].
+        """
+        weight = doubt * float(self.limits.weights.mean())
+        self.doubt = weight**2 if self.limits.objective == SUM_OF_SQUARES else weight
+        self.own[self.is_doubtful] += self.doubt
 
     def check_quickly(self, rows: IntArray, obstacles: Obstacles) -> None:
         """
@@ -194,8 +211,9 @@ class Layers:
 
         :param rows, obstacles: as for :meth:`check`.
         """
-        rows = rows[~self.is_checked[rows]]
+        rows = rows[~(self.is_checked[rows] | self.is_doubtful[rows])]
         verdicts, pairs = obstacles.judge(self.q, rows)
+        self.is_doubtful[rows] = verdicts == clearance.DOUBTFUL
         self.is_checked[rows] = verdicts != clearance.DOUBTFUL
         hits = rows[verdicts == clearance.COLLIDES]
         self.culprits[hits] = pairs[verdicts == clearance.COLLIDES]
@@ -234,6 +252,7 @@ def make_layers(
         key=key,
         limits=limits,
         is_checked=np.zeros(k, dtype=bool),
+        is_doubtful=np.zeros(k, dtype=bool),
         culprits=np.full(k, -1, dtype=np.int64),
         lengths=np.zeros(k, dtype=np.int64),
         costs=np.full(k, math.inf),

@@ -39,19 +39,20 @@ class Obstacles:
         checker = CollisionChecker(chain.robot, distance)
         self.warnings = checker.warnings
         scene = checker.scene([_in_root(chain, item) for item in world], carried)
-        self._arrays = make_bodies(chain, scene)
+        self._arrays, owners = make_bodies(chain, scene)
         # Bodies that no joint of the chain moves towards each other are not the path's concern.
-        pairs = [(int(a), int(b)) for a, b in self._arrays.pairs]
+        shapes = owners[self._arrays.pairs]
         coal = import_coal()
+        pairs = np.unique(shapes, axis=0).tolist()
         self._scene = CollisionScene(chain.robot, coal, scene.shapes, pairs, distance)
         is_mesh = (self._arrays.kinds == convex.HULL)[self._arrays.pairs].any(axis=1)
         self._mesh_pairs, self._solid_pairs = np.flatnonzero(is_mesh), np.flatnonzero(~is_mesh)
-        own = [pairs[k] for k in self._mesh_pairs]
-        self._meshes = CollisionScene(chain.robot, coal, scene.shapes, own, distance)
+        own, self._scene_pairs = np.unique(shapes[is_mesh], axis=0, return_inverse=True)
+        self._scene_pairs = self._scene_pairs.ravel()
+        """Pair of meshes of the scene that each pair of hulls is a part of."""
+        self._meshes = CollisionScene(chain.robot, coal, scene.shapes, own.tolist(), distance)
         names = [entry.shape.link for entry in scene.shapes]
-        self._names = [(names[a], names[b]) for a, b in self._arrays.pairs.tolist()]
-        self.has_meshes = bool((self._arrays.kinds == convex.HULL).any())
-        """Whether a posture may need the collision library, which takes long."""
+        self._names = [(names[a], names[b]) for a, b in shapes.tolist()]
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
@@ -136,15 +137,15 @@ class Obstacles:
     def _follow_meshes(self, start: FloatArray, end: FloatArray) -> float:
         """Return how far one motion is free of meshes, by distances of the collision library."""
         own, steps, reached = self._arrays, np.abs(end - start), 0.0
-        ways = []
-        for a, b in own.pairs[self._mesh_pairs]:
+        ways = np.zeros(len(self._meshes.pairs))
+        for pair, (a, b) in zip(self._scene_pairs, own.pairs[self._mesh_pairs], strict=True):
             joints = slice(own.carriers[a] + 1, own.carriers[b] + 1)
-            ways.append(float(steps[joints] @ own.levers[joints, b]))
+            ways[pair] = max(ways[pair], float(steps[joints] @ own.levers[joints, b]))
         for _ in range(clearance.PARTS):
             state = self._chain.full_state(start + reached * (end - start))
             # A bounding sphere that stays away for the rest of the motion needs no distance.
-            rest = [self.distance + way * (1.0 - reached) for way in ways]
-            apart = self._meshes.distances(state, np.array(rest)) - self.distance
+            rest = self.distance + ways * (1.0 - reached)
+            apart = self._meshes.distances(state, rest) - self.distance
             part = min(
                 (d / way for d, way in zip(apart, ways, strict=True) if way > 0.0), default=1.0
             )

@@ -103,7 +103,7 @@ class ToolPathPlanner:
         if self.chain.has_spin:
             freedom.solved_spin()
         limits = _step_limits(self.chain, self.request, poses)
-        space = SearchSpace(self.chain, freedom)
+        space = SearchSpace(self.chain, freedom, control.pause)
         return PathTask(space, limits, poses, Checks(self.obstacles, self._costs), control)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:

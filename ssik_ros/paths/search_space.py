@@ -26,8 +26,8 @@ OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
 MOST_PRODUCT = 3
 """Parameters up to which a finer grid holds all combinations; beyond it is scattered."""
 SCATTERED_NEAR = 24
-LAYERS_AT_ONCE = 1000
-"""Layers whose postures are looked for at the same time: that bounds the memory."""
+SAMPLES_AT_ONCE = 5000
+"""Samples whose postures are looked for at the same time: a few hundredths of a second, and little memory."""
 
 
 class Samples(NamedTuple):
@@ -57,15 +57,18 @@ Keep = Callable[[FloatArray, IntArray], FloatArray]
 class SearchSpace:
     """The parameters of a chain that follows waypoints."""
 
-    def __init__(self, chain: ToolChain, freedom: PoseFreedom) -> None:
+    def __init__(
+        self, chain: ToolChain, freedom: PoseFreedom, pause: Callable[[], None] = lambda: None
+    ) -> None:
         """
         Lay the parameters out: the first joints, the numbers of the pose, the held joint, as far as there are such.
 
         :param chain: the joints.
         :param freedom: what the pose of the tool may be at each waypoint.
+        :param pause: is called between steps of a search.
         :raises InvalidLimits: for a slide without limits.
         """
-        self.chain, self.freedom = chain, freedom
+        self.chain, self.freedom, self._pause = chain, freedom, pause
         joints = [*range(chain.outer), *([chain.held] if chain.has_held else [])]
         ranges = [_range(chain, joint) for joint in joints]
         columns = freedom.columns
@@ -193,8 +196,11 @@ class SearchSpace:
         :param keep: tells of postures (k, n) and their layers which are wanted; None for all.
         """
         parts, parameters = [], []
-        for begin in range(0, max(1, len(rows)), LAYERS_AT_ONCE):
-            end = begin + LAYERS_AT_ONCE
+        width = samples.held.shape[1] * samples.held.shape[2]
+        at_once = max(1, SAMPLES_AT_ONCE // max(1, width))
+        for begin in range(0, max(1, len(rows)), at_once):
+            end = begin + at_once
+            self._pause()
             found, own = self._some_postures(
                 rows[begin:end], waypoints[begin:end], samples.part(begin, end)
             )

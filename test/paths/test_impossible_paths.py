@@ -1,5 +1,7 @@
 """Tool paths that no arm can follow: the waypoint and the cause are right."""
 
+import time
+
 from made_paths import box, line, robot
 import numpy as np
 import pytest
@@ -87,3 +89,17 @@ def test_each_posture_is_outside_a_limit(arms):
     assert not path.valid
     assert path.cause in (Cause.LIMITS, Cause.UNREACHABLE, Cause.NOT_FOUND)
     assert path.failed_waypoint == 0
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e'])
+def test_a_plan_asks_often_whether_it_is_cancelled(arms, name):
+    asked = []
+
+    def is_cancelled():
+        asked.append(time.process_time())
+        return False
+
+    poses = line((0.45, -0.2, 0.4), (0.45, 0.2, 0.4), 400)
+    path = plan(arms, name, poses, spin_axis=(0, 0, 1), obstacles=[], is_cancelled=is_cancelled)
+    assert path.valid
+    assert len(asked) > 100 and np.quantile(np.diff(asked), 0.98) < 0.05

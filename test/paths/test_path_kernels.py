@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix, pose_numbers, rotate_about
-from ssik_ros.kernels.paths import convex, layers
+from ssik_ros.kernels.paths import clearance, convex, layers
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.paths.bodies import make_core
 from ssik_ros.paths.obstacles import Obstacles
@@ -169,20 +169,37 @@ def test_motions_that_are_free_collide_nowhere(panda):
     assert 5 < sum(verdicts) < len(verdicts) - 5
 
 
-def test_motions_over_a_mesh_are_judged_by_the_mesh_and_not_by_its_hull(panda):
-    chain, _ = panda
-    n = 12
-    x, y = np.meshgrid(np.linspace(-0.4, 0.4, n), np.linspace(-0.4, 0.4, n), indexing='ij')
-    # A bowl: its hull fills it.
-    vertices = np.column_stack([x.ravel(), y.ravel(), (x**2 + y**2).ravel()])
-    at = np.arange(n * n).reshape(n, n)
+def surface(size, count, height):
+    """Return a mesh over a square."""
+    x, y = np.meshgrid(*[np.linspace(-size, size, count)] * 2, indexing='ij')
+    vertices = np.column_stack([x.ravel(), y.ravel(), height(x, y).ravel()])
+    at = np.arange(count * count).reshape(count, count)
     corners = [at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]]
     a, b, c, d = (corner.ravel() for corner in corners)
     triangles = np.vstack([np.column_stack([a, b, c]), np.column_stack([a, c, d])])
-    shape = ObjectShape(SolidKind.MESH, (), np.eye(4), vertices, triangles)
+    return ObjectShape(SolidKind.MESH, (), np.eye(4), vertices, triangles)
+
+
+def test_a_large_mesh_is_cut_into_patches_that_leave_little_doubt(panda):
+    chain, _ = panda
+    shape = surface(0.35, 40, lambda x, y: 0.15 * np.sin(6.0 * x) * np.cos(6.0 * y))
+    part = WorldObject('part', pose_matrix(np.array([0.75, 0.0, 0.35]), np.eye(3)), (shape,))
+    obstacles, rng = Obstacles(chain, [part]), np.random.default_rng(5)
+    middle = np.array([0.0, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
+    q = middle + rng.uniform(-0.7, 0.7, (300, 7))
+    verdicts, _ = obstacles.judge(q, np.arange(len(q)))
+    hits = np.array([obstacles.is_colliding(posture) for posture in q])
+    is_free = verdicts == clearance.FREE
+    assert not (is_free & hits).any()
+    assert 30 < hits.sum() < 270 and is_free[~hits].mean() > 0.9
+
+
+def test_motions_over_a_mesh_are_judged_by_the_mesh_and_not_by_its_hull(panda):
+    chain, _ = panda
+    # A bowl: its hull fills it.
+    shape = surface(0.4, 12, lambda x, y: x**2 + y**2)
     bowl = WorldObject('bowl', pose_matrix(np.array([0.5, 0.0, 0.12]), np.eye(3)), (shape,))
     obstacles = Obstacles(chain, [bowl])
-    assert obstacles.has_meshes
     over = np.array([0.0, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
     inside = next(
         over + s * np.array([0.0, 0.5, 0.0, 0.1, 0.0, 0.0, 0.0])
