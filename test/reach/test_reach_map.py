@@ -1,0 +1,173 @@
+"""A map asked: poses, slices, comparisons, the nearest reachable cell."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reach_maps import chain_of, plan_of, random_poses, small_grid
+
+from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.reach import CellStatus, ReachMap
+from ssik_ros.reach.engine import Workers
+from ssik_ros.reach.exports import colours_of, dexterity_cloud
+from ssik_ros.reach.grid import PoseList
+from ssik_ros.reach.mapping import make_map, make_plan
+from ssik_ros.reach.orientations import angles_between, quaternions_of
+
+
+@pytest.fixture(scope='module')
+def found(tmp_path_factory):
+    """Return a map of an arm."""
+    folder = tmp_path_factory.mktemp('maps') / 'map.zarr'
+    make_map(plan_of(chain_of('ur5e'), small_grid(0.2, 16)), folder, Workers(0))
+    return ReachMap.open(folder)
+
+
+def cells_of(found):
+    """Return the numbers (n, 4) and poses (n, 4, 4) of all cells in the region."""
+    cells = np.argwhere(found.read() != CellStatus.NOT_ASKED)
+    poses = np.tile(np.eye(4), (len(cells), 1, 1))
+    poses[:, :3, :3] = found.grid.rotations[cells[:, 3]]
+    poses[:, :3, 3] = found.grid.positions(cells[:, :3])
+    return cells, poses
+
+
+def test_the_pose_of_a_cell_has_a_proved_answer_that_the_solver_confirms(found):
+    cells, poses = cells_of(found)
+    status = found.read()[tuple(cells.T)]
+    asked, exact = found.query(poses), found.query(poses, exact=True)
+    assert (asked.status == status).all()
+    assert asked.proved.all()
+    assert (asked.status == exact.status).all()
+    assert (asked.branches == exact.branches).all()
+
+
+def test_a_pose_beside_cells_has_the_answer_of_the_nearest_and_no_proof(found):
+    poses = random_poses(400, seed=2, reach=0.8)
+    asked, status = found.query(poses), found.read()
+    turns = quaternions_of(poses[:, :3, :3])
+    for row, pose in enumerate(poses):
+        away = [
+            angles_between(turns[row : row + 1], own[None])[0] for own in found.grid.orientations
+        ]
+        turn = int(np.argmin(away))
+        places = np.linalg.norm(found.positions() - pose[:3, 3], axis=-1)
+        index = np.unravel_index(np.argmin(places), places.shape)
+        assert asked.status[row] == status[(*index, turn)]
+        assert asked.distance[row] == pytest.approx(places[index])
+        assert asked.angle[row] == pytest.approx(away[turn])
+    assert not asked.proved.any()
+    assert (asked.angle <= found.covering_angle).all()
+
+
+def test_borders_are_where_the_solver_differs_most(found):
+    poses = random_poses(3000, seed=4, reach=0.9)
+    asked, exact = found.query(poses), found.query(poses, exact=True)
+    inside = asked.status != CellStatus.NOT_ASKED
+    wrong = inside & (asked.reachable != exact.reachable)
+    assert 0.0 < asked.is_border[inside].mean() < 1.0
+    assert wrong[asked.is_border].mean() > 4.0 * wrong[inside & ~asked.is_border].mean()
+
+
+def test_what_lies_outside_was_not_asked(found):
+    poses = random_poses(20)
+    poses[:, 0, 3] += 1e9
+    asked = found.query(poses)
+    assert (asked.status == CellStatus.NOT_ASKED).all()
+    assert not asked.reachable.any()
+    assert not asked.proved.any()
+    assert not len(found.query(np.empty((0, 4, 4))).status)
+
+
+@pytest.mark.parametrize('poses', [np.zeros(4), np.zeros((3, 3)), np.full((4, 4), np.nan)])
+def test_what_is_no_pose_is_refused(found, poses):
+    with pytest.raises(DimensionMismatch):
+        found.query(poses)
+
+
+def test_blocks_and_the_whole_array_give_the_same_answers(found, monkeypatch):
+    poses = random_poses(2000, seed=6, reach=1.1)
+    monkeypatch.setattr('ssik_ros.reach.reach_map.IN_MEMORY', 1000)
+    monkeypatch.setattr('ssik_ros.reach.reach_map.FEW', 3)
+    parts = ReachMap.open(found.path).query(poses)
+    monkeypatch.undo()
+    for one, other in zip(parts, found.query(poses), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_the_nearest_reachable_cell_is_that_of_a_full_search(found):
+    cells, own = cells_of(found)
+    status = found.read()[tuple(cells.T)]
+    own = own[status == CellStatus.REACHABLE]
+    turns = quaternions_of(own[:, :3, :3])
+    for pose in random_poses(25, seed=8, reach=2.0):
+        same = np.repeat(quaternions_of(pose[None, :3, :3]), len(own), axis=0)
+        price = np.linalg.norm(own[:, :3, 3] - pose[:3, 3], axis=1) + 0.1 * angles_between(
+            same, turns
+        )
+        nearest = found.nearest_reachable(pose)
+        assert nearest.distance + 0.1 * nearest.angle == pytest.approx(price.min())
+        assert found.query(nearest.pose).reachable.all()
+        assert nearest.branches == found.query(nearest.pose).branches[0]
+
+
+def test_nothing_reachable_has_no_nearest_cell(tmp_path):
+    from ssik_ros.reach.grid import Grid, GridRegion
+    from ssik_ros.reach.orientations import spread_orientations
+
+    far = Grid(GridRegion.sphere((50.0, 0.0, 0.0), 0.3), 0.2, spread_orientations(4))
+    make_map(plan_of(chain_of('ur5e'), far), tmp_path / 'm', Workers(0))
+    empty = ReachMap.open(tmp_path / 'm')
+    assert empty.counts['REACHABLE'] == 0
+    assert empty.nearest_reachable(np.eye(4)) is None
+    assert not len(dexterity_cloud(empty).positions)
+
+
+def test_slices_are_planes_of_the_dexterity(found):
+    share = found.dexterity()
+    for number, axis in enumerate('xyz'):
+        index = found.grid.shape[number] // 3
+        value = float(found.grid.origin[number] + found.grid.step * index)
+        plane = found.slice(axis, value + 0.4 * found.grid.step)
+        inside = ~np.isnan(plane)
+        assert np.array_equal(plane[inside], np.take(share, index, axis=number)[inside])
+    with pytest.raises(InvalidOption, match='outside'):
+        found.slice('x', 7.0)
+    with pytest.raises(InvalidOption, match="'x', 'y' or 'z'"):
+        found.slice('w', 0.0)
+
+
+def test_tighter_limits_reach_nothing_more(found, tmp_path):
+    chain = chain_of('ur5e')
+    tight = replace(chain, lower=np.full(6, -2.0), upper=np.full(6, 1.5))
+    make_map(plan_of(tight, small_grid(0.2, 16)), tmp_path / 'm', Workers(0))
+    other = ReachMap.open(tmp_path / 'm')
+    compared = found.compare(other)
+    assert compared.second_only == compared.undecided == 0
+    assert compared.first_only > 0
+    assert compared.both == other.counts['REACHABLE']
+    assert compared.both + compared.first_only == found.counts['REACHABLE']
+    make_map(plan_of(chain, small_grid(0.4, 16)), tmp_path / 'n', Workers(0))
+    with pytest.raises(InvalidOption, match='same grid'):
+        found.compare(ReachMap.open(tmp_path / 'n'))
+
+
+def test_the_arm_of_a_map_is_the_arm_it_was_made_of(found):
+    chain = chain_of('panda')
+    assert found.chain.joint_names == chain_of('ur5e').joint_names
+    assert np.array_equal(found.chain.axes, chain_of('ur5e').axes)
+    assert found.chain.joint_names != chain.joint_names
+
+
+def test_single_poses_are_no_grid(tmp_path):
+    rows = np.array([[0.4, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0]])
+    make_map(make_plan(chain_of('ur5e'), 'arm', PoseList(rows)), tmp_path / 'm', Workers(0))
+    with pytest.raises(InvalidOption, match='single poses'):
+        ReachMap.open(tmp_path / 'm')
+
+
+def test_a_cloud_has_a_colour_for_each_share(found):
+    cloud = dexterity_cloud(found)
+    assert len(cloud.positions) == (found.dexterity() > 0.0).sum()
+    assert colours_of(np.array([0.0, 1.0])).tolist() == [[68, 1, 84], [253, 231, 37]]
+    assert len(dexterity_cloud(found, 2).positions) < len(cloud.positions)
