@@ -43,7 +43,7 @@ class UnitReport(NamedTuple):
 
 
 class Job(Protocol):
-    """Work in units, sent to other processes as it is."""
+    """Work in units, small: it is sent with each unit, and what is large is read by the process that does it."""
 
     def run(self, unit: int) -> NDArray[np.int64]:
         """
@@ -142,10 +142,10 @@ def _reports(
 def _distributed(client: Any, job: Job, units: Iterator[int]) -> Iterator[UnitReport]:
     """Yield what units say that the workers of a cluster do."""
     distributed = import_extra('distributed')
-    shared = client.scatter(job, broadcast=True)
 
     def send(unit: int) -> Any:
-        return client.submit(run_unit, shared, unit, pure=False, retries=0)
+        # The job goes with the unit: what lies on workers is lost with them.
+        return client.submit(run_unit, job, unit, pure=False)
 
     window = AHEAD * max(1, sum(client.ncores().values()))
     pending = distributed.as_completed(

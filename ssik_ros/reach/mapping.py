@@ -1,8 +1,9 @@
 """A map, made or gone on with: its cells decided unit by unit and written to its store."""
 
 from collections.abc import Callable
+import functools
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,41 +43,58 @@ class Estimate(NamedTuple):
 
 
 class MapJob:
-    """Decides the units of a map and writes them; made anew from the plan in each process."""
+    """
+    Decides the units of a map and writes them.
 
-    def __init__(self, plan: MapPlan, path: Path) -> None:
+    It is sent with each unit and is small for that: what a process needs it reads from the map, once.
+    """
+
+    def __init__(self, store: MapStore) -> None:
         """
         Take what a worker needs.
 
-        :param plan: of the map.
-        :param path: of the map, which every worker sees.
+        :param store: the map, which every worker sees.
         """
-        self._plan, self._path = plan, path
-        self._arm: ReachArm | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process: all but the solver."""
-        return {**vars(self), '_arm': None}
+        self._path, self._made_of = store.path, store.made_of()
 
     def run(self, unit: int) -> NDArray[np.int64]:
         """Decide a unit, write it, and return its number of cells by :class:`CellStatus`."""
-        plan, cells = self._plan, self._plan.cells
+        store = MapStore(self._path)
         if not (self._path / 'zarr.json').exists():
             raise StoreError(
                 f"A worker does not see the map '{self._path}'; workers need a file system that they share."
             )
-        if self._arm is None:
-            self._arm = ReachArm(plan.chain, settings_of(plan))
-        size = int(np.prod(cells.chunks))
+        if store.made_of() != self._made_of:
+            raise StoreError(
+                f"The map '{self._path}' was replaced while it was made; start again."
+            )
+        plan, arm = _prepare(self._path, self._made_of)
+        cells, size = plan.cells, int(np.prod(plan.cells.chunks))
         values = {name: np.full(size, FILLS[name][1], FILLS[name][0]) for name in plan.arrays}
         for piece in cells.pieces(unit):
-            decided: Decided = self._arm.decide(piece.poses)
+            decided: Decided = arm.decide(piece.poses)
             for name in plan.arrays:
                 values[name][piece.places] = getattr(decided, name)
-        MapStore(self._path).write_unit(cells, unit, values)
+        store.write_unit(cells, unit, values)
         counts = np.bincount(values[STATUS], minlength=len(CellStatus))
         counts[CellStatus.NOT_ASKED] = 0
         return counts
+
+
+@functools.lru_cache(maxsize=2)
+def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
+    """Return the plan of a map and the solver of its arm; a process keeps those of the last two maps."""
+    del made_of
+    store = MapStore(path)
+    saved = store.read_attributes()
+    plan = MapPlan(
+        store.read_chain(),
+        saved['robot']['name'],
+        store.read_cells(),
+        tuple(saved['arrays']),
+        saved['settings'],
+    )
+    return plan, ReachArm(plan.chain, settings_of(plan))
 
 
 def settings_of(plan: MapPlan) -> ReachSettings:
@@ -161,7 +179,7 @@ def make_map(
         return np.array(done)
     with store.locked():
         left = sum(1 for _ in store.missing(plan.cells))
-        job = MapJob(plan, store.path)
+        job = MapJob(store)
         run_units(job, store.missing(plan.cells), workers, lambda p: report(p, left))
         counts = _count(store, plan.cells)
         store.finish(counts)

@@ -208,6 +208,16 @@ class MapStore:
             )
         return dict(attributes)
 
+    def made_of(self) -> str:
+        """
+        Return a checksum of all that the numbers of the map depend on; it stays the same when the map is finished.
+
+        :raises StoreError: when the folder is no map.
+        """
+        saved = self.read_attributes()
+        saved.pop('counts', None)
+        return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
+
     def read_cells(self) -> Cells:
         """
         Return the cells of the map.

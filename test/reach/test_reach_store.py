@@ -177,8 +177,14 @@ def test_a_map_that_is_not_there_is_named(tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_map_says_so(chain, tmp_path):
-    job = MapJob(plan_of(chain), tmp_path / 'elsewhere.zarr')
+    store = MapStore(tmp_path / 'map.zarr')
+    store.create(plan_of(chain))
+    job = MapJob(store)
+    store.path.rename(tmp_path / 'elsewhere.zarr')
     with pytest.raises(StoreError, match='file system that they share'):
+        job.run(0)
+    store.create(plan_of(chain, small_grid(0.5)))
+    with pytest.raises(StoreError, match='was replaced'):
         job.run(0)
 
 
