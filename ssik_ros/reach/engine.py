@@ -27,6 +27,7 @@ AHEAD = 4
 MOST_WORKERS = 4096
 LOSSES = 1000
 """Workers that a unit may lose before it counts as what ends them."""
+LOGGERS = ('distributed', 'tornado', 'asyncio')
 CONNECT = 10.0
 """How long to wait for a scheduler [s]."""
 
@@ -176,9 +177,6 @@ def _outcome(future: Any) -> UnitReport:
 def _client(workers: Workers) -> Iterator[Any]:
     """Connect to a cluster, one of this machine where no other is named."""
     dask, distributed = import_extra('dask'), import_extra('distributed')
-    # Lost workers and closed connections are expected; what matters is raised.
-    for name in ('distributed', 'tornado', 'asyncio'):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     settings = {
         'distributed.scheduler.allowed-failures': LOSSES,
         'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
@@ -187,7 +185,7 @@ def _client(workers: Workers) -> Iterator[Any]:
         'distributed.scheduler.http.routes': [],
         'distributed.worker.http.routes': [],
     }
-    with dask.config.set(settings), contextlib.ExitStack() as stack:
+    with dask.config.set(settings), _silence(), contextlib.ExitStack() as stack:
         address: Any = workers.scheduler
         if address is None:
             stack.enter_context(warnings.catch_warnings())
@@ -213,3 +211,18 @@ def _client(workers: Workers) -> Iterator[Any]:
                 scheduler=workers.scheduler,
             ) from error
         yield client
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the log free of lost workers and closed connections: they are expected, and what matters is raised."""
+    names = [*logging.root.manager.loggerDict, *LOGGERS]
+    loggers = [logging.getLogger(name) for name in names if name.partition('.')[0] in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
