@@ -41,6 +41,9 @@ VERBS: tuple[Verb, ...] = (
     Verb('path', 'ssik_ros.cli.verb.path', 'plan the best joint path along a tool path'),
     Verb('reach', 'ssik_ros.cli.verb.reach', 'map the poses that an arm reaches'),
     Verb('place', 'ssik_ros.cli.verb.place', 'find where to put the base of an arm for tasks'),
+    Verb(
+        'dataset', 'ssik_ros.cli.verb.dataset', 'write poses with all postures, labels and causes'
+    ),
     Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
     Verb(
         'build',

@@ -52,6 +52,7 @@ OF_THE_SHELL = {
 """Programs of shell blocks that do not run, with the reason."""
 OF_SSIK = {
     'ssik place': 'solves thousands of poses: test/reach places an arm',
+    'ssik dataset': 'solves many poses: test/reach makes small data sets',
     'ssik reach': 'solves millions of poses: test/reach makes small maps',
     'view': 'serves until it is stopped, or films for a minute: test/view does both',
     '--arch': 'needs a compiler for another processor: test/c_library runs it where there is one',

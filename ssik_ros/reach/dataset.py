@@ -1,0 +1,346 @@
+"""
+Data sets of poses with all postures, branch labels and causes, for learning: unit by unit, the same bytes however they are made.
+
+How
+    A unit is a number of samples with a generator of its own, seeded by the seed and the number of the unit. It is written beside
+    its place and moved there. A run that was interrupted goes on; a data set of something else is refused.
+"""
+
+from collections.abc import Callable
+import json
+import os
+from pathlib import Path
+import shutil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidOption, TopologyMismatch
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.engine import Progress, run_units, Workers
+from ssik_ros.reach.extras import import_extra
+from ssik_ros.reach.orientations import quaternions_of
+from ssik_ros.reach.store import explained, hash_of_chain, StoreError
+from ssik_ros.reach.strata import draw, STRATA
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.counting import count_branches
+from ssik_ros.solvers.closed_form.labels import label_branches
+from ssik_ros.value_class import dataclass
+
+FORMAT = 1
+UNIT = 4096
+"""PoseSamples of a unit."""
+MOST_SAMPLES = 10**10
+CAUSES = ('NONE', 'LIMITS', 'UNREACHABLE', 'UNKNOWN')
+"""Why a sample has no posture, as :class:`ssik_ros.results.Cause`; UNKNOWN where samples of a seventh joint met none."""
+FORMATS = ('parquet', 'zarr')
+PLAN = 'dataset.json'
+WORK = '.work'
+SIX, SEVEN = 16, 64
+"""Rows for the postures of a sample in Zarr, for six joints and for seven; ``count`` says how many there are."""
+EQUAL_SHARES = tuple(1.0 / len(STRATA) for _ in STRATA)
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetPlan:
+    """What a data set holds; sent to everybody who makes units."""
+
+    chain: SerialChain
+    robot: str
+    """Name of the robot."""
+    samples: int
+    kind: str = 'parquet'
+    """``parquet`` or ``zarr``."""
+    shares: tuple[float, ...] = EQUAL_SHARES
+    """Of each of :data:`STRATA`; they sum to one."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check."""
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise InvalidOption(f'A data set has 1 to {MOST_SAMPLES:,} samples.')
+        if self.kind not in FORMATS:
+            raise InvalidOption.unknown(f"There is no format '{self.kind}'", self.kind, FORMATS)
+        if len(self.shares) != len(STRATA) or not (
+            min(self.shares) >= 0.0 and abs(sum(self.shares) - 1.0) < 1e-9
+        ):
+            raise InvalidOption(f'The shares of {", ".join(STRATA)} are 0 or more and sum to 1.')
+        if self.seed < 0:
+            raise InvalidOption('A seed is 0 or more.')
+
+    @property
+    def units(self) -> int:
+        """Return the number of units."""
+        return -(-self.samples // UNIT)
+
+    def size_of(self, unit: int) -> int:
+        """
+        Return the number of samples of a unit.
+
+        :param unit: its number.
+        """
+        return min(UNIT, self.samples - unit * UNIT)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what makes the data set, for JSON."""
+        chain = self.chain
+        return {
+            'format': FORMAT,
+            'robot': {'name': self.robot, 'sha256': hash_of_chain(chain)},
+            'base': chain.base_link,
+            'tip': chain.tip_link,
+            'joints': list(chain.joint_names),
+            'samples': self.samples,
+            'unit': UNIT,
+            'kind': self.kind,
+            'shares': dict(zip(STRATA, self.shares, strict=True)),
+            'seed': self.seed,
+            'causes': list(CAUSES),
+        }
+
+
+class PoseSamples(NamedTuple):
+    """The samples of one unit."""
+
+    strata: NDArray[np.uint8]
+    """(m,) indices into :data:`STRATA`."""
+    poses: FloatArray
+    """(m, 7) positions [m] and unit quaternions x, y, z, w of the tip in the base link."""
+    causes: NDArray[np.uint8]
+    """(m,) indices into :data:`CAUSES`."""
+    counts: IntArray
+    """(m,) postures within the limits."""
+    q: FloatArray
+    """(k, n) postures, those of one sample behind those of the sample before."""
+    labels: NDArray[np.int8]
+    """(k, 3) signs of shoulder, elbow and wrist; 0 where a class has none."""
+
+
+class SampleMaker:
+    """Makes the samples of units; a process makes its own from the plan."""
+
+    def __init__(self, plan: DatasetPlan) -> None:
+        """
+        Find the closed form.
+
+        :param plan: of the data set.
+        :raises TopologyMismatch: for an arm without closed form.
+        """
+        self.plan, self._arm = plan, AnalyticArm(plan.chain)
+        own = self._arm.plan
+        self._is_complete = own.held < 0 and own.drift == 0.0
+
+    def make(self, unit: int) -> PoseSamples:
+        """
+        Return the samples of a unit.
+
+        :param unit: its number.
+        """
+        plan, rng = self.plan, np.random.default_rng([self.plan.seed, unit])
+        shares = np.array(plan.shares)
+        drawn = draw(plan.chain, shares / shares.sum(), plan.size_of(unit), rng, self._reached)
+        poses = np.hstack([drawn.poses[:, :3, 3], quaternions_of(drawn.poses[:, :3, :3])])
+        found = search_batch(self._arm, np.ascontiguousarray(drawn.poses), None, PLAIN, 1)
+        counts = np.maximum(found.counts[:, search.COUNT], 0)
+        labels = np.array(label_branches(self._arm.plan, found.q), dtype=np.int8).reshape(-1, 3)
+        return PoseSamples(drawn.strata, poses, self._causes(found), counts, found.q, labels)
+
+    def _reached(self, poses: FloatArray) -> NDArray[np.bool_]:
+        """Return which poses are within reach."""
+        is_some: NDArray[np.bool_] = (
+            count_branches(self._arm, np.ascontiguousarray(poses)).counts > 0
+        )
+        return is_some
+
+    def _causes(self, found: ManyBranches) -> NDArray[np.uint8]:
+        """Return why samples have no posture."""
+        counts = found.counts
+        is_proved = np.full(len(counts), self._is_complete) | (counts[:, search.PROVED] > 0)
+        without = np.where(is_proved, CAUSES.index('UNREACHABLE'), CAUSES.index('UNKNOWN'))
+        is_limited = counts[:, search.DROPPED] > 0
+        causes = np.where(is_limited & self._is_complete, CAUSES.index('LIMITS'), without)
+        chosen: NDArray[np.uint8] = np.where(counts[:, search.COUNT] > 0, 0, causes).astype(
+            np.uint8
+        )
+        return chosen
+
+
+class DatasetJob:
+    """Makes units and writes them."""
+
+    def __init__(self, plan: DatasetPlan, path: Path) -> None:
+        """
+        Take what a worker needs.
+
+        :param plan: of the data set.
+        :param path: its folder, which every worker sees.
+        """
+        self._plan, self._path = plan, path
+        self._maker: SampleMaker | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process: all but the solver."""
+        return {**vars(self), '_maker': None}
+
+    def run(self, unit: int) -> NDArray[np.int64]:
+        """Make a unit, write it, and return its number of samples by cause."""
+        if not (self._path / PLAN).exists():
+            raise StoreError(
+                f"A worker does not see the data set '{self._path}'; workers need a file system that they share."
+            )
+        if self._maker is None:
+            self._maker = SampleMaker(self._plan)
+        samples = self._maker.make(unit)
+        with explained(self._path):
+            if self._plan.kind == 'parquet':
+                _write_parquet(self._path, unit, samples)
+            else:
+                _write_zarr(self._path, unit, samples)
+        return np.bincount(samples.causes, minlength=len(CAUSES))
+
+
+def make_dataset(
+    plan: DatasetPlan,
+    path: Path,
+    workers: Workers,
+    report: Callable[[Progress, int], None] = lambda progress, units: None,
+) -> NDArray[np.int64]:
+    """
+    Make a data set, or go on with one, and return the number of samples of this run by cause.
+
+    :param plan: of the data set.
+    :param path: folder that is written.
+    :param workers: who works.
+    :param report: called after each unit, with the number of units that this run has to do.
+    :raises SsikError: for an arm without closed form, a folder of something else, and a full disk.
+    """
+    path = path.absolute()
+    _check_closed_form(plan)
+    with explained(path):
+        _create(plan, path)
+        (path / WORK).mkdir(exist_ok=True)
+    left = [unit for unit in range(plan.units) if not _is_done(plan, path, unit)]
+    counts = run_units(DatasetJob(plan, path), iter(left), workers, lambda p: report(p, len(left)))
+    with explained(path):
+        if plan.kind == 'parquet':
+            shutil.rmtree(path / WORK)
+    return counts if counts.size else np.zeros(len(CAUSES), dtype=np.int64)
+
+
+def _check_closed_form(plan: DatasetPlan) -> None:
+    """Raise for an arm whose postures cannot all be listed."""
+    try:
+        AnalyticArm(plan.chain)
+    except TopologyMismatch as error:
+        raise TopologyMismatch(
+            f"A data set has all postures of a pose, and '{plan.robot}' has no closed form: {error}"
+        ) from error
+
+
+def _create(plan: DatasetPlan, path: Path) -> None:
+    """Make an empty data set; one that is there already is left alone if it is of the same plan."""
+    file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
+    if file.exists():
+        if file.read_text(encoding='utf-8') != text:
+            raise InvalidOption(
+                f"'{path}' is a data set of another robot or with other settings; write to another place."
+            )
+        return
+    if path.exists() and any(path.iterdir()):
+        raise StoreError(
+            f"'{path}' is there but is no data set; write to another place.", path=path
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    if plan.kind == 'zarr':
+        _create_zarr(plan, path)
+    # Last, so that a folder with a plan is whole.
+    draft = path / f'.{PLAN}'
+    draft.write_text(text, encoding='utf-8')
+    os.replace(draft, file)
+
+
+def _is_done(plan: DatasetPlan, path: Path, unit: int) -> bool:
+    """Return whether a unit is written."""
+    mark = _part(path, unit) if plan.kind == 'parquet' else path / WORK / str(unit)
+    return mark.exists()
+
+
+def _part(path: Path, unit: int) -> Path:
+    """Return the Parquet file of a unit."""
+    return path / f'part-{unit:07d}.parquet'
+
+
+def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
+    """Write a unit as one Parquet file."""
+    arrow, parquet = import_extra('pyarrow'), import_extra('pyarrow.parquet')
+    offsets = np.concatenate([[0], np.cumsum(samples.counts)]).astype(np.int32)
+
+    def rows(values: NDArray[Any], columns: int) -> Any:
+        return arrow.FixedSizeListArray.from_arrays(arrow.array(values.ravel()), columns)
+
+    table = arrow.table(
+        {
+            'stratum': arrow.array([STRATA[k] for k in samples.strata.tolist()]),
+            'pose': rows(samples.poses, 7),
+            'cause': arrow.array([CAUSES[k] for k in samples.causes.tolist()]),
+            'q': arrow.ListArray.from_arrays(offsets, rows(samples.q, samples.q.shape[1])),
+            'label': arrow.ListArray.from_arrays(offsets, rows(samples.labels, 3)),
+        }
+    )
+    draft = path / WORK / f'{unit}-{os.getpid()}'
+    parquet.write_table(table, draft, compression='zstd')
+    os.replace(draft, _part(path, unit))
+
+
+def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any]]:
+    """Return type, shape of one sample and fill value of each array."""
+    n = len(plan.chain.axes)
+    most = SIX if n <= 6 else SEVEN
+    return {
+        'stratum': ('uint8', (), 0),
+        'pose': ('float64', (7,), np.nan),
+        'cause': ('uint8', (), 0),
+        'count': ('int32', (), 0),
+        'q': ('float64', (most, n), np.nan),
+        'label': ('int8', (most, 3), 0),
+    }
+
+
+def _create_zarr(plan: DatasetPlan, path: Path) -> None:
+    """Write the arrays of a data set without samples."""
+    zarr = import_extra('zarr')
+    store = zarr.storage.LocalStore(str(path))
+    zarr.create_group(store=store, zarr_format=3, overwrite=False)
+    for name, (kind, shape, fill) in _zarr_arrays(plan).items():
+        zarr.create_array(
+            store=store,
+            name=name,
+            shape=(plan.samples, *shape),
+            chunks=(UNIT, *shape),
+            dtype=kind,
+            fill_value=fill,
+        )
+
+
+def _write_zarr(path: Path, unit: int, samples: PoseSamples) -> None:
+    """Write a unit as one chunk of each array."""
+    zarr, first, count = import_extra('zarr'), unit * UNIT, len(samples.counts)
+    group = zarr.open_group(str(path), mode='r+', zarr_format=3)
+    owners = np.repeat(np.arange(count), samples.counts)
+    starts = np.cumsum(samples.counts) - samples.counts
+    places = np.arange(len(owners)) - starts[owners]
+    most = group['q'].shape[1]
+    kept = places < most
+    q = np.full((count, *group['q'].shape[1:]), np.nan)
+    labels = np.zeros((count, most, 3), dtype=np.int8)
+    q[owners[kept], places[kept]] = samples.q[kept]
+    labels[owners[kept], places[kept]] = samples.labels[kept]
+    part = slice(first, first + count)
+    group['stratum'][part], group['pose'][part] = samples.strata, samples.poses
+    group['cause'][part], group['count'][part] = samples.causes, samples.counts
+    group['q'][part], group['label'][part] = q, labels
+    (path / WORK / str(unit)).touch()

@@ -1,0 +1,155 @@
+"""Poses for data sets, drawn where an arm behaves differently: everywhere, at limits, at singularities, at the border of reach."""
+
+from collections.abc import Callable
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.measures import manipulability
+from ssik_ros.reach.orientations import rotations_of
+
+STRATA = ('postures', 'space', 'limits', 'singular', 'border')
+"""Poses of random postures; random poses in a ball; one joint at a limit; nearly singular; at the border of reach."""
+WIDE = np.pi
+"""Half the range of a joint without limits [rad or m]."""
+BESIDE_LIMIT = 0.01
+"""How far from a limit a joint of the stratum is at most, as a part of its range."""
+NEARLY = 32
+"""Random postures of which the one nearest to a singularity is taken."""
+HALVINGS = 24
+"""Of the way between a pose that is reached and one that is not."""
+FAR = 3.0
+"""Factor by which a reached position is moved away from the base to leave the reach."""
+OFFSETS = (1e-6, 1e-2)
+"""Least and largest distance from the border, as a part of the distance from the base."""
+
+Reached = Callable[[FloatArray], NDArray[np.bool_]]
+
+
+class Drawn(NamedTuple):
+    """Poses of one unit."""
+
+    poses: FloatArray
+    """(m, 4, 4) of the tip in the base link."""
+    strata: NDArray[np.uint8]
+    """(m,) indices into :data:`STRATA`."""
+
+
+def draw(
+    chain: SerialChain, shares: FloatArray, count: int, rng: np.random.Generator, reached: Reached
+) -> Drawn:
+    """
+    Return random poses.
+
+    :param chain: the arm.
+    :param shares: (strata,) share of each of :data:`STRATA`; they sum to one.
+    :param count: how many poses.
+    :param rng: where chance comes from.
+    :param reached: which of some poses (m, 4, 4) are within reach.
+    """
+    strata = rng.choice(len(STRATA), size=count, p=shares).astype(np.uint8)
+    poses = np.empty((count, 4, 4))
+    makers = (_of_postures, _in_space, _at_limits, _singular)
+    for index in np.unique(strata).tolist():
+        rows = np.flatnonzero(strata == index)
+        if index < len(makers):
+            poses[rows] = makers[index](chain, len(rows), rng)
+        else:
+            poses[rows] = _at_border(chain, len(rows), rng, reached)
+    return Drawn(poses, strata)
+
+
+def forward(chain: SerialChain, q: FloatArray) -> FloatArray:
+    """
+    Return the poses (k, 4, 4) of postures.
+
+    :param chain: the arm.
+    :param q: (k, n).
+    """
+    poses = np.tile(chain.home, (len(q), 1, 1))
+    for joint in reversed(range(len(chain.axes))):
+        axis, point, values = chain.axes[joint], chain.points[joint], q[:, joint]
+        if chain.kinds[joint] == JointKind.PRISMATIC:
+            poses[:, :3, 3] += values[:, None] * axis
+            continue
+        cross = np.array(
+            [[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]]
+        )
+        sine, cosine = np.sin(values)[:, None, None], np.cos(values)[:, None, None]
+        turn = np.eye(3) + sine * cross + (1.0 - cosine) * (cross @ cross)
+        poses[:, :3, 3] = point + np.einsum('kij,kj->ki', turn, poses[:, :3, 3] - point)
+        poses[:, :3, :3] = turn @ poses[:, :3, :3]
+    return poses
+
+
+def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of what joints are drawn from."""
+    return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
+
+
+def _random_q(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return random postures (count, n) within the limits."""
+    low, high = _range(chain)
+    q: FloatArray = rng.uniform(low, high, (count, len(low)))
+    return q
+
+
+def _of_postures(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return the poses of random postures."""
+    return forward(chain, _random_q(chain, count, rng))
+
+
+def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return random positions in a ball around the base that is a little larger than the reach, in random orientations."""
+    places = np.vstack([chain.points, chain.home[:3, 3]])
+    radius = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    ways = rng.normal(size=(count, 3))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    poses[:, :3, 3] = places[0] + radius * rng.uniform(size=(count, 1)) ** (1.0 / 3.0) * ways
+    quaternions = rng.normal(size=(count, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    poses[:, :3, :3] = rotations_of(quaternions)
+    return poses
+
+
+def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return the poses of postures with one joint near a limit, within it."""
+    (low, high), q = _range(chain), _random_q(chain, count, rng)
+    joints: IntArray = rng.integers(len(low), size=count)
+    away = BESIDE_LIMIT * (high - low)[joints] * rng.uniform(size=count)
+    is_low = rng.uniform(size=count) < 0.5
+    q[np.arange(count), joints] = np.where(is_low, low[joints] + away, high[joints] - away)
+    return forward(chain, q)
+
+
+def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return the poses of postures that are nearer to a singularity than :data:`NEARLY` random ones."""
+    q = _random_q(chain, NEARLY * count, rng)
+    away = manipulability(chain, q).reshape(count, NEARLY)
+    chosen = q.reshape(count, NEARLY, -1)[np.arange(count), away.argmin(axis=1)]
+    return forward(chain, chosen)
+
+
+def _at_border(
+    chain: SerialChain, count: int, rng: np.random.Generator, reached: Reached
+) -> FloatArray:
+    """Return poses a little inside or outside of where a reached pose, moved away from the base, is lost."""
+    inner = _of_postures(chain, count, rng)
+    base = chain.points[0]
+    low, high = np.ones(count), np.full(count, FAR)
+    ways = inner[:, :3, 3] - base
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        inner[:, :3, 3] = base + middle[:, None] * ways
+        is_reached = reached(inner)
+        low, high = np.where(is_reached, middle, low), np.where(is_reached, high, middle)
+    offsets = np.exp(rng.uniform(math.log(OFFSETS[0]), math.log(OFFSETS[1]), count))
+    signs = np.where(rng.uniform(size=count) < 0.5, -1.0, 1.0)
+    inner[:, :3, 3] = base + (low * (1.0 + signs * offsets))[:, None] * ways
+    return inner
