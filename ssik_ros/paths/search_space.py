@@ -13,7 +13,8 @@ from ssik_ros.paths.pose_freedom import PoseFreedom, Z
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
 VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
-"""Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters."""
+"""Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters; all narrow ones count
+as one."""
 FEWEST_VALUES, WIDE = 3, 1.0
 """Values of a narrow range; width from which on a range is wide [rad or m]."""
 MOST_SAMPLES, SCATTERED = 3000, 800
@@ -101,7 +102,8 @@ class SearchSpace:
         place = np.arange(self.size) - self.chain.outer
         is_pose = (place >= 0) & (place < len(self.freedom.columns))
         is_wide = ~is_pose | (widths > WIDE)
-        angles, slides, spins = VALUES[min(int(is_wide.sum()), max(VALUES))]
+        row = int(is_wide.sum()) + int(not is_wide.all())
+        angles, slides, spins = VALUES[min(row, max(VALUES))]
         counts = np.where(is_pose, spins, np.where(is_slide, slides, angles))
         counts[~is_wide] = FEWEST_VALUES
         if counts.prod() > MOST_SAMPLES:
