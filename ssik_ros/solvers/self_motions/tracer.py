@@ -7,7 +7,13 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.self_motions import inside, pose_motions, segments, trace
+from ssik_ros.kernels.closed_form.self_motions import (
+    inside,
+    lane_trace,
+    pose_motions,
+    segments,
+    trace,
+)
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
@@ -175,13 +181,13 @@ class SelfMotionTracer:
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the knots of the curves through postures, and how many knots each curve has."""
-        size, work = FIRST_KNOTS, np.empty(trace.scratch_size())
+        size, work = FIRST_KNOTS, np.empty(lane_trace.scratch_size(len(seeds)))
         heads = np.empty((len(seeds), 2), dtype=np.int64)
         while True:
             knots = np.empty((size, segments.COLUMNS))
             is_done = np.zeros(len(seeds), dtype=np.int64)
             where = own.target, seeds, is_done, JOINTS, work
-            count = trace.trace(knots, heads, own.plan.ints, own.reals, *where)
+            count = lane_trace.follow(knots, heads, own.plan.ints, own.reals, *where)
             if count >= 0:
                 break
             size *= 2
@@ -206,7 +212,7 @@ class PoseArrays:
         self.target = np.empty(12)
         self.knots = np.empty((FIRST_KNOTS, segments.COLUMNS))
         self._is_done = np.empty(capacity, dtype=np.int64)
-        self._work = np.empty(trace.scratch_size())
+        self._work = np.empty(lane_trace.scratch_size(capacity))
 
     def find(self, prepared: Prepared, pose: FloatArray) -> int:
         """

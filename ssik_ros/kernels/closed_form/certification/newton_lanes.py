@@ -28,7 +28,7 @@ A forward pass and the solution of six equations for each step, eight at a time.
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.certify import combine
-from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
@@ -75,12 +75,12 @@ def _store(scratch, start, v):
 
 
 @kernel
-def _write_screws(area, axes, points, home, n, scratch):
+def write_screws(area, axes, points, home, n, slides, scratch):
     """
     Write a point and the axis of every joint; return the pose of the tip as three columns and the origin.
 
-    :param area: (8 n or more,) joint angles, eight of each joint.
-    :param axes, points, home: the chain.
+    :param area: (8 n or more,) joint values, eight of each joint.
+    :param axes, points, home: the chain, ``slides`` its prismatic joints.
     :param scratch: (scratch_size(n),).
     """
     zero, one = lanes.spread(0.0), lanes.spread(1.0)
@@ -91,7 +91,11 @@ def _write_screws(area, axes, points, home, n, scratch):
         p = vectors.add(combine(c0, c1, c2, o), t)
         _store(scratch, LANES * ROWS * i, p)
         _store(scratch, LANES * (ROWS * i + 3), z)
-        s, c = lanes.sine_cosine(lanes.load(area, LANES * i))
+        value = lanes.load(area, LANES * i)
+        if is_slide(slides, i):
+            t = vectors.add(t, vectors.scale(value, z))
+            continue
+        s, c = lanes.sine_cosine(value)
         c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
         c2 = vectors.cross(c0, c1)
         t = vectors.subtract(p, combine(c0, c1, c2, o))
@@ -104,20 +108,50 @@ def _write_screws(area, axes, points, home, n, scratch):
 
 
 @kernel
+def write_columns(n, slides, t, scratch):
+    """
+    Write the columns of J, (z_i x (t - p_i), z_i) or (z_i, 0), in place of points and axes.
+
+    :param n, slides: as for :func:`write_screws`.
+    :param t: origin of the tip.
+    :param scratch: (scratch_size(n),).
+    """
+    for i in range(n):
+        point = _load(scratch, LANES * ROWS * i)
+        axis = _load(scratch, LANES * (ROWS * i + 3))
+        if is_slide(slides, i):
+            _store(scratch, LANES * ROWS * i, axis)
+            _store(scratch, LANES * (ROWS * i + 3), vectors.scale(0.0, axis))
+        else:
+            _store(scratch, LANES * ROWS * i, vectors.cross(axis, vectors.subtract(t, point)))
+
+
+@inline_kernel
+def error_at(x, y, z, t, target):
+    """
+    Return the error at the tip: the way to the origin of the target, and the rotation.
+
+    :param x, y, z, t: columns and origin of the tip.
+    :param target: (12,) T.
+    """
+    turn = vectors.cross(x, (target[0], target[3], target[6]))
+    turn = vectors.add(turn, vectors.cross(y, (target[1], target[4], target[7])))
+    turn = vectors.add(turn, vectors.cross(z, (target[2], target[5], target[8])))
+    return vectors.subtract((target[9], target[10], target[11]), t), vectors.scale(0.5, turn)
+
+
+@kernel
 def _write_equations(area, axes, points, home, n, held, target, scratch):
     """
     Write the columns of J and the six equations; return the bits of the candidates that are not at rounding.
 
     :param area, axes, points, home, n, held, target, scratch: as for :func:`polish`.
     """
-    x, y, z, t = _write_screws(area, axes, points, home, n, scratch)
-    for i in range(n):
-        point = _load(scratch, LANES * ROWS * i)
-        axis = _load(scratch, LANES * (ROWS * i + 3))
-        if i == held:
-            axis = vectors.scale(0.0, axis)
-            _store(scratch, LANES * (ROWS * i + 3), axis)
-        _store(scratch, LANES * ROWS * i, vectors.cross(axis, vectors.subtract(t, point)))
+    x, y, z, t = write_screws(area, axes, points, home, n, 0, scratch)
+    write_columns(n, 0, t, scratch)
+    if held >= 0:
+        for row in range(ROWS):
+            lanes.store(scratch, LANES * (ROWS * held + row), 0.0)
     trace = lanes.spread(0.0)
     for row in range(ROWS):
         for column in range(row, ROWS):
@@ -132,11 +166,7 @@ def _write_equations(area, axes, points, home, n, held, target, scratch):
     for row in range(ROWS):
         total = lanes.load(scratch, _entry(n, row, row)) + DAMPING * trace
         lanes.store(scratch, _entry(n, row, row), total)
-    turn = vectors.cross(x, (target[0], target[3], target[6]))
-    turn = vectors.add(turn, vectors.cross(y, (target[1], target[4], target[7])))
-    turn = vectors.add(turn, vectors.cross(z, (target[2], target[5], target[8])))
-    way = vectors.subtract((target[9], target[10], target[11]), t)
-    turn = vectors.scale(0.5, turn)
+    way, turn = error_at(x, y, z, t, target)
     for k in range(3):
         lanes.store(scratch, _entry(n, k, ROWS), way[k])
         lanes.store(scratch, _entry(n, 3 + k, ROWS), turn[k])

@@ -3,7 +3,7 @@ All curves of one pose by one call, for arms exactly of a class of which eight v
 
 Problem
 -------
-The same as that of :mod:`trace`, without given postures.
+The same as that of :mod:`lane_trace`, without given postures.
 
 Solutions
 ---------
@@ -16,18 +16,18 @@ The candidates of :mod:`held_search` before their certification, which following
 
 Degeneracies
 ------------
-Those of :mod:`arcs` and of :mod:`trace`. Where nothing is met the caller has slower ways.
+Those of :mod:`arcs` and of :mod:`lane_trace`. Where nothing is met the caller has slower ways.
 
 Cost
 ----
-About 45 us for the candidates of a pose, and 10 us for each curve.
+About as long for the curves as for the candidates of the pose.
 """
 
 import math
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.branches import held_search, search as common
-from ssik_ros.kernels.closed_form.self_motions import trace
+from ssik_ros.kernels.closed_form.self_motions import lane_trace
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.vectors import copy
 
@@ -43,11 +43,11 @@ def find(
     """
     Write all curves of a pose; return how many there are, or why that is not known.
 
-    :param knots, heads, free: as for :func:`trace.trace`.
+    :param knots, heads, free: as for :func:`lane_trace.follow`.
     :param target: (12,) out: T, made exact.
     :param seeds: (m, 7) scratch, with room for every candidate.
     :param is_done: (m,) integers, scratch.
-    :param curve_work: (trace.scratch_size(),).
+    :param curve_work: (lane_trace.scratch_size(len(seeds)),).
     :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
         :func:`held_search.search`; the seed is not read.
     """
@@ -69,4 +69,4 @@ def find(
             turns = 0.5 * (ranges[k] - value) / math.pi
             seeds[row, k] = value + 2.0 * math.pi * math.floor(turns + 0.5)
     rows = seeds[:count]
-    return trace.trace(knots, heads, ints, reals, target, rows, is_done, free, curve_work)
+    return lane_trace.follow(knots, heads, ints, reals, target, rows, is_done, free, curve_work)

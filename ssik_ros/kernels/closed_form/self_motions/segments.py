@@ -13,7 +13,7 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
 """Columns of a knot behind its joints. ROOM: least pivot, a measure of how far other curves are."""
 COLUMNS = 2 * N + 3
-HALVINGS = 40
+HALVINGS, LOOKS = 40, 14
 LEAST_RISE = 1e-3
 """A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]."""
 
@@ -102,28 +102,43 @@ def peak(knots, a, b, width, k, side):
 
     :param side: 1 for the largest, -1 for the smallest value.
     """
-    if side * knots[a, TANGENT + k] <= 0.0 or side * knots[b, TANGENT + k] >= 0.0:
+    m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
+    if side * m <= 0.0 or side * n >= 0.0:
         return -1.0
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if side * slope_at(knots, a, b, width, middle, k) > 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+    # The slope m + linear u + square u^2 changes its sign once: of both roots, the one inside.
+    rise = 6.0 * (knots[b, k] - knots[a, k])
+    linear, square = rise - 4.0 * m - 2.0 * n, 3.0 * (m + n) - rise
+    half = math.sqrt(max(0.0, linear * linear - 4.0 * square * m))
+    half = -0.5 * (linear + math.copysign(half, linear))
+    share = m / half if half != 0.0 else 0.5
+    if not 0.0 <= share <= 1.0 and square != 0.0:
+        share = half / square
+    return min(max(share, 0.0), 1.0)
+
+
+@inline_kernel
+def highest(knots, a, b, width, k, side):
+    """
+    Return a bound of a joint between two knots: the highest of the points that span its cubic, times the side.
+
+    :param side: 1 for an upper, -1 for a lower bound.
+    """
+    first, last = side * knots[a, k], side * knots[b, k]
+    third = side * width / 3.0
+    inner = max(first + third * knots[a, TANGENT + k], last - third * knots[b, TANGENT + k])
+    return max(inner, max(first, last))
 
 
 @kernel
 def reach(knots, a, b, width, k, limit, side, end):
     """
-    Return the share at which a joint reaches a limit that it is beyond at ``end``.
+    Return the share at which a joint reaches a limit that it is beyond at ``end``, to a ten-thousandth.
 
     :param limit, side: the limit, and 1 for an upper, -1 for a lower one.
     :param end: share of the segment.
     """
     low, high = 0.0, end
-    for _ in range(HALVINGS):
+    for _ in range(LOOKS):
         middle = 0.5 * (low + high)
         if side * (joint_at(knots, a, b, width, middle, k) - limit) > 0.0:
             high = middle

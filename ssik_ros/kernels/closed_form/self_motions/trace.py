@@ -1,13 +1,13 @@
 """
-All curves on which seven joints keep a pose within their limits, from postures on each of them.
+The curve on which seven joints keep a pose within their limits, from a posture on it.
 
 Problem
 -------
-Given postures that reach a pose, at least one on every curve: follow each curve to its ends.
+Given a posture that reaches a pose: follow its curve to both ends.
 
 Solutions
 ---------
-Curves as knots, near enough to each other for cubics between them. A curve ends where a joint reaches its limit, where it
+Knots, near enough to each other for cubics between them. A curve ends where a joint reaches its limit, where it
 comes back to its beginning, or where no direction is left. Places where another curve crosses are knots of their own.
 
 Method
@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
@@ -83,8 +83,11 @@ class Tracing(NamedTuple):
     """What tracing works on."""
 
     knots: np.ndarray
+    """(., segments.COLUMNS) out, curve behind curve."""
     seeds: np.ndarray
+    """(m, 7) postures that reach the pose within the limits."""
     is_done: np.ndarray
+    """(m,) integers: 1 for those that a curve has passed."""
     curve: cp.Curve
     q: np.ndarray
     """(7,) scratch."""
@@ -92,7 +95,7 @@ class Tracing(NamedTuple):
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch :func:`trace` needs."""
+    """Return how many numbers of scratch tracing needs."""
     return cp.scratch_size() + N
 
 
@@ -103,38 +106,14 @@ def limit_kind(joint, side):
 
 
 @kernel
-def trace(knots, heads, ints, reals, target, seeds, is_done, free, work):
+def trace_one(run, seed, first):
     """
-    Write the curves through given postures; return how many there are, -1 where there is no room for their knots.
+    Write the curve through a given posture; return how many knots it has, -1 where there is no room.
 
-    :param knots: (., segments.COLUMNS) out, curve behind curve.
-    :param heads: (., 2) integers out, one row for each curve, no fewer than there are seeds.
-    :param ints, reals: the plan of seven joints.
-    :param target: (12,) T.
-    :param seeds: (m, 7) postures that reach the pose within the limits.
-    :param is_done: (m,) integers, 0 for those from which curves are to be followed; 1 on return.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param run: what tracing works on.
+    :param seed: number of the posture.
+    :param first: row of the first knot.
     """
-    cp.write_limits(work, ints, reals)
-    c = cp.open_curve(ints, reals, target, free, work)
-    run = Tracing(knots, seeds, is_done, c, vector(work, cp.scratch_size(), N))
-    count, first = 0, 0
-    for seed in range(seeds.shape[0]):
-        if is_done[seed] != 0:
-            continue
-        rows = _trace_one(run, seed, first)
-        if rows < 0:
-            return -1
-        heads[count, FIRST_ROW], heads[count, ROWS] = first, rows
-        count += 1
-        first += rows
-    return count
-
-
-@kernel
-def _trace_one(run, seed, first):
-    """Write the curve through a posture from a row on; return how many knots it has, -1 where there is no room."""
     knots, c = run.knots, run.curve
     if first + 2 >= knots.shape[0]:
         return -1
@@ -154,15 +133,20 @@ def _trace_one(run, seed, first):
     last, kind = _follow(run, first, -sign)
     if kind == FULL:
         return -1
-    _turn_round(knots, first, last)
+    turn_round(knots, first, last)
     if kind != CLOSED:
         last, kind = _follow(run, last, sign)
     return -1 if kind == FULL else last - first + 1
 
 
 @kernel
-def _turn_round(knots, first, last):
-    """Write the knots from the first to the last row in the other order, with their tangents and arc lengths reversed."""
+def turn_round(knots, first, last):
+    """
+    Write knots in the other order, with their tangents and arc lengths reversed.
+
+    :param knots: (., segments.COLUMNS).
+    :param first, last: rows.
+    """
     whole = knots[last, ARC]
     for row in range((last - first) // 2 + 1):
         a, b = first + row, last - row
@@ -210,33 +194,59 @@ def _follow(run, first, sign):
         last = _insert_crossing(run, row) if before * determinant < 0.0 else new
         before = determinant
         _cross_off(run, row, last)
-        if kind == REGULAR and row > first and _is_closed(run, row, last, first):
+        if kind == REGULAR and row > first and is_closed(run, row, last, first):
             kind = CLOSED
         row = last
         if kind != REGULAR:
             knots[row, KIND] = kind
             return row, kind
-        gain = GOOD_MISS / max(miss, 1e-9)
-        step *= min(2.0, max(0.4, gain**0.4))
-        step = min(step, LONGEST)
+        step = next_step(step, miss)
     knots[row, KIND] = SINGULAR
     return row, SINGULAR
+
+
+@inline_kernel
+def next_step(step, miss):
+    """
+    Return how long the step behind a good one shall be.
+
+    :param step: length of that one.
+    :param miss: distance of its prediction from the curve.
+    """
+    return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST)
+
+
+@kernel
+def write_prediction(q, run, row, first, step):
+    """
+    Write the posture so far ahead of a knot, as far as the tangents say; return its place along the tangent.
+
+    :param q: (7,) out.
+    :param run: what tracing works on.
+    :param row: of the knot.
+    :param first: row of the first knot of the curve.
+    :param step: how far.
+    """
+    knots = run.knots
+    width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
+    bend = 0.5 * step * step / width if width > SHORTEST else 0.0
+    aim = 0.0
+    for k in range(N):
+        turn = (
+            bend * (knots[row, TANGENT + k] - knots[row - 1, TANGENT + k]) if bend > 0.0 else 0.0
+        )
+        q[k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
+        aim += knots[row, TANGENT + k] * q[k]
+    return aim
 
 
 @kernel
 def _take_step(run, row, first, step):
     """Write the knot behind a row, so far ahead; return the determinant of [J; tangent], 0 where the step is too long."""
     knots, c = run.knots, run.curve
-    width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
-    bend = 0.5 * step * step / width if width > SHORTEST else 0.0
-    aim = 0.0
+    aim = write_prediction(knots[row + 1], run, row, first, step)
     for k in range(N):
         c.row[k] = knots[row, TANGENT + k]
-        turn = (
-            bend * (knots[row, TANGENT + k] - knots[row - 1, TANGENT + k]) if bend > 0.0 else 0.0
-        )
-        knots[row + 1, k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
-        aim += c.row[k] * knots[row + 1, k]
     determinant = cp.correct(c, knots[row + 1], aim, min(NEAR_ENOUGH, PART_OF_STEP * step), STEPS)
     if determinant == 0.0 or not c.facts[cp.MISS] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
         return 0.0
@@ -259,7 +269,7 @@ def _meet_limit(run, row, width):
     knots, c = run.knots, run.curve
     kind, end = REGULAR, 1.0
     for _ in range(N):
-        joint, side, share, is_peak = _first_beyond(run, row, width, end)
+        joint, side, share, is_peak = first_beyond(run, row, width, end)
         if joint < 0:
             break
         if is_peak:
@@ -283,8 +293,15 @@ def _meet_limit(run, row, width):
 
 
 @kernel
-def _first_beyond(run, row, width, end):
-    """Return the joint that is beyond a limit first, the side, where it passes the limit, and whether it only peaks there."""
+def first_beyond(run, row, width, end):
+    """
+    Return the joint that is beyond a limit first, the side, where it passes the limit, and whether it only peaks there.
+
+    :param run: what tracing works on.
+    :param row: of the knot before.
+    :param width: length of the segment behind it.
+    :param end: share of the segment up to which is looked.
+    """
     knots, c, new = run.knots, run.curve, row + 1
     found, found_side, least, is_peak = -1, 1.0, 2.0, False
     for k in range(N):
@@ -295,6 +312,11 @@ def _first_beyond(run, row, width, end):
             limit = c.upper[k] if s == 1 else c.lower[k]
             if side * (knots[new, k] - limit) > OUTSIDE:
                 share, peaks = segments.reach(knots, row, new, width, k, limit, side, end), False
+            elif (
+                segments.highest(knots, row, new, width, k, side) - side * limit
+                < -segments.LEAST_RISE
+            ):
+                continue
             else:
                 share = segments.peak(knots, row, new, width, k, side)
                 peaks = True
@@ -344,22 +366,41 @@ def _determinant_at(run, row, width, share):
 @kernel
 def _cross_off(run, row, last):
     """Mark the given postures that lie between some rows as done."""
-    knots, held, low = run.knots, run.curve.held, run.curve.lower
+    held, low = run.curve.held, run.curve.lower
     for a in range(row, last):
-        width = knots[a + 1, ARC] - knots[a, ARC]
-        middle = 0.5 * (knots[a, held] + knots[a + 1, held])
-        half = 0.5 * abs(knots[a + 1, held] - knots[a, held]) + 0.15 * width + SAME
+        width = run.knots[a + 1, ARC] - run.knots[a, ARC]
+        middle, half = held_range(run, a, a + 1, width)
         for seed in range(run.seeds.shape[0]):
-            if run.is_done[seed] != 0:
+            if run.is_done[seed] == 1:
                 continue
             away = segments.wrapped(run.seeds[seed, held] - middle, low[held])
-            if abs(away) <= half and _lies_on(run, a, a + 1, run.seeds[seed], width):
+            if abs(away) <= half and lies_on(run, a, a + 1, run.seeds[seed], width):
                 run.is_done[seed] = 1
 
 
+@inline_kernel
+def held_range(run, a, b, width):
+    """
+    Return middle and half width of the range in which the held joint of a posture between two knots is.
+
+    :param run: what tracing works on.
+    :param a, b: rows.
+    :param width: length of the segment.
+    """
+    before, behind = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
+    return 0.5 * (before + behind), 0.5 * abs(behind - before) + 0.15 * width + SAME
+
+
 @kernel
-def _lies_on(run, a, b, q, width):
-    """Return whether a posture lies on the curve between two knots."""
+def lies_on(run, a, b, q, width):
+    """
+    Return whether a posture lies on the curve between two knots.
+
+    :param run: what tracing works on.
+    :param a, b: rows.
+    :param q: (7,) the posture.
+    :param width: length of the segment.
+    """
     knots, c = run.knots, run.curve
     share = segments.share_of(knots, a, b, q, c.lower, 0.15 * width + SAME)
     if share == -1.0:
@@ -391,14 +432,20 @@ def _gap(run, a, b, q, width, share):
 
 
 @kernel
-def _is_closed(run, row, last, first):
-    """Return whether the curve passes its beginning; the last knot is put there then."""
+def is_closed(run, row, last, first):
+    """
+    Return whether the curve passes its beginning; the last knot is put there then.
+
+    :param run: what tracing works on.
+    :param row, last: the rows between which is looked.
+    :param first: row of the beginning.
+    """
     knots, low = run.knots, run.curve.lower
     for a in range(row, last):
         width, along = knots[a + 1, ARC] - knots[a, ARC], 0.0
         for k in range(N):
             along += knots[a, TANGENT + k] * knots[first, TANGENT + k]
-        if along <= 0.0 or not _lies_on(run, a, a + 1, knots[first], width):
+        if along <= 0.0 or not lies_on(run, a, a + 1, knots[first], width):
             continue
         for k in range(N):
             away = segments.wrapped(knots[first, k] - knots[a + 1, k], low[k])

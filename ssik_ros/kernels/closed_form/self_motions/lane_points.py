@@ -1,0 +1,173 @@
+"""
+Points of eight curves at once: what :mod:`curve_points` does for one.
+
+Problem
+-------
+FK(q) = T are six equations for seven joints. A seventh one, row . q = aim, chooses a point of the curve, for each of eight
+postures another one.
+
+Solutions
+---------
+The step of Newton's method, and the unit tangent.
+
+Method
+------
+1. Householder's reflections H_1 ... H_6 take the rows of the Jacobian J into the first six coordinates: J H_1 ... H_6 =
+   [L, 0], L lower triangular. The tangent t is H_1 ... H_6 applied to the seventh unit vector, up to its sign.
+2. Forward substitution in L y = e; the reflections applied to (y, 0) give the shortest step. The seventh equation is met
+   along t.
+3. Six reflections are a rotation, so that det [J; t] is the product of the diagonal of L.
+
+Degeneracies
+------------
+The least diagonal element of L says how near a posture is to a singular one.
+
+Cost
+----
+A forward pass and some six hundred multiplications for eight.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.certification import newton_lanes
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry.lanes import LANES
+
+ROWS = 6
+ERROR = ROWS * N
+"""Rows of eight numbers: the Jacobian column by column, then the error, ..."""
+Q = ERROR + ROWS
+ROW = Q + N
+AIM = ROW + N
+STEP = AIM + 1
+TANGENT = STEP + N
+SIZE = TANGENT + N
+"""Length of the step."""
+ROOM = SIZE + 1
+"""Least diagonal element of L."""
+ALONG = ROOM + 1
+"""row . t, not negative."""
+SIGN = ALONG + 1
+"""Determinant of [J; t]."""
+DIAGONAL = SIGN + 1
+FACTOR = DIAGONAL + ROWS
+"""2 / v^2 of each reflection, whose v stands in the Jacobian."""
+NUMBERS = FACTOR + ROWS
+
+
+@inline_kernel
+def numbers_size():
+    """Return how many numbers :func:`solve_there` works on."""
+    return LANES * NUMBERS
+
+
+@inline_kernel
+def _entry(row, joint):
+    """Return where an entry of the Jacobian stands."""
+    return LANES * (ROWS * joint + row)
+
+
+@kernel
+def solve_there(c, numbers):
+    """
+    Write step and tangent at eight postures.
+
+    :param c: of :func:`curve_points.open_curve`.
+    :param numbers: (numbers_size(),) with Q, ROW and AIM.
+    """
+    _write_equations(c, numbers)
+    least, product = lanes.spread(math.inf), lanes.spread(1.0)
+    for row in range(ROWS):
+        diagonal = _reflect(numbers, row)
+        least = lanes.lesser(lanes.absolute(diagonal), least)
+        product = product * diagonal
+        # Forward substitution.
+        left = lanes.load(numbers, LANES * (ERROR + row))
+        for j in range(row):
+            left = left - lanes.load(numbers, _entry(row, j)) * lanes.load(
+                numbers, LANES * (STEP + j)
+            )
+        lanes.store(numbers, LANES * (STEP + row), left / diagonal)
+        lanes.store(numbers, LANES * (TANGENT + row), 0.0 * left)
+    lanes.store(numbers, LANES * (STEP + ROWS), lanes.spread(0.0))
+    lanes.store(numbers, LANES * (TANGENT + ROWS), lanes.spread(1.0))
+    for row in range(ROWS - 1, -1, -1):
+        _apply(numbers, row, STEP)
+        _apply(numbers, row, TANGENT)
+    lanes.store(numbers, LANES * ROOM, least)
+    _meet_aim(numbers, product)
+
+
+@kernel
+def _write_equations(c, numbers):
+    """Write the Jacobian and the error at the tip."""
+    area = vector(numbers, LANES * Q, LANES * N)
+    x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
+    newton_lanes.write_columns(N, c.slides, t, numbers)
+    way, turn = newton_lanes.error_at(x, y, z, t, c.target)
+    for k in range(3):
+        lanes.store(numbers, LANES * (ERROR + k), way[k])
+        lanes.store(numbers, LANES * (ERROR + 3 + k), turn[k])
+
+
+@inline_kernel
+def _reflect(numbers, row):
+    """Take a row into its own coordinate, and reflect those below; return its diagonal element."""
+    square = lanes.spread(0.0)
+    for k in range(row, N):
+        entry = lanes.load(numbers, _entry(row, k))
+        square = square + entry * entry
+    size, first = lanes.root(square), lanes.load(numbers, _entry(row, row))
+    diagonal = lanes.select(first >= 0.0, -size, size)
+    factor = 1.0 / (square + size * lanes.absolute(first))
+    lanes.store(numbers, _entry(row, row), first - diagonal)
+    lanes.store(numbers, LANES * (FACTOR + row), factor)
+    for other in range(row + 1, ROWS):
+        total = lanes.spread(0.0)
+        for k in range(row, N):
+            entry = lanes.load(numbers, _entry(row, k))
+            total = total + entry * lanes.load(numbers, _entry(other, k))
+        total = total * factor
+        for k in range(row, N):
+            entry = lanes.load(numbers, _entry(other, k))
+            entry = entry - total * lanes.load(numbers, _entry(row, k))
+            lanes.store(numbers, _entry(other, k), entry)
+    return diagonal
+
+
+@inline_kernel
+def _apply(numbers, row, start):
+    """Reflect a vector that stands from a row of numbers on."""
+    total = lanes.spread(0.0)
+    for k in range(row, N):
+        value = lanes.load(numbers, LANES * (start + k))
+        total = total + value * lanes.load(numbers, _entry(row, k))
+    total = total * lanes.load(numbers, LANES * (FACTOR + row))
+    for k in range(row, N):
+        value = lanes.load(numbers, LANES * (start + k))
+        value = value - total * lanes.load(numbers, _entry(row, k))
+        lanes.store(numbers, LANES * (start + k), value)
+
+
+@kernel
+def _meet_aim(numbers, product):
+    """Give the tangent its sign, and let the step meet the seventh equation."""
+    along, left = lanes.spread(0.0), lanes.load(numbers, LANES * AIM)
+    for k in range(N):
+        row = lanes.load(numbers, LANES * (ROW + k))
+        along = along + row * lanes.load(numbers, LANES * (TANGENT + k))
+        q = lanes.load(numbers, LANES * (Q + k))
+        left = left - row * (q + lanes.load(numbers, LANES * (STEP + k)))
+    left, square = left / along, lanes.spread(0.0)
+    side = lanes.select(along >= 0.0, 1.0, lanes.spread(-1.0))
+    for k in range(N):
+        t = lanes.load(numbers, LANES * (TANGENT + k))
+        step = lanes.load(numbers, LANES * (STEP + k)) + left * t
+        lanes.store(numbers, LANES * (TANGENT + k), side * t)
+        lanes.store(numbers, LANES * (STEP + k), step)
+        square = square + step * step
+    lanes.store(numbers, LANES * SIZE, lanes.root(square))
+    lanes.store(numbers, LANES * ALONG, side * along)
+    lanes.store(numbers, LANES * SIGN, side * product)
