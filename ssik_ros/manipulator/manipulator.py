@@ -13,7 +13,7 @@ from dataclasses import replace
 import functools
 import itertools
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, overload, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,6 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
     InvalidOption,
-    InvalidTarget,
     quote,
     TopologyMismatch,
 )
@@ -32,7 +31,6 @@ from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.kin_body import KinBody, Limits
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
-from ssik_ros.manipulator.self_motion_arms import make_tracer, read_axis
 from ssik_ros.manipulator.solution import Solution, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
     check_settings,
@@ -42,8 +40,6 @@ from ssik_ros.manipulator.solve_settings import (
     read_numbers,
     read_poses,
     read_seeds,
-    read_target,
-    repair_target,
     SolveSettings,
 )
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
@@ -65,8 +61,10 @@ from ssik_ros.solvers.auto.policy import (
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.solvers.search.newton.tracker import Tracker
-from ssik_ros.solvers.self_motions.motions import SelfMotions
-from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
+
+if TYPE_CHECKING:
+    from ssik_ros.manipulator.self_motion_arms import SelfMotionArm
+    from ssik_ros.solvers.self_motions.motions import SelfMotions
 
 ANALYTIC = 'ssik_ros/Analytic'
 ITERATIVE_TIER = 3
@@ -113,7 +111,6 @@ class Manipulator:
         )
         self._solvers: dict[tuple[str, str], IkSolver] = {}
         self._prepared: dict[Any, PreparedSolve] = {}
-        self._tracers: dict[tuple[float, float, float] | None, SelfMotionTracer] = {}
         self._last: tuple[str | None, dict[str, Any], PreparedSolve | None] = None, {}, None
 
     @classmethod
@@ -492,7 +489,7 @@ class Manipulator:
         *,
         free_axis: str | ArrayLike | None = None,
         resolution: float | None = None,
-    ) -> SelfMotions:
+    ) -> 'SelfMotions':
         """
         Find all solutions of a pose as curves within the limits, for an arm with one redundant joint.
 
@@ -506,26 +503,15 @@ class Manipulator:
         :raises ValueError: when the target is not a finite rigid transform.
         :raises TypeError: for arguments of a wrong type.
         """
-        axis = read_axis(free_axis)
-        if resolution is not None and not 0.0 < resolution < float('inf'):
-            raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
-        tracer, target = self._self_motion_tracer(axis), read_target(T_target)
-        found = tracer.motions(target, resolution) if tracer.is_fast else None
-        if found is None:
-            target = repair_target(target, self.policy.rigid)
-            found = tracer.motions(target, resolution)
-        if found is None:
-            raise InvalidTarget(
-                f'T_target is no rigid transform: {target.tolist()}', target=target
-            )
-        return found
+        return self._self_motion_arm.find(T_target, free_axis, resolution)
 
-    def _self_motion_tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
-        """Return what finds the self-motions, made at the first call for a free axis."""
-        if axis not in self._tracers:
-            chain = SerialChain.from_group(self.robot, self.group)
-            self._tracers[axis] = make_tracer(chain, axis, self.policy)
-        return self._tracers[axis]
+    @functools.cached_property
+    def _self_motion_arm(self) -> 'SelfMotionArm':
+        """Return what finds the self-motions."""
+        # Few users ask for curves: what finds them is loaded on first use.
+        from ssik_ros.manipulator.self_motion_arms import SelfMotionArm
+
+        return SelfMotionArm(self.robot, self.group, self.policy)
 
     ik_NR = ik_NR
     ik_GN = ik_GN

@@ -1,16 +1,25 @@
-"""The chain whose self-motions an arm has: its own seven joints, or six and a spin about an axis of the tool."""
+"""The self-motions of an arm: of its own seven joints, or of six and a spin about an axis of the tool."""
 
+from collections.abc import Sequence
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, TopologyMismatch
+from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
+from ssik_ros.manipulator.solve_settings import read_target, repair_target
 from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.model.collision.checks import CollisionChecker, import_coal
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.objectives import ClearanceMaker, Objective
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
 TOOL_AXES = {'x': (1.0, 0.0, 0.0), 'y': (0.0, 1.0, 0.0), 'z': (0.0, 0.0, 1.0)}
@@ -19,8 +28,71 @@ SPIN = 'spin'
 SHORTEST_AXIS = 1e-6
 
 
+class SelfMotionArm:
+    """Finds the self-motions of an arm. One instance serves one thread."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup, policy: TolerancePolicy) -> None:
+        """
+        Take an arm.
+
+        :param robot, group: the arm.
+        :param policy: its tolerances.
+        """
+        self._robot, self._group, self._policy = robot, group, policy
+        self._tracers: dict[tuple[float, float, float] | None, SelfMotionTracer] = {}
+
+    def find(
+        self, T_target: ArrayLike, free_axis: str | ArrayLike | None, resolution: float | None
+    ) -> SelfMotions:
+        """
+        Return all solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
+
+        :param T_target, free_axis, resolution: as there.
+        """
+        axis = read_axis(free_axis)
+        if resolution is not None and not 0.0 < resolution < math.inf:
+            raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
+        tracer, target = self._tracer(axis), read_target(T_target)
+        found = tracer.motions(target, resolution) if tracer.is_fast else None
+        if found is None:
+            target = repair_target(target, self._policy.rigid)
+            found = tracer.motions(target, resolution)
+        if found is None:
+            raise InvalidTarget(
+                f'T_target is no rigid transform: {target.tolist()}', target=target
+            )
+        return found
+
+    def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
+        """Return what finds the curves, made at the first call for a free axis."""
+        if axis not in self._tracers:
+            chain = SerialChain.from_group(self._robot, self._group)
+            self._tracers[axis] = make_tracer(chain, axis, self._policy, self._clearance)
+        return self._tracers[axis]
+
+    def _clearance(self, obstacles: Sequence[WorldObject]) -> Objective:
+        """Return the least distance of two bodies that the arm moves towards each other [m], of a joint vector."""
+        robot, at = self._robot, self._group.idx_q
+        scene = CollisionChecker(robot).scene(obstacles)
+        states = [robot.default_positions() for _ in range(2)]
+        # Any two postures that differ in every joint.
+        states[0][at], states[1][at] = 0.3 + 0.1 * np.arange(len(at)), -0.4
+        pairs = scene.moving_pairs(*states)
+        moving = CollisionScene(robot, import_coal(), scene.shapes, pairs, 0.0)
+
+        def clearance(q: FloatArray) -> float:
+            state = robot.default_positions()
+            state[at] = q
+            return moving.least_distance(state)
+
+        return clearance
+
+
 def make_tracer(
-    chain: SerialChain, free_axis: tuple[float, float, float] | None, policy: TolerancePolicy
+    chain: SerialChain,
+    free_axis: tuple[float, float, float] | None,
+    policy: TolerancePolicy,
+    clearance: ClearanceMaker | None = None,
 ) -> SelfMotionTracer:
     """
     Return what finds the self-motions of an arm.
@@ -28,6 +100,7 @@ def make_tracer(
     :param chain: seven joints, or six and a free axis.
     :param free_axis: unit vector in the tip's frame about which the tool may spin, None for none.
     :param policy: says up to where axes count as parallel and as meeting.
+    :param clearance: makes the objective of that name, None where there is no robot to measure.
     :raises TopologyMismatch: when there is another number of joints, or no closed form.
     """
     dof = len(chain.joint_names)
@@ -42,7 +115,7 @@ def make_tracer(
     arm = AnalyticArm(
         whole, parallel=policy.axis_parallel, meeting=policy.axis_intersect, held=held
     )
-    return SelfMotionTracer(arm, dof)
+    return SelfMotionTracer(arm, dof, clearance)
 
 
 def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] | None:

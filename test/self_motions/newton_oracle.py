@@ -29,6 +29,14 @@ def poses_and_jacobians(body, q):
     return rotation @ body.home[:3, :3], tip, np.stack(columns, axis=2)
 
 
+def errors(body, target, q):
+    """Return rotations (m, 3, 3), way and half rotation to a pose (m, 6), and Jacobians (m, 6, n)."""
+    rotation, tip, jacobian = poses_and_jacobians(body, q)
+    there = np.broadcast_to(target[:3, :3], rotation.shape)
+    turned = 0.5 * np.cross(rotation, there, axis=1).sum(axis=2)
+    return rotation, np.hstack([target[:3, 3] - tip, turned]), jacobian
+
+
 def solutions(body, target, held, values, starts, seed):
     """Return the different solutions (k, n) within the limits at values of a joint."""
     rng, n = np.random.default_rng(seed), len(body.lower)
@@ -37,15 +45,15 @@ def solutions(body, target, held, values, starts, seed):
     q = lower + (upper - lower) * rng.random((len(values) * starts, n))
     q[:, held] = np.repeat(values, starts)
     free = [k for k in range(n) if k != held]
+    rows = np.arange(len(q))
     for _ in range(STEPS):
-        rotation, tip, jacobian = poses_and_jacobians(body, q)
-        turned = 0.5 * np.cross(
-            rotation, np.broadcast_to(target[:3, :3], rotation.shape), axis=1
-        ).sum(axis=2)
-        error = np.hstack([target[:3, 3] - tip, turned])
+        _, error, jacobian = errors(body, target, q[rows])
+        is_open = np.linalg.norm(error, axis=1) >= 0.01 * EXACT
+        rows, error, jacobian = rows[is_open], error[is_open], jacobian[is_open]
         step = np.linalg.solve(jacobian[:, :, free] + 1e-13 * np.eye(6), error[..., None])[..., 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
-        q[:, free] += step * np.minimum(1.0, 0.7 / np.maximum(longest, 1e-300))
+        q[np.ix_(rows, free)] += step * np.minimum(1.0, 0.7 / np.maximum(longest, 1e-300))
+    rotation, error, _ = errors(body, target, q)
     is_met = np.linalg.norm(error, axis=1) < EXACT
     is_met &= np.einsum('mij,ij->m', rotation, target[:3, :3]) > 0.0
     middle = 0.5 * (lower + upper)

@@ -141,19 +141,61 @@ class CollisionScene:
         :param enough: (p) distance from which on bounding spheres suffice [m].
         """
         poses = self._shape_poses(positions, None)
+        apart = self._sphere_distances(poses)
+        placed = [self._transform(pose) for pose in poses]
+        for pair in np.flatnonzero(apart < enough):
+            apart[pair] = self._distance(pair, placed)
+        return apart
+
+    def least_distance(self, positions: FloatArray) -> float:
+        """
+        Return the least distance of all pairs [m], negative where two overlap, infinite where there is no pair.
+
+        :param positions: (nq) full state.
+        """
+        poses, least = self._shape_poses(positions, None), np.inf
+        bounds = self._sphere_distances(poses)
+        placed = [self._transform(pose) for pose in poses]
+        for pair in np.argsort(bounds, kind='stable'):
+            if bounds[pair] >= least:
+                break
+            least = min(least, self._distance(pair, placed))
+        return float(least)
+
+    def moving_pairs(self, some: FloatArray, other: FloatArray) -> list[tuple[int, int]]:
+        """
+        Return the pairs whose bodies stand otherwise to each other in one state than in another one.
+
+        :param some, other: (nq) full states.
+        """
+        ways = []
+        for positions in (some, other):
+            poses = self._shape_poses(positions, None)
+            a, b = self.pairs.T
+            ways.append(np.linalg.solve(poses[a], poses[b]))
+        is_moved = np.abs(ways[0] - ways[1]).max(axis=(1, 2), initial=0.0) > 1e-9
+        return [(int(a), int(b)) for a, b in self.pairs[is_moved]]
+
+    def _sphere_distances(self, poses: FloatArray) -> FloatArray:
+        """Return the distances (p) of the bounding spheres of all pairs [m]."""
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
-        apart = np.linalg.norm(centers[a] - centers[b], axis=1) - self._radii[a] - self._radii[b]
-        request, placed = self._coal.DistanceRequest(), [self._transform(pose) for pose in poses]
-        for pair in np.flatnonzero(apart < enough):
-            first, second = int(a[pair]), int(b[pair])
-            shapes = self.shapes[first].shape.geometry, self.shapes[second].shape.geometry
-            result = self._coal.DistanceResult()
-            places = placed[first], placed[second]
-            apart[pair] = self._coal.distance(
-                shapes[0], places[0], shapes[1], places[1], request, result
+        apart = np.linalg.norm(centers[a] - centers[b], axis=1)
+        return np.asarray(apart - self._radii[a] - self._radii[b])
+
+    def _distance(self, pair: np.integer[Any], placed: list[Any]) -> float:
+        """Return the distance of a pair of shapes by the library [m]."""
+        a, b = (int(index) for index in self.pairs[pair])
+        return float(
+            self._coal.distance(
+                self.shapes[a].shape.geometry,
+                placed[a],
+                self.shapes[b].shape.geometry,
+                placed[b],
+                self._coal.DistanceRequest(),
+                self._coal.DistanceResult(),
             )
-        return np.asarray(apart)
+        )
 
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """

@@ -1,5 +1,6 @@
 """One curve of a self-motion: its ends, and the postures on it."""
 
+from collections.abc import Sequence
 import enum
 import functools
 from typing import NamedTuple
@@ -10,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.self_motions import readout, segments
+from ssik_ros.kernels.closed_form.self_motions import folds, readout, segments, trace
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.solvers.closed_form.labels import label_branch, NO_LABEL
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.self_motions.maximum import find_maximum
-from ssik_ros.solvers.self_motions.objectives import make_objective, Objective
+from ssik_ros.solvers.self_motions.objectives import ClearanceMaker, make_objective, Objective
 
 JOINTS = np.arange(7)
 LOOK_EVERY = 0.05
@@ -34,6 +36,9 @@ class EndKind(enum.Enum):
     """Where the curve began."""
     SINGULAR = 'singular'
     """No direction is left, or more than one: the curve could not be followed further."""
+
+
+INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
 
 
 class CurveEnd(NamedTuple):
@@ -84,13 +89,15 @@ class TracedPose(NamedTuple):
     lower: FloatArray
     """(7,) limits [rad or m]."""
     upper: FloatArray
+    clearance: ClearanceMaker | None
+    """Makes the objective of that name."""
 
 
 class SelfMotion:
     """Postures of one branch that reach a pose, as a curve over its arc length."""
 
     def __init__(
-        self, pose: TracedPose, index: int, knots: FloatArray, start: CurveEnd, end: CurveEnd
+        self, pose: TracedPose, index: int, knots: FloatArray, others: tuple[int, ...]
     ) -> None:
         """
         Keep the knots.
@@ -98,16 +105,38 @@ class SelfMotion:
         :param pose: what all curves of the pose share.
         :param index: of this curve among them.
         :param knots: (k, segments.COLUMNS), arc lengths from 0 on.
-        :param start, end: what stands at the first and at the last knot.
+        :param others: the curves that continue at the first knot, then those at the last one, -1 for none.
         """
-        self._pose = pose
+        self._pose, self._others = pose, others
         self.index = index
         self.knots = knots
-        """(k, 16) joints, unit tangent, arc length and kind of points near the curve."""
-        self.start = start
-        self.end = end
-        self.length = float(knots[-1, segments.ARC])
-        """Arc length, with metres of slides counted as radians [rad]."""
+        """(k, 17) joints, unit tangent, arc length, kind, and room of points near the curve."""
+
+    @functools.cached_property
+    def length(self) -> float:
+        """Return the arc length, with metres of slides counted as radians [rad]."""
+        return float(self.knots[-1, segments.ARC])
+
+    @functools.cached_property
+    def start(self) -> CurveEnd:
+        """Return what stands at the first knot."""
+        return self._read_end(0, self._others[: folds.OTHERS])
+
+    @functools.cached_property
+    def end(self) -> CurveEnd:
+        """Return what stands at the last knot."""
+        return self._read_end(-1, self._others[folds.OTHERS :])
+
+    def _read_end(self, row: int, others: tuple[int, ...]) -> CurveEnd:
+        """Return what stands at the first or the last knot."""
+        kind = float(self.knots[row, segments.KIND])
+        if kind in INSIDE_ENDS:
+            return CurveEnd(INSIDE_ENDS[kind], curves=tuple(i for i in others if i >= 0))
+        if trace.LIMIT < kind < trace.CLOSED:
+            code = round(32.0 * (kind - trace.LIMIT)) - 1
+            names = self._pose.plan.chain.joint_names
+            return CurveEnd(EndKind.LIMIT, names[code // 2], code % 2 == 1)
+        return CurveEnd(EndKind.SINGULAR if kind == trace.SINGULAR else EndKind.CLOSED)
 
     @property
     def is_closed(self) -> bool:
@@ -175,20 +204,29 @@ class SelfMotion:
         away = self._differences(found - given)
         return CurvePoint(found, self.index, s, float(np.linalg.norm(away)))
 
-    def best(self, objective: str | Objective, posture: ArrayLike | None = None) -> CurvePoint:
+    def best(
+        self,
+        objective: str | Objective,
+        posture: ArrayLike | None = None,
+        obstacles: Sequence[WorldObject] = (),
+    ) -> CurvePoint:
         """
         Return the posture of the curve with the largest value of an objective.
 
         The objective is asked every 0.05 rad, and around the three best of those postures as often as needed. A peak
         narrower than that may be missed.
 
-        :param objective: ``manipulability``; ``limit_margin``, the least distance of a joint to a limit; ``distance`` from
-            a posture, which is to be small; or a function of a joint vector (dof,), such as the clearance in a scene.
+        :param objective: ``manipulability``; ``limit_margin``, the least distance of a joint to a limit; ``clearance``, the
+            least distance of two links, or of a link and an obstacle, that the arm moves towards each other [m];
+            ``distance`` from a posture, which is to be small; or a function of a joint vector (dof,).
         :param posture: (dof,) for ``distance``.
+        :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
         """
         pose = self._pose
-        function = make_objective(objective, pose.plan.chain, pose.dof, posture)
+        makes = pose.clearance
+        clearance = None if makes is None else functools.partial(makes, obstacles)
+        function = make_objective(objective, pose.plan.chain, pose.dof, posture, clearance)
         s, value = find_maximum(lambda s: function(self(s)), self.length, LOOK_EVERY)
         return CurvePoint(self(s), self.index, s, value)
 

@@ -1,27 +1,16 @@
 """All self-motions of one pose."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import functools
-import itertools
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.self_motions import folds, segments, trace
-from ssik_ros.solvers.self_motions.curve import (
-    CurveEnd,
-    CurvePoint,
-    EndKind,
-    JOINTS,
-    SelfMotion,
-    TracedPose,
-)
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.solvers.self_motions.curve import CurvePoint, JOINTS, SelfMotion, TracedPose
 from ssik_ros.solvers.self_motions.objectives import Objective
-
-INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
-SAME_POSTURE = 1e-4
-"""Distance of two ends below which one curve continues the other [rad]."""
 
 
 class SelfMotions:
@@ -63,50 +52,16 @@ class SelfMotions:
     @functools.cached_property
     def curves(self) -> tuple[SelfMotion, ...]:
         """Return the curves, parted where the held joint turns back and where they cross."""
-        pieces = [piece for part in self._parts() for piece in _split(part)]
-        ends = [self._end(piece, row) for piece in pieces for row in (0, -1)]
-        linked = self._link(pieces, ends)
+        size = len(self._knots)
+        knots = np.empty((folds.ROOM * size, segments.COLUMNS))
+        heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)
+        at, work, pose = np.empty(size, dtype=np.int64), np.empty(folds.scratch_size()), self._pose
+        where = pose.plan.ints, pose.reals, pose.target, JOINTS, work
+        count = folds.part_curves(knots, heads, at, self._knots, self._rows, *where)
         return tuple(
-            SelfMotion(self._pose, index, piece, linked[2 * index], linked[2 * index + 1])
-            for index, piece in enumerate(pieces)
+            SelfMotion(pose, index, knots[row[0] : row[0] + row[1]], tuple(row[2:]))
+            for index, row in enumerate(heads[:count].tolist())
         )
-
-    def _parts(self) -> list[FloatArray]:
-        """Return the knots of each curve before it is parted, those of its folds among them."""
-        if not len(self._rows):
-            return []
-        pose, work = self._pose, np.empty(int(trace.scratch_size()))
-        parts = np.split(self._knots, np.cumsum(self._rows)[:-1])
-        out, found = np.empty((2 * int(self._rows.max()), segments.COLUMNS)), []
-        for part in parts:
-            own = pose.plan.ints, pose.reals, pose.target, JOINTS, work
-            found.append(out[: folds.insert_folds(out, part, *own)].copy())
-        return found
-
-    def _end(self, knots: FloatArray, row: int) -> CurveEnd:
-        """Return what stands at the first or the last knot of a curve, without what continues there."""
-        kind = float(knots[row, segments.KIND])
-        if kind in INSIDE_ENDS:
-            return CurveEnd(INSIDE_ENDS[kind])
-        if trace.LIMIT < kind < trace.CLOSED:
-            code = round(32.0 * (kind - trace.LIMIT)) - 1
-            return CurveEnd(
-                EndKind.LIMIT, self._pose.plan.chain.joint_names[code // 2], code % 2 == 1
-            )
-        return CurveEnd(EndKind.SINGULAR if kind == trace.SINGULAR else EndKind.CLOSED)
-
-    def _link(self, pieces: list[FloatArray], ends: list[CurveEnd]) -> list[CurveEnd]:
-        """Return ends, two of each piece, with the indices of the curves that have an end in the same posture."""
-        kinds = np.array([piece[row, segments.KIND] for piece in pieces for row in (0, -1)])
-        joined = np.flatnonzero((kinds == trace.FOLD) | (kinds == trace.CROSSING))
-        places = np.array([piece[row, :7] for piece in pieces for row in (0, -1)])[joined]
-        found = list(ends)
-        for place, end in zip(places, joined.tolist(), strict=True):
-            away = np.abs(self._pose.plan.chain.wrap_turns(places - place)).max(axis=1)
-            others = joined[(away < SAME_POSTURE) & (joined != end)] // 2
-            curves = tuple(dict.fromkeys(others.tolist()))
-            found[end] = found[end]._replace(curves=curves)
-        return found
 
     def __len__(self) -> int:
         """Return the number of curves."""
@@ -144,32 +99,18 @@ class SelfMotions:
         return min(found, key=lambda point: point.value, default=None)
 
     def best(
-        self, objective: str | Objective, posture: ArrayLike | None = None
+        self,
+        objective: str | Objective,
+        posture: ArrayLike | None = None,
+        obstacles: Sequence[WorldObject] = (),
     ) -> CurvePoint | None:
         """
         Return the posture of all curves with the largest value of an objective, None where there is no curve.
 
-        :param objective, posture: as for :meth:`SelfMotion.best`.
+        :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
         """
+        if objective == 'clearance' and self._pose.clearance is not None:
+            # The geometry is read once for all curves.
+            objective = self._pose.clearance(obstacles)
         found = [curve.best(objective, posture) for curve in self.curves]
         return max(found, key=lambda point: point.value, default=None)
-
-
-def _split(knots: FloatArray) -> list[FloatArray]:
-    """Return the pieces of a curve between its folds and crossings; of a closed one, its beginning is no end then."""
-    kinds = knots[:, segments.KIND]
-    inner = np.flatnonzero((kinds == trace.FOLD) | (kinds == trace.CROSSING))
-    inner = inner[(inner > 0) & (inner < len(knots) - 1)]
-    if not len(inner):
-        return [knots]
-    bounds = [0, *inner.tolist(), len(knots) - 1]
-    pieces = [knots[a : b + 1].copy() for a, b in itertools.pairwise(bounds)]
-    for piece in pieces:
-        piece[:, segments.ARC] -= piece[0, segments.ARC]
-    if trace.CLOSED not in (kinds[0], kinds[-1]):
-        return pieces
-    first, last = pieces[0], pieces.pop()
-    first[:, :7] += np.round((last[-1, :7] - first[0, :7]) / (2.0 * np.pi)) * 2.0 * np.pi
-    first[:, segments.ARC] += last[-1, segments.ARC]
-    pieces[0] = np.vstack([last[:-1], first])
-    return pieces

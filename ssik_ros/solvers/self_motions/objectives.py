@@ -1,12 +1,13 @@
 """Objectives for the best posture of a curve, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.labels import move_axes
@@ -14,18 +15,26 @@ from ssik_ros.solvers.closed_form.labels import move_axes
 Objective = Callable[[FloatArray], float]
 """A function of a joint vector (dof,), larger being better."""
 
+ClearanceMaker = Callable[[Sequence[WorldObject]], Objective]
+"""Makes the clearance of an arm among objects."""
+
 
 def make_objective(
-    objective: str | Objective, chain: SerialChain, dof: int, posture: ArrayLike | None
+    objective: str | Objective,
+    chain: SerialChain,
+    dof: int,
+    posture: ArrayLike | None,
+    clearance: Callable[[], Objective] | None,
 ) -> Objective:
     """
     Return an objective as a function.
 
-    :param objective: ``manipulability``, ``limit_margin``, ``distance`` from ``posture``, which is to be small, or a
-        function of a joint vector (dof,).
+    :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` from ``posture``, which is to be
+        small, or a function of a joint vector (dof,).
     :param chain: the arm, with a spin of the tool behind ``dof`` joints or none.
     :param dof: joints of the arm.
     :param posture: (dof,) for ``distance``.
+    :param clearance: makes the objective of that name, None where it is not known.
     :raises TypeError: for other objectives.
     :raises ValueError: when the posture has another shape.
     """
@@ -36,6 +45,8 @@ def make_objective(
     if objective == 'limit_margin':
         lower, upper = chain.lower[:dof], chain.upper[:dof]
         return lambda q: float(np.minimum(q - lower, upper - q).min())
+    if objective == 'clearance' and clearance is not None:
+        return clearance()
     if objective == 'distance':
         near = np.asarray(posture, dtype=np.float64) if posture is not None else np.empty(0)
         if near.shape != (dof,) or not np.isfinite(near).all():
@@ -45,7 +56,8 @@ def make_objective(
             )
         return lambda q: -float(np.linalg.norm(q - near))
     raise InvalidOption(
-        f"The objective must be 'manipulability', 'limit_margin', 'distance' or a function, not {objective!r}."
+        "The objective must be 'manipulability', 'limit_margin', 'clearance' (of a robot with geometry), 'distance' or a "
+        f'function, not {objective!r}.'
     )
 
 

@@ -19,12 +19,15 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
 
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
 """Knots for which there is room at first."""
 WIDER = 0.5
 """By how much limits are widened for curves of which short stretches are inside [rad], or as a share of shorter ranges."""
+BESIDE = 1e-9
+"""How far a posture may be beyond a limit by rounding [rad or m]."""
 SECOND = (2, 4)
 """Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
@@ -39,12 +42,15 @@ Traced = tuple[TracedPose, FloatArray, IntArray]
 class SelfMotionTracer:
     """The self-motions of a chain of seven joints."""
 
-    def __init__(self, arm: AnalyticArm, dof: int) -> None:
+    def __init__(
+        self, arm: AnalyticArm, dof: int, clearance: ClearanceMaker | None = None
+    ) -> None:
         """
         Take the closed form of a chain.
 
         :param arm: of seven joints, one of them held.
         :param dof: how many of them are the arm's own; the last one is a spin of the tool where it is 6.
+        :param clearance: makes the objective of that name, None where there is no robot to measure.
         :raises TopologyMismatch: when the chain has another number of joints.
         """
         if arm.plan.size != 7 or arm.plan.held < 0:
@@ -52,7 +58,7 @@ class SelfMotionTracer:
                 f'Self-motions need one redundant joint: seven joints, or six and a free axis of the tool. '
                 f'This arm has {arm.plan.size}.'
             )
-        self._arm, self._dof = arm, dof
+        self._arm, self._dof, self._clearance = arm, dof, clearance
         self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
         self._second = self._find_second()
         self._prepared: dict[tuple[int | None, int | None], Prepared] = {}
@@ -124,7 +130,8 @@ class SelfMotionTracer:
         """Return what the curves of a pose share."""
         arm, chain = self._arm, self._arm.chain
         limits = chain.lower, chain.upper
-        return TracedPose(arm.plan, self._dof, reals, target, arm.accepted(None), *limits)
+        tolerance, clearance = arm.accepted(None), self._clearance
+        return TracedPose(arm.plan, self._dof, reals, target, tolerance, *limits, clearance)
 
     def _prepare(self, request: BranchRequest) -> Prepared:
         """Return a request without a pose as arrays, the same ones for the same request."""
@@ -156,12 +163,26 @@ class SelfMotionTracer:
             return None
         reals = self._arm.prepare(request, pose).reals
         knots, rows = self._trace(own._replace(reals=reals), np.ascontiguousarray(seeds))
-        found, work = [np.empty((0, 7))], np.empty(inside.scratch_size())
+        # Those within the limits, without which nothing would be proved, and some of every stretch within them.
+        is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+        found, work = (
+            [seeds[is_inside].clip(own.lower, own.upper)],
+            np.empty(inside.scratch_size()),
+        )
         for part in np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else ():
             out = np.empty((inside.MARKS * len(part), 7))
             where = own.plan.ints, own.reals, own.target, JOINTS, work
             found.append(out[: inside.write_inside(out, part, *where)])
         return np.vstack(found)
+
+    def _wound(self, own: TracedPose, q: FloatArray) -> FloatArray:
+        """Return postures (m, 7) with the windings nearest to the middle of the limits."""
+        turns = [k for k in range(7) if not self._arm.is_slide(k)]
+        middle = 0.5 * (own.lower + own.upper)
+        turns = [k for k in turns if math.isfinite(middle[k])]
+        wound = q.copy()
+        wound[:, turns] -= 2.0 * math.pi * np.round((q - middle)[:, turns] / (2.0 * math.pi))
+        return wound
 
     def _find_second(self) -> int | None:
         """

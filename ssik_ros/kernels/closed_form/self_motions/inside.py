@@ -13,8 +13,9 @@ One posture on every such stretch, at least one on each segment that has any.
 Method
 ------
 1. Of each segment, the shares at which a joint's cubic passes a limit, or turns back.
-2. Between two neighbours of these nothing changes: the middle says whether the stretch is inside.
-3. The middle is moved onto the curve.
+2. Between two neighbours of these nothing changes: the middle says whether the stretch is inside. Where a joint turns back
+   a stretch may be inside of which the cubic knows nothing: these places are looked at, too.
+3. Each of these postures is moved onto the curve.
 
 Degeneracies
 ------------
@@ -37,7 +38,8 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC
 PIECES = 8
 """Parts of a segment in which a joint passes a limit once."""
 MARKS = 2 + N * (2 * PIECES + 2)
-ROUNDING = 1e-9
+ROUNDING, CUBIC = 1e-9, 0.03
+"""How far outside postures of the curve and of its cubic may be [rad or m]."""
 
 
 @inline_kernel
@@ -67,8 +69,9 @@ def write_inside(out, knots, ints, reals, target, free, work):
         _write_shifts(c, shift, knots, row)
         size = _write_marks(c, marks, shift, knots, row)
         width = knots[row + 1, ARC] - knots[row, ARC]
-        for i in range(size - 1):
-            share = 0.5 * (marks[i] + marks[i + 1])
+        for place in range(2 * size - 1):
+            # At the marks, too: where a joint turns back the cubic may be just outside.
+            share = 0.5 * (marks[place // 2] + marks[(place + 1) // 2])
             if count < out.shape[0] and _is_inside(c, q, shift, knots, row, width, share):
                 for k in range(N):
                     out[count, k] = q[k]
@@ -148,7 +151,7 @@ def _is_inside(c, q, shift, knots, row, width, share):
     segments.write_point(q, knots, row, row + 1, width, share)
     for k in range(N):
         value = q[k] + shift[k]
-        if not c.lower[k] - 0.01 <= value <= c.upper[k] + 0.01:
+        if not c.lower[k] - CUBIC <= value <= c.upper[k] + CUBIC:
             return False
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:

@@ -64,6 +64,29 @@ def numbers_size():
 
 
 @inline_kernel
+def number_of(numbers, row, lane):
+    """
+    Return a number of a lane.
+
+    :param row: ROOM, ...
+    """
+    return numbers[LANES * row + lane]
+
+
+@inline_kernel
+def set_number(numbers, row, lane, value):
+    """Set a number of a lane; see :func:`number_of`."""
+    numbers[LANES * row + lane] = value
+
+
+@inline_kernel
+def take_step(numbers, lane):
+    """Add the step of a lane to its posture."""
+    for k in range(N):
+        numbers[LANES * (Q + k) + lane] += numbers[LANES * (STEP + k) + lane]
+
+
+@inline_kernel
 def _entry(row, joint):
     """Return where an entry of the Jacobian stands."""
     return LANES * (ROWS * joint + row)

@@ -145,9 +145,9 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
         state[lane, PHASE], state[lane, SEED] = IDLE, 0.0
         for k in range(N):
             # Idle lanes are computed, too.
-            _write(numbers, lp.Q + k, lane, seeds[0, k])
-            _write(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-        _write(numbers, lp.AIM, lane, 0.0)
+            lp.set_number(numbers, lp.Q + k, lane, seeds[0, k])
+            lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
+        lp.set_number(numbers, lp.AIM, lane, 0.0)
     return Lanes(
         state,
         numbers,
@@ -157,31 +157,22 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     )
 
 
-@inline_kernel
-def _read(numbers, row, lane):
-    """Return a number of a lane."""
-    return numbers[LANES * row + lane]
-
-
-@inline_kernel
-def _write(numbers, row, lane, value):
-    """Set a number of a lane."""
-    numbers[LANES * row + lane] = value
-
-
 @kernel
 def _begin(run, lane):
     """Let an idle lane begin at the next posture that no curve has passed, if there is one."""
-    c, is_done = run.own.curve, run.own.is_done
-    for seed in range(int(run.state[lane, SEED]), run.own.seeds.shape[0]):
+    c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
+    # Neighbours are often on one curve: lanes begin far from each other.
+    seed = (lane * count) // LANES
+    for _ in range(count):
+        seed = seed + 1 if seed + 1 < count else 0
         if is_done[seed] != 0:
             continue
         is_done[seed] = FOLLOWED + lane
         run.state[lane, SEED], run.state[lane, PHASE] = seed, START
         for k in range(N):
-            _write(run.numbers, lp.Q + k, lane, run.own.seeds[seed, k])
-            _write(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-        _write(run.numbers, lp.AIM, lane, run.own.seeds[seed, c.held])
+            lp.set_number(run.numbers, lp.Q + k, lane, run.own.seeds[seed, k])
+            lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
+        lp.set_number(run.numbers, lp.AIM, lane, run.own.seeds[seed, c.held])
         return
 
 
@@ -194,10 +185,10 @@ def _advance(run, lane, first):
     :returns: number of knots that were written there, -1 where there is no room.
     """
     state = run.state[lane]
-    along = _read(run.numbers, lp.ALONG, lane)
-    is_regular = _read(run.numbers, lp.ROOM, lane) > LEAST_ROOM
+    along = lp.number_of(run.numbers, lp.ALONG, lane)
+    is_regular = lp.number_of(run.numbers, lp.ROOM, lane) > LEAST_ROOM
     if state[PHASE] == START:
-        if not (is_regular and along > cp.CLEAR):
+        if not is_regular:
             return _leave(run, lane, first)
         _write_first(run, lane)
         _predict(run, lane)
@@ -205,15 +196,13 @@ def _advance(run, lane, first):
     is_step = state[PHASE] == STEP
     if not (is_regular and _is_good(run, lane)):
         return _shorten(run, lane, first, 0.4 if is_step else 0.5)
-    for k in range(N):
-        q = _read(run.numbers, lp.Q + k, lane) + _read(run.numbers, lp.STEP + k, lane)
-        _write(run.numbers, lp.Q + k, lane, q)
+    lp.take_step(run.numbers, lane)
     enough = min(trace.NEAR_ENOUGH, trace.PART_OF_STEP * state[WIDTH]) if is_step else LANDED
-    if not _read(run.numbers, lp.SIZE, lane) <= enough:
+    if not lp.number_of(run.numbers, lp.SIZE, lane) <= enough:
         return 0
     if is_step:
         # Most likely a step across a narrow gap onto another curve, if not a crossing.
-        if not _read(run.numbers, lp.SIGN, lane) * state[BEFORE] > 0.0:
+        if not lp.number_of(run.numbers, lp.SIGN, lane) * state[BEFORE] > 0.0:
             return _shorten(run, lane, first, 0.25)
         if not along >= trace.LEAST_COSINE:
             return _shorten(run, lane, first, 0.4)
@@ -223,7 +212,7 @@ def _advance(run, lane, first):
 @inline_kernel
 def _is_good(run, lane):
     """Count a Newton step; return whether it is one that leads to the curve."""
-    state, size = run.state[lane], _read(run.numbers, lp.SIZE, lane)
+    state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
     if state[PHASE] == LAND:
         return size <= cp.LONGEST and state[COUNT] <= cp.EXACT_STEPS
@@ -238,11 +227,11 @@ def _write_first(run, lane):
     """Write the knot at which a curve begins; it is followed against the tangent at first."""
     knots, state, row = run.own.knots, run.state[lane], lane * ROOM
     for k in range(N):
-        knots[row, k] = _read(run.numbers, lp.Q + k, lane)
-        knots[row, TANGENT + k] = -_read(run.numbers, lp.TANGENT + k, lane)
+        knots[row, k] = lp.number_of(run.numbers, lp.Q + k, lane)
+        knots[row, TANGENT + k] = -lp.number_of(run.numbers, lp.TANGENT + k, lane)
     knots[row, ARC], knots[row, KIND] = 0.0, trace.REGULAR
-    knots[row, segments.ROOM] = _read(run.numbers, lp.ROOM, lane)
-    state[FIRST_SIGN] = _read(run.numbers, lp.SIGN, lane)
+    knots[row, segments.ROOM] = lp.number_of(run.numbers, lp.ROOM, lane)
+    state[FIRST_SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
     state[BEFORE], state[ROW], state[WIDTH] = -state[FIRST_SIGN], row, trace.FIRST
     state[TURNED] = 0.0
 
@@ -254,9 +243,9 @@ def _predict(run, lane):
     q = run.own.q
     aim = trace.write_prediction(q, run.own, int(state[ROW]), lane * ROOM, state[WIDTH])
     for k in range(N):
-        _write(run.numbers, lp.Q + k, lane, q[k])
-        _write(run.numbers, lp.ROW + k, lane, run.own.knots[int(state[ROW]), TANGENT + k])
-    _write(run.numbers, lp.AIM, lane, aim)
+        lp.set_number(run.numbers, lp.Q + k, lane, q[k])
+        lp.set_number(run.numbers, lp.ROW + k, lane, run.own.knots[int(state[ROW]), TANGENT + k])
+    lp.set_number(run.numbers, lp.AIM, lane, aim)
     state[PHASE], state[COUNT], state[LANDINGS] = STEP, 0.0, 0.0
 
 
@@ -279,17 +268,17 @@ def _meet_limit(run, lane, first):
     if state[PHASE] == LAND:
         joint = int(state[JOINT])
         limit = run.own.curve.upper[joint] if state[SIDE] > 0.0 else run.own.curve.lower[joint]
-        _write(numbers, lp.Q + joint, lane, limit)
+        lp.set_number(numbers, lp.Q + joint, lane, limit)
         along = 0.0
         for k in range(N):
-            along += _read(numbers, lp.TANGENT + k, lane) * knots[row, TANGENT + k]
+            along += lp.number_of(numbers, lp.TANGENT + k, lane) * knots[row, TANGENT + k]
         side = 1.0 if along >= 0.0 else -1.0
     for k in range(N):
-        knots[row + 1, k] = _read(numbers, lp.Q + k, lane)
-        knots[row + 1, TANGENT + k] = side * _read(numbers, lp.TANGENT + k, lane)
-    knots[row + 1, segments.ROOM] = _read(numbers, lp.ROOM, lane)
+        knots[row + 1, k] = lp.number_of(numbers, lp.Q + k, lane)
+        knots[row + 1, TANGENT + k] = side * lp.number_of(numbers, lp.TANGENT + k, lane)
+    knots[row + 1, segments.ROOM] = lp.number_of(numbers, lp.ROOM, lane)
     width = segments.length_of(knots, row, row + 1)
-    joint, side, share, is_peak = trace.first_beyond(run.own, row, width, 1.0)
+    joint, side, share, is_peak = trace.first_beyond(run.own, row, width, state[MISS])
     if joint >= 0 and is_peak:
         return _shorten(run, lane, first, share)
     if joint >= 0 and state[LANDINGS] < N:
@@ -309,9 +298,9 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     segments.write_point(q, run.own.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
     q[joint] = limit
     for k in range(N):
-        _write(run.numbers, lp.Q + k, lane, q[k])
-        _write(run.numbers, lp.ROW + k, lane, 1.0 if k == joint else 0.0)
-    _write(run.numbers, lp.AIM, lane, limit)
+        lp.set_number(run.numbers, lp.Q + k, lane, q[k])
+        lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == joint else 0.0)
+    lp.set_number(run.numbers, lp.AIM, lane, limit)
     state[PHASE], state[COUNT], state[JOINT], state[SIDE] = LAND, 0.0, joint, side
     state[LANDINGS] += 1.0
 
@@ -323,7 +312,7 @@ def _keep_knot(run, lane, first, width, kind):
     row = int(state[ROW])
     new = row + 1
     knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, trace.REGULAR
-    state[BEFORE] = _read(run.numbers, lp.SIGN, lane)
+    state[BEFORE] = lp.number_of(run.numbers, lp.SIGN, lane)
     _cross_off(run, lane, row)
     is_first = state[TURNED] == 0.0
     may_close = kind == trace.REGULAR and is_first and row > base

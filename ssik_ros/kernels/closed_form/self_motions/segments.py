@@ -14,8 +14,9 @@ TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
 """Columns of a knot behind its joints. ROOM: least pivot, a measure of how far other curves are."""
 COLUMNS = 2 * N + 3
 HALVINGS, LOOKS = 40, 14
-LEAST_RISE = 1e-3
-"""A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]."""
+LEAST_RISE, MISS_SHARE = 1e-3, 0.1
+"""A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]; the same as a share of
+what the prediction missed by, which is more than the cubic does."""
 
 
 @inline_kernel
@@ -130,14 +131,13 @@ def highest(knots, a, b, width, k, side):
 
 
 @kernel
-def reach(knots, a, b, width, k, limit, side, end):
+def reach(knots, a, b, width, k, limit, side):
     """
-    Return the share at which a joint reaches a limit that it is beyond at ``end``, to a ten-thousandth.
+    Return the share at which a joint reaches a limit that it is beyond at b, to a ten-thousandth.
 
     :param limit, side: the limit, and 1 for an upper, -1 for a lower one.
-    :param end: share of the segment.
     """
-    low, high = 0.0, end
+    low, high = 0.0, 1.0
     for _ in range(LOOKS):
         middle = 0.5 * (low + high)
         if side * (joint_at(knots, a, b, width, middle, k) - limit) > 0.0:

@@ -58,7 +58,7 @@ GOOD_MISS, LARGEST_MISS = 0.05, 0.2
 """Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
 LEAST_COSINE = 0.7
 """Of the angle between two tangents."""
-NEAR_ENOUGH = 2e-3
+NEAR_ENOUGH = 6e-3
 """Last Newton step of a knot [rad]: its square is left."""
 PART_OF_STEP = 0.01
 """The same as a share of the step: short ones follow sharp turns."""
@@ -184,7 +184,7 @@ def _follow(run, first, sign):
             continue
         miss, new = c.facts[cp.MISS], row + 1
         width = segments.length_of(knots, row, new)
-        kind, share = _meet_limit(run, row, width)
+        kind, share = _meet_limit(run, row, width, miss)
         if kind == REGULAR and share > 0.0:
             step *= share
             continue
@@ -227,16 +227,22 @@ def write_prediction(q, run, row, first, step):
     :param first: row of the first knot of the curve.
     :param step: how far.
     """
-    knots = run.knots
+    knots, aim = run.knots, 0.0
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
-    bend = 0.5 * step * step / width if width > SHORTEST else 0.0
-    aim = 0.0
+    before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
+    # The tangent as a polynomial through the last three knots, integrated.
+    bend = 1.0 / width if width > SHORTEST else 0.0
+    is_third = bend > 0.0 and before > SHORTEST
     for k in range(N):
-        turn = (
-            bend * (knots[row, TANGENT + k] - knots[row - 1, TANGENT + k]) if bend > 0.0 else 0.0
-        )
-        q[k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
-        aim += knots[row, TANGENT + k] * q[k]
+        tangent, rate, second = knots[row, TANGENT + k], 0.0, 0.0
+        if bend > 0.0:
+            rate = bend * (tangent - knots[row - 1, TANGENT + k])
+        if is_third:
+            last = (knots[row - 1, TANGENT + k] - knots[row - 2, TANGENT + k]) / before
+            second = (rate - last) / (width + before)
+        rise = rate / 2.0 + second * (step / 3.0 + width / 2.0)
+        q[k] = knots[row, k] + step * (tangent + step * rise)
+        aim += tangent * q[k]
     return aim
 
 
@@ -259,7 +265,7 @@ def _take_step(run, row, first, step):
 
 
 @kernel
-def _meet_limit(run, row, width):
+def _meet_limit(run, row, width, miss):
     """
     Put the knot behind a row on the first limit that is passed between them.
 
@@ -267,9 +273,9 @@ def _meet_limit(run, row, width):
         shorter, for a joint peaks there near its limit.
     """
     knots, c = run.knots, run.curve
-    kind, end = REGULAR, 1.0
+    kind = REGULAR
     for _ in range(N):
-        joint, side, share, is_peak = first_beyond(run, row, width, end)
+        joint, side, share, is_peak = first_beyond(run, row, width, miss)
         if joint < 0:
             break
         if is_peak:
@@ -293,17 +299,18 @@ def _meet_limit(run, row, width):
 
 
 @kernel
-def first_beyond(run, row, width, end):
+def first_beyond(run, row, width, miss):
     """
     Return the joint that is beyond a limit first, the side, where it passes the limit, and whether it only peaks there.
 
     :param run: what tracing works on.
     :param row: of the knot before.
     :param width: length of the segment behind it.
-    :param end: share of the segment up to which is looked.
+    :param miss: distance of the prediction of the knot behind it.
     """
     knots, c, new = run.knots, run.curve, row + 1
     found, found_side, least, is_peak = -1, 1.0, 2.0, False
+    near = max(segments.LEAST_RISE, segments.MISS_SHARE * miss)
     for k in range(N):
         if not c.lower[k] > -math.inf:
             continue
@@ -311,17 +318,14 @@ def first_beyond(run, row, width, end):
             side = 1.0 if s == 1 else -1.0
             limit = c.upper[k] if s == 1 else c.lower[k]
             if side * (knots[new, k] - limit) > OUTSIDE:
-                share, peaks = segments.reach(knots, row, new, width, k, limit, side, end), False
-            elif (
-                segments.highest(knots, row, new, width, k, side) - side * limit
-                < -segments.LEAST_RISE
-            ):
+                share, peaks = segments.reach(knots, row, new, width, k, limit, side), False
+            elif segments.highest(knots, row, new, width, k, side) - side * limit < -near:
                 continue
             else:
                 share = segments.peak(knots, row, new, width, k, side)
                 peaks = True
                 high = segments.joint_at(knots, row, new, width, max(share, 0.0), k)
-                is_near = 0.02 < share < 0.98 and side * (high - limit) > -segments.LEAST_RISE
+                is_near = 0.02 < share < 0.98 and side * (high - limit) > -near
                 if not is_near:
                     continue
             if share < least:
