@@ -73,7 +73,10 @@ class SelfMotionArm:
     def _clearance(self, obstacles: Sequence[WorldObject]) -> Objective:
         """Return the least distance of two bodies that the arm moves towards each other [m], of a joint vector."""
         robot, at = self._robot, self._group.idx_q
-        scene = CollisionChecker(robot).scene(obstacles)
+        checker = CollisionChecker(robot)
+        if not checker.available:
+            raise InvalidOption("The objective 'clearance' needs a robot with collision geometry.")
+        scene = checker.scene(obstacles)
         states = [robot.default_positions() for _ in range(2)]
         # Any two postures that differ in every joint.
         states[0][at], states[1][at] = 0.3 + 0.1 * np.arange(len(at)), -0.4

@@ -177,11 +177,11 @@ class SelfMotionTracer:
 
     def _wound(self, own: TracedPose, q: FloatArray) -> FloatArray:
         """Return postures (m, 7) with the windings nearest to the middle of the limits."""
-        turns = [k for k in range(7) if not self._arm.is_slide(k)]
-        middle = 0.5 * (own.lower + own.upper)
-        turns = [k for k in turns if math.isfinite(middle[k])]
+        is_limited = np.isfinite(own.lower) & np.isfinite(own.upper)
+        turns = [k for k in np.flatnonzero(is_limited).tolist() if not self._arm.is_slide(k)]
+        away = q[:, turns] - 0.5 * (own.lower[turns] + own.upper[turns])
         wound = q.copy()
-        wound[:, turns] -= 2.0 * math.pi * np.round((q - middle)[:, turns] / (2.0 * math.pi))
+        wound[:, turns] -= 2.0 * math.pi * np.round(away / (2.0 * math.pi))
         return wound
 
     def _find_second(self) -> int | None:

@@ -242,7 +242,9 @@ def _is_end(fold_at, knots, item):
 @inline_kernel
 def _beginning(fold_at, knots, first, last):
     """Return where a closed curve begins, -1 where it stays whole or is not closed."""
-    if knots[first, KIND] == trace.CLOSED or knots[last, KIND] == trace.CLOSED:
+    begins, ends = knots[first, KIND], knots[last, KIND]
+    is_whole = begins != trace.SINGULAR and ends != trace.SINGULAR
+    if is_whole and (begins == trace.CLOSED or ends == trace.CLOSED):
         for item in range(2 * first + 1, 2 * last):
             if _is_end(fold_at, knots, item):
                 return item

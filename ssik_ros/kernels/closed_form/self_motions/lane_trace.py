@@ -42,12 +42,14 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGEN
 from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
-ROOM = 64
+ROOM = 128
 """Knots of one curve at most: longer ones are left to :mod:`trace`."""
 LEAST_ROOM = 1e-9
 """Least diagonal element below which a posture counts as singular."""
 LANDED = 1e-6
 """Last step after which a posture on a limit is exact to rounding [rad or m]."""
+REACHED = 1e-4
+"""Error at the tip of a given posture that counts as a solution: next to a fold candidates are off by the root of rounding."""
 FOLLOWED = 2
 """Added to the number of a lane: mark of the postures that its curve has passed."""
 
@@ -188,6 +190,11 @@ def _advance(run, lane, first):
     along = lp.number_of(run.numbers, lp.ALONG, lane)
     is_regular = lp.number_of(run.numbers, lp.ROOM, lane) > LEAST_ROOM
     if state[PHASE] == START:
+        if not _reaches(run, lane):
+            # A candidate of a closed form that is no solution.
+            _replace_marks(run, FOLLOWED + lane, 1)
+            state[PHASE] = IDLE
+            return 0
         if not is_regular:
             return _leave(run, lane, first)
         _write_first(run, lane)
@@ -207,6 +214,15 @@ def _advance(run, lane, first):
         if not along >= trace.LEAST_COSINE:
             return _shorten(run, lane, first, 0.4)
     return _meet_limit(run, lane, first)
+
+
+@inline_kernel
+def _reaches(run, lane):
+    """Return whether the posture of a lane reaches the pose."""
+    square = 0.0
+    for row in range(lp.ROWS):
+        square += lp.number_of(run.numbers, lp.ERROR + row, lane) ** 2
+    return square <= REACHED * REACHED
 
 
 @inline_kernel

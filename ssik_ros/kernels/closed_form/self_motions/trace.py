@@ -58,7 +58,7 @@ GOOD_MISS, LARGEST_MISS = 0.05, 0.2
 """Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
 LEAST_COSINE = 0.7
 """Of the angle between two tangents."""
-NEAR_ENOUGH = 6e-3
+NEAR_ENOUGH = 2e-3
 """Last Newton step of a knot [rad]: its square is left."""
 PART_OF_STEP = 0.01
 """The same as a share of the step: short ones follow sharp turns."""
@@ -325,7 +325,7 @@ def first_beyond(run, row, width, miss):
                 share = segments.peak(knots, row, new, width, k, side)
                 peaks = True
                 high = segments.joint_at(knots, row, new, width, max(share, 0.0), k)
-                is_near = 0.02 < share < 0.98 and side * (high - limit) > -near
+                is_near = 0.003 < share < 0.997 and side * (high - limit) > -near
                 if not is_near:
                     continue
             if share < least:
