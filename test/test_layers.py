@@ -35,6 +35,7 @@ LATE_IMPORTS = {
     ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
     ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
     ('cli.verb.solve', 'cli.case_file'): 'few solves replay a test case, which loads the view',
+    ('manipulator.manipulator', 'manipulator.self_motion_arms'): 'few users ask for curves',
     ('ros.node', 'ros.interactive_targets'): 'few nodes have targets to drag',
     ('ros.node', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
     ('strict_yaml', 'yaml_loader'): 'PyYAML is imported with the first text',
