@@ -1,0 +1,59 @@
+"""Reach maps as messages that RViz draws."""
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+import numpy as np
+from sensor_msgs.msg import PointCloud2, PointField
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
+
+from ssik_ros.reach.exports import DexterityCloud
+
+NAMESPACE = 'reach'
+_FIELDS = ('x', 'y', 'z', 'dexterity', 'rgb')
+
+
+def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
+    """
+    Return the positions of a map as a point cloud with the fields x, y, z, dexterity and rgb, 32-bit floats each.
+
+    :param cloud: the positions.
+    :param frame: name of the base link that they are in.
+    :param stamp: of the message.
+    """
+    rows = np.empty((len(cloud.positions), len(_FIELDS)), dtype='<f4')
+    rows[:, :3], rows[:, 3] = cloud.positions, cloud.dexterity
+    red, green, blue = cloud.colours.T.astype('<u4')
+    # RViz and PCL read the bits of this float as 0x00RRGGBB.
+    rows[:, 4] = (red << 16 | green << 8 | blue).astype('<u4').view('<f4')
+    message = PointCloud2(height=1, width=len(rows), is_bigendian=False, is_dense=True)
+    message.header.frame_id, message.header.stamp = frame, stamp
+    message.fields = [
+        PointField(name=name, offset=4 * column, datatype=PointField.FLOAT32, count=1)
+        for column, name in enumerate(_FIELDS)
+    ]
+    message.point_step, message.row_step = rows.itemsize * len(_FIELDS), rows.nbytes
+    message.data = rows.tobytes()
+    return message
+
+
+def write_cubes(cloud: DexterityCloud, size: float, frame: str, stamp: Time) -> MarkerArray:
+    """
+    Return the positions of a map as one list of coloured cubes; it replaces that of another map.
+
+    :param cloud: the positions.
+    :param size: of a cube [m].
+    :param frame, stamp: as for :func:`write_cloud`.
+    """
+    message = MarkerMessage(ns=NAMESPACE, id=0, type=MarkerMessage.CUBE_LIST)
+    message.header.frame_id, message.header.stamp = frame, stamp
+    if not len(cloud.positions):
+        # RViz complains about lists without points.
+        message.action = MarkerMessage.DELETE
+        return MarkerArray(markers=[message])
+    message.scale.x = message.scale.y = message.scale.z = size
+    message.color.a = message.pose.orientation.w = 1.0
+    message.points = [Point(x=x, y=y, z=z) for x, y, z in cloud.positions.tolist()]
+    colours = (cloud.colours / 255.0).tolist()
+    message.colors = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in colours]
+    return MarkerArray(markers=[message])
