@@ -23,8 +23,8 @@ PIECE = 8192
 """Poses of a unit that are decided at once, about."""
 MOST_UNITS = 1_000_000
 """Units of the largest maps; theirs have more cells each."""
-LARGEST_UNIT = 1_048_576
-"""Cells of the largest units: what is written of one stays below 20 MiB."""
+LARGEST_UNIT = 4_194_304
+"""Cells of the largest units: what is written of one stays below 50 MiB."""
 FARTHEST = 1e4
 """Largest coordinate of a region [m]."""
 SPHERE, BOX = 'sphere', 'box'

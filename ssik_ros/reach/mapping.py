@@ -18,9 +18,9 @@ from ssik_ros.reach.store import ALWAYS, FILLS, MapPlan, MapStore, STATUS, Store
 
 MEASURES = ('manipulability', 'limit_margin')
 """Arrays that a map has if they are asked for."""
-COMPRESSED = 0.15
-"""Share of its bytes that a cell takes on the disk, about."""
-SECONDS = {True: 2e-6, False: 1.2e-4}
+COMPRESSED = 0.4
+"""Share of its bytes that a cell takes on the disk, at most, about."""
+SECONDS = {True: 5e-7, False: 1.2e-4}
 """Processor time of a cell, about, where nothing was measured, by whether the closed form has all branches [s]."""
 
 
