@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main as ssik
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, load_arm
@@ -86,9 +85,7 @@ class Compiler:
 
     def __init__(self, folder: Path) -> None:
         """Put programs into a folder."""
-        own = of_this_machine()
-        march = [f'-march={own}'] if own.startswith('x86') else []
-        self.folder, self.flags = folder, ['-O3', *march, '-DNDEBUG']
+        self.folder, self.flags = folder, ['-O3', '-DNDEBUG']
         self.seconds: dict[str, float] = {}
         """Processor time of each compilation."""
 
