@@ -1,4 +1,4 @@
-"""From a handle that the mouse drags to new joint values in the page, in a real browser; and what a second browser shows."""
+"""From a handle that the mouse drags to new joint values in the page, in a real browser."""
 
 import pytest
 
@@ -9,8 +9,7 @@ import numpy as np
 from test_browser import arrow
 
 pytestmark = pytest.mark.slow
-MOVES = 60
-VALUES = "() => Array.from(document.querySelectorAll('input'), box => box.value)"
+MOVES = 20
 WATCH = """() => {
     window.sent = []; window.seen = [];
     const text = () => Array.from(document.querySelectorAll('input'), box => box.value).join('|');
@@ -32,35 +31,25 @@ def latencies(sent, seen):
     return (seen[later[later < len(seen)]] - sent[later < len(seen)]).tolist()
 
 
-def numbers(values):
-    """Return the numbers among the values of controls."""
-    return [value for value in values if value.replace('.', '').replace('-', '').isdigit()]
-
-
-def test_new_joint_values_stand_in_the_page_soon_and_in_a_second_browser_too():
+def test_new_joint_values_stand_in_the_page_while_the_mouse_drags():
     with open_browser() as browser, open_page('panda') as page:
-        first = Screen(browser, page, size=(480, 360))
-        first.tab.get_by_role('tab', name='Joints').dispatch_event('click')
-        first.settle()
-        first.tab.evaluate(WATCH)
-        middle, head = arrow(page, first, 2)
+        screen = Screen(browser, page, size=(760, 360))
+        screen.tab.get_by_role('tab', name='Joints').dispatch_event('click')
+        screen.settle()
+        screen.tab.evaluate(WATCH)
+        middle, head = arrow(page, screen, 2)
         way = (head - middle) / np.linalg.norm(head - middle)
-        mouse, before = first.tab.mouse, page.session.joints.copy()
+        mouse, before = screen.tab.mouse, page.session.joints.copy()
         mouse.move(*head)
-        first.tab.wait_for_timeout(500)
+        screen.tab.wait_for_timeout(500)
         mouse.down()
         for number in range(MOVES):
             mouse.move(*(head + 15.0 * np.sin(0.2 * number) * way))
-            first.tab.wait_for_timeout(60)
+            screen.tab.wait_for_timeout(60)
         mouse.up()
-        first.settle()
+        screen.settle()
         assert np.abs(page.session.joints - before).max() > 1e-4
-        found = latencies(*first.tab.evaluate('() => [window.sent, window.seen]'))
+        found = latencies(*screen.tab.evaluate('() => [window.sent, window.seen]'))
         print('mouse to joint values in the page, ms:', np.percentile(found, (0, 50, 99)))
         assert len(found) > MOVES // 4
-        second = Screen(browser, page, size=(320, 240))
-        second.tab.get_by_role('tab', name='Joints').dispatch_event('click')
-        second.settle()
-        shown = [numbers(screen.tab.evaluate(VALUES)) for screen in (first, second)]
-        assert shown[0] and shown[0] == shown[1]
-        assert not first.errors and not second.errors and not page.guard.dropped
+        assert not screen.errors and not page.guard.dropped
