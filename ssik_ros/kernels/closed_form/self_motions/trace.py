@@ -56,6 +56,8 @@ FIRST, LONGEST, SHORTEST = 0.5, 1.3, 1e-6
 """Lengths of steps [rad]."""
 GOOD_MISS, LARGEST_MISS = 0.05, 0.2
 """Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
+LARGEST_BEND = 0.5
+"""By how much a prediction may be behind or ahead of the step, as a share of it."""
 LEAST_COSINE = 0.7
 """Of the angle between two tangents."""
 NEAR_ENOUGH = 2e-3
@@ -227,7 +229,7 @@ def write_prediction(q, run, row, first, step):
     :param first: row of the first knot of the curve.
     :param step: how far.
     """
-    knots, aim = run.knots, 0.0
+    knots, aim, ahead = run.knots, 0.0, 0.0
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
     before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
     # The tangent as a polynomial through the last three knots, integrated.
@@ -242,7 +244,13 @@ def write_prediction(q, run, row, first, step):
             second = (rate - last) / (width + before)
         rise = rate / 2.0 + second * (step / 3.0 + width / 2.0)
         q[k] = knots[row, k] + step * (tangent + step * rise)
-        aim += tangent * q[k]
+        ahead += tangent * (q[k] - knots[row, k])
+    # Where tangents change sharply the parabola may lead backwards.
+    is_ahead = abs(ahead - step) <= LARGEST_BEND * step
+    for k in range(N):
+        if not is_ahead:
+            q[k] = knots[row, k] + step * knots[row, TANGENT + k]
+        aim += knots[row, TANGENT + k] * q[k]
     return aim
 
 
