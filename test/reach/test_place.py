@@ -158,6 +158,23 @@ def manipulator_group(arm: PlacedArm):
     return next(group for group in arm.robot.groups.values() if len(group.tips) == 1)
 
 
+def test_collisions_are_those_of_the_base_where_it_stands() -> None:
+    arm, rng, seen = boxed_arm(), np.random.default_rng(4), set()
+    checker = CollisionChecker(arm.robot)
+    for _ in range(40):
+        place = np.concatenate([rng.uniform(-0.8, 0.8, 3), rng.uniform(-1.0, 1.0, 3)])
+        q = rng.uniform(-np.pi, np.pi, 6)
+        base = pose_matrix(place[:3], matrix_of_rpy(*place[3:]))
+        # The root link of this robot is where its base link is: move the table instead of the robot.
+        moved = WorldObject('table', np.linalg.inv(base) @ table().pose, table().shapes)
+        state = arm.robot.default_positions()
+        state[arm.chain.idx_q] = q
+        expected = checker.scene([moved]).colliding_pair(state)
+        assert arm.colliding_pair(place, q) == expected
+        seen.add(None if expected is None else 'table' in expected)
+    assert seen == {None, True, False}
+
+
 def test_a_task_in_an_obstacle_is_said_to_collide() -> None:
     poses = np.array([task(0.4, 0.0, 0.05)])
     result = find_places([boxed_arm()], PlaceTasks.exact(poses))
