@@ -38,10 +38,16 @@ from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.pose_freedom import PoseFreedom
 from ssik_ros.paths.reasons import PathFailure
 from ssik_ros.paths.requests import FREE, PathTolerance, ToolPath, ToolPathRequest
-from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.search_space import SearchSpace, WIDE
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.verification import ANGLE, check_collisions, check_path, deviations, POSITION
-from ssik_ros.paths.waypoint_search import PathTask, search_closed, SearchOutcome, WaypointSearch
+from ssik_ros.paths.waypoint_search import (
+    Ends,
+    PathTask,
+    search_closed,
+    SearchOutcome,
+    WaypointSearch,
+)
 from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times
 from ssik_ros.results import Cause
 
@@ -88,8 +94,17 @@ class ToolPathPlanner:
         if self.request.is_closed:
             outcome = search_closed(task, ends)
         else:
-            outcome = WaypointSearch(task, ends).run()
+            outcome = WaypointSearch(task, ends, self._exact_path(task, ends)).run()
         return self._answer(task, outcome)
+
+    def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
+        """Return the best path with narrow tolerances at zero, to begin with; None if there is none."""
+        exact = task.space.freedom.without_narrow(WIDE)
+        if exact is None or any(own is not None for own in ends):
+            return None
+        space = SearchSpace(self.chain, exact, task.control.pause)
+        found = WaypointSearch(task._replace(space=space), ends).run()
+        return found.q if found.failure is None else None
 
     def task(self, waypoints: FloatArray) -> PathTask:
         """

@@ -6,6 +6,7 @@ A pose is waypoint * translation * tilt * spin * yaw * pitch * roll. Each number
 """
 
 from collections.abc import Sequence
+import copy
 import math
 from typing import NamedTuple
 
@@ -65,6 +66,21 @@ class PoseFreedom:
     def count(self) -> int:
         """Return the number of waypoints."""
         return len(self.lower)
+
+    def without_narrow(self, wide: float) -> 'PoseFreedom | None':
+        """
+        Return the same with narrow ranges at zero; None if there are none, or if zero is outside one of them.
+
+        :param wide: width from which on a range is not narrow.
+        """
+        widths = (self.upper - self.lower).max(axis=0)
+        narrow = self.columns[widths[self.columns] <= wide]
+        is_within = (self.lower[:, narrow] <= 0.0) & (self.upper[:, narrow] >= 0.0)
+        if not len(narrow) or not is_within.all():
+            return None
+        own = copy.copy(self)
+        own.columns = self.columns[widths[self.columns] > wide]
+        return own
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """

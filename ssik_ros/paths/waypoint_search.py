@@ -56,14 +56,15 @@ class PathTask(NamedTuple):
 class WaypointSearch:
     """Searches along one row of waypoints."""
 
-    def __init__(self, task: PathTask, ends: Ends) -> None:
+    def __init__(self, task: PathTask, ends: Ends, known: FloatArray | None = None) -> None:
         """
         Begin with nothing found.
 
         :param task: the waypoints, and what is allowed.
         :param ends: given postures at the first and the last waypoint, None for any.
+        :param known: (m, n) a path, which the result costs no more than.
         """
-        self._task, self._ends = task, ends
+        self._task, self._ends, self._known = task, ends, known
         self._best: list[Corridor] = []
 
     def run(self) -> SearchOutcome:
@@ -123,6 +124,8 @@ class WaypointSearch:
             control.report(0.1, f'first grid, every {stride}. waypoint')
             corridors, failure = search.first_grid(stride, densities[0])
             if failure is None:
+                if self._known is not None:
+                    corridors = [self._known_corridor(self._known), *corridors]
                 for rough in self._refine_all(search, corridors):
                     control.report(0.6, 'refinement')
                     whole = search.refine(rough, ROUGH * space.spacing)
@@ -142,6 +145,12 @@ class WaypointSearch:
             else:
                 densities.pop(0)
         return failure
+
+    def _known_corridor(self, q: FloatArray) -> Corridor:
+        """Return the known path as a corridor whose cost is not known yet."""
+        space, poses = self._task.space, self._task.poses
+        own = [space.parameters_of(posture, row, poses[row]) for row, posture in enumerate(q)]
+        return Corridor(q, np.array(own), math.inf, space.spacing, np.arange(len(q)))
 
     def _refine_all(self, search: CorridorSearch, corridors: Sequence[Corridor]) -> list[Corridor]:
         """Return some corridors after a rough refinement on fewer waypoints, the cheapest one first."""

@@ -278,3 +278,11 @@ def test_corners_are_cut_by_no_more_than_they_may(ur5e):
     ways = np.diff(reached[:, :3, 3], axis=0)
     units = ways / np.linalg.norm(ways, axis=1)[:, None]
     assert np.arccos(np.clip((units[:-1] * units[1:]).sum(axis=1), -1, 1)).max() < 1.2
+
+
+def test_a_narrow_tolerance_costs_no_more_than_none_on_seven_joints():
+    model = robot('panda')
+    poses, group = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40), group_of(model)
+    exact = plan_tool_path(model, group, poses)
+    path = plan_tool_path(model, group, poses, tolerance=PathTolerance(cone=0.2))
+    assert path.valid and path.cost <= exact.cost
