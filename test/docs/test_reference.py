@@ -15,7 +15,7 @@ from ssik_ros.server.requests.refusals import Refusal
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / 'docs' / 'reference'
 COMPAT = REFERENCE / 'python' / 'compat.md'
-PUBLIC = ('ssik_ros', 'ssik_ros.tasks', 'ssik_ros.mechanisms')
+PUBLIC = ('ssik_ros', 'ssik_ros.tasks', 'ssik_ros.mechanisms', 'ssik_ros.reach')
 """Packages whose ``__all__`` is for users."""
 NO_SECTION = {'ssik_ros.__version__', 'ssik_ros.postprocess'}
 """Named in the introductions of their pages."""

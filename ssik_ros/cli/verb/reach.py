@@ -40,7 +40,7 @@ EXAMPLES = (
     'ssik reach ur5e --grid 0.02 --orientations 256 --region sphere:0.9 -o ur5e.zarr --workers 8',
     'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html',
     'ssik reach panda --poses tasks.csv -o tasks.zarr',
-    'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://10.0.0.7:8786',
+    'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://scheduler:8786',
 )
 
 
