@@ -30,18 +30,18 @@ class SelfMotions:
         :param knots: (k, segments.COLUMNS) curve behind curve, not yet parted at folds and crossings.
         :param rows: (c,) how many knots each of these has.
         :param resolution: see the attribute.
-        :param why: reason why it is not proved that no curve is missing, empty where it is.
+        :param why: reason why a curve may be missing, empty if none can be.
         """
         self._pose, self._knots, self._rows = pose, knots, rows
         self.resolution = resolution
         """Every curve on which the held joint moves by more than this is here, if ``is_complete`` [rad or m]."""
         singular = knots[:, segments.KIND] == trace.SINGULAR
         self.reason = 'a curve ends in a singular posture' if singular.any() else why
-        """Why it is not proved that no longer curve is missing; empty where it is."""
+        """Why a longer curve may be missing; empty if none can be."""
 
     @property
     def is_complete(self) -> bool:
-        """Return whether it is proved that no curve longer than :attr:`resolution` is missing."""
+        """Return whether no curve longer than :attr:`resolution` is missing, see Completeness in docs/math."""
         return not self.reason
 
     @property
@@ -76,7 +76,7 @@ class SelfMotions:
         return self.curves[index]
 
     def __repr__(self) -> str:
-        """Return how many curves there are, and whether that is proved."""
+        """Return how many curves there are, and up to which length they are all."""
         proof = f'complete to {self.resolution:.3g}' if self.is_complete else self.reason
         return f'SelfMotions({len(self)} curves, {proof})'
 
