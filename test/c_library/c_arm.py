@@ -105,12 +105,12 @@ class CArm:
         return matrix
 
 
-def package_arm(name):
+def package_arm(name, samples=blocks.SAMPLES):
     """Return the arm that ``--robot NAME``, or a URDF, chooses as the package solves it."""
     parser = argparse.ArgumentParser()
     add_robot_options(parser)
     chosen = choose_arm(parser.parse_args([name] if name.endswith('.urdf') else ['--robot', name]))
-    return blocks.find_arm(chosen.robot, chosen.group)
+    return blocks.find_arm(chosen.robot, chosen.group, samples)
 
 
 X, Y, Z = np.eye(3).tolist()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import ModelError, TopologyMismatch, UnsupportedJoint
+from ssik_ros.errors import InvalidOption, ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import branch_block, held_search, search
 from ssik_ros.kernels.closed_form.elimination import general_search
 from ssik_ros.kernels.geometry import joint_values
@@ -39,6 +39,8 @@ HEAD = 8
 """Words before the table of sections: magic, format, digest of the kernels, words in all, checksum, spare ones."""
 CLOCK_WORDS = 2
 """Words for the caller's clock, behind the integers of the problem."""
+SAMPLES, MOST_SAMPLES = 16, 64
+"""Values of the held joint of seven that a pose is solved for: unless told otherwise, and at most."""
 
 SECTIONS = (
     *('NUMBERS', 'ROOM', 'INTS', 'REALS', 'OPTIONS', 'OWN'),
@@ -162,12 +164,16 @@ class Arm(NamedTuple):
     kinematics: ChainKinematics
 
 
-def find_arm(robot: RobotModel, group: JointGroup) -> Arm:
+def find_arm(robot: RobotModel, group: JointGroup, samples: int = SAMPLES) -> Arm:
     """
     Prepare an arm.
 
+    :param samples: values of the held joint that a pose of seven joints is solved for.
+    :raises InvalidOption: for too few or too many of them.
     :raises TopologyMismatch: for a chain that no C library is written for.
     """
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise InvalidOption(f'--samples is {samples}; it is a number from 1 to {MOST_SAMPLES}.')
     solver = AutoSolver(robot, group)
     if solver.plain is None:
         raise TopologyMismatch(
@@ -175,18 +181,18 @@ def find_arm(robot: RobotModel, group: JointGroup) -> Arm:
             'chain whose joints are all variables.'
         )
     kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
-    form, reason = _find_form(robot, group)
+    form, reason = _find_form(robot, group, samples)
     knowledge = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
     return Arm(robot, group, form, reason, solver.plain, knowledge, kinematics)
 
 
-def _find_form(robot: RobotModel, group: JointGroup) -> tuple[Form | None, str]:
+def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form | None, str]:
     """Return the closed form with its reason, or None and why there is none."""
     try:
         chain = SerialChain.from_group(robot, group)
         if chain.joint_names != group.joint_names:
             return None, 'the group has joints beside the chain to its tip'
-        arm = AnalyticArm(chain)
+        arm = AnalyticArm(chain, samples)
     except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
         return None, str(error)
     prepared = arm.prepare(BranchRequest(held_values=np.zeros(1)))

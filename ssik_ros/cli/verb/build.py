@@ -5,6 +5,7 @@ from pathlib import Path
 import re
 import sys
 
+from ssik_ros.artifact.c.blocks import SAMPLES
 from ssik_ros.artifact.c.library import write_file
 from ssik_ros.artifact.c.toolchain import ARCHITECTURES
 from ssik_ros.artifact.module_text import ArtifactSubject, write_module
@@ -44,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = f'of the C library: {", ".join(ARCHITECTURES)} (default: this machine)'
     add_option(group, '--arch NAME', text)
     add_option(group, '--shared-kernels', 'leave the constants of the arm out of the machine code')
+    text = f'values of the redundant joint of seven that all branches are computed for, in C (default: {SAMPLES})'
+    add_option(group, '--samples N', text, type=int, default=SAMPLES)
     add_option(group, '--name NAME', 'prefix of the C functions (default: the robot)')
     text = (
         'random poses for the trial: N within the limits, N over full revolutions (default: 100)'
