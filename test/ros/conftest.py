@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path += [
-    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'mechanisms')
+    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'mechanisms', 'view')
 ]
 
 FIGURE = 'figure of the node'

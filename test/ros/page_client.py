@@ -8,10 +8,9 @@ pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 
 # isort: split
 
-import msgspec
+from made_pages import CAMERA, message, read_messages
 import viser
 from websockets.sync.client import connect
-import zstandard
 
 from ssik_ros.view.browser.guard import Admission
 
@@ -41,7 +40,7 @@ class PageClient:
         """Messages that made the controls and the nodes, by uuid or name."""
         self.values = {}
         """The latest properties, by uuid or name."""
-        self._send('ViewerCameraMessage', **_CAMERA)
+        self._send('ViewerCameraMessage', **CAMERA)
 
     def close(self):
         """Leave the page."""
@@ -53,9 +52,7 @@ class PageClient:
             data = self._socket.recv(timeout=timeout)
         except TimeoutError:
             return
-        packed = int.from_bytes(data[8:16], 'little')
-        text = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
-        for told in msgspec.msgpack.decode(text)['messages']:
+        for told in read_messages(data):
             self._take(told)
 
     def _take(self, told):
@@ -100,17 +97,4 @@ class PageClient:
         self._send('TransformControlsUpdateMessage', name=f'/targets/{link}', **fields)
 
     def _send(self, kind, **fields):
-        self._socket.send(msgspec.msgpack.encode({'type': kind, **fields}))
-
-
-_CAMERA = {
-    'wxyz': (1.0, 0.0, 0.0, 0.0),
-    'position': (1.0, 1.0, 1.0),
-    'fov': 0.7,
-    'near': 0.01,
-    'far': 100.0,
-    'image_height': 600,
-    'image_width': 900,
-    'look_at': (0.0, 0.0, 0.0),
-    'up_direction': (0.0, 0.0, 1.0),
-}
+        self._socket.send(message(kind, **fields))
