@@ -19,7 +19,6 @@ References
 import math
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
@@ -61,6 +60,9 @@ def covering_angle(quaternions: FloatArray) -> float:
 
     :param quaternions: (n, 4) unit quaternions.
     """
+    # SciPy's geometry takes half a second to import, and whoever reads a map or a placement needs none of it.
+    from scipy.spatial import ConvexHull, QhullError
+
     both = np.concatenate([quaternions, -quaternions])
     if np.linalg.matrix_rank(quaternions, tol=1e-9) < 4:
         return math.pi

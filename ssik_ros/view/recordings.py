@@ -8,7 +8,6 @@ import subprocess
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation, Slerp
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
@@ -114,6 +113,9 @@ def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, Floa
     :param start, end: targets of the same tips.
     :param count: of the targets, both ends included.
     """
+    # Imported late: a page in the browser records nothing.
+    from scipy.spatial.transform import Rotation, Slerp
+
     parts = np.linspace(0.0, 1.0, count)
     found: list[dict[str, FloatArray]] = [{} for _ in parts]
     for link, first in start.items():

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import gaussian_filter
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.value_class import dataclass
@@ -179,6 +178,9 @@ class Picture:
     def _shadow(self, floor: float) -> FloatArray:
         """Return how much of each sample is in the shadow of all solids on the floor, from 0 to 1."""
         solids = [*self._opaque, *(pair for ghost, _ in self._ghosts for pair in ghost)]
+        # SciPy's filters take a quarter of a second to import, and a page in the browser draws no picture.
+        from scipy.ndimage import gaussian_filter
+
         whole = join([solid for solid, _ in solids]).corners
         light = np.array(LIGHTS[0][0])
         height = whole[..., 2:] - floor
