@@ -48,7 +48,7 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
 
 def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]:
     """
-    Return what is shown, and what is shown beside.
+    Return the session of the command line, and the extras that are shown beside it.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.

@@ -507,7 +507,7 @@ class Manipulator:
 
     @functools.cached_property
     def _self_motion_arm(self) -> 'SelfMotionArm':
-        """Return what finds the self-motions."""
+        """Return the finder of self-motions."""
         # Few users ask for curves: what finds them is loaded on first use.
         from ssik_ros.manipulator.self_motion_arms import SelfMotionArm
 

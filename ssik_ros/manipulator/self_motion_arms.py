@@ -64,7 +64,7 @@ class SelfMotionArm:
         return found
 
     def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
-        """Return what finds the curves, made at the first call for a free axis."""
+        """Return the tracer of the curves, made at the first call for a free axis."""
         if axis not in self._tracers:
             chain = SerialChain.from_group(self._robot, self._group)
             self._tracers[axis] = make_tracer(chain, axis, self._policy, self._clearance)

@@ -40,7 +40,7 @@ class PostureCosts:
 
     def values(self, q: FloatArray) -> FloatArray:
         """
-        Return what some postures (k, n) cost each (k,), as for a path that stays there.
+        Return the penalties (k,) of postures (k, n), as for a path that stays there.
 
         :param q: angles of joints with a limit count as they are.
         """

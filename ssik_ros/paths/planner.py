@@ -95,7 +95,7 @@ class ToolPathPlanner:
             outcome = search_closed(task, ends)
         else:
             outcome = WaypointSearch(task, ends, self._exact_path(task, ends)).run()
-        return self._answer(task, outcome)
+        return self._make_path(task, outcome)
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
         """Return the best path with narrow tolerances at zero, to begin with; None if there is none."""
@@ -108,7 +108,7 @@ class ToolPathPlanner:
 
     def task(self, waypoints: FloatArray) -> PathTask:
         """
-        Return what is searched for some waypoints; the clock starts.
+        Return the task of planning through some waypoints; the clock starts.
 
         :param waypoints: as for :meth:`plan`.
         """
@@ -141,7 +141,7 @@ class ToolPathPlanner:
             )
         return posture
 
-    def _answer(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
+    def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
         """Return the verified result."""
         space, limits, poses = task.space, task.limits, task.poses
         common: dict[str, Any] = {

@@ -92,7 +92,7 @@ class ReachArm:
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return what is known of some poses.
+        Return the status of some poses, with their branches and measures.
 
         :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
         :raises DimensionMismatch: for other shapes.
@@ -113,7 +113,7 @@ class ReachArm:
 
     @staticmethod
     def _count(arm: AnalyticArm, poses: FloatArray, decided: Decided) -> Decided:
-        """Return what is known of poses whose branches are counted, but not wanted."""
+        """Return the status of poses whose branches are counted, but not wanted."""
         counts = count_branches(arm, poses).counts
         _check_rigid(poses, counts)
         decided.branches[:] = counts

@@ -86,7 +86,7 @@ class DatasetPlan:
         return min(UNIT, self.samples - unit * UNIT)
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return what makes the data set, for JSON."""
+        """Return the definition of the data set, for JSON."""
         chain = self.chain
         return {
             'format': FORMAT,
@@ -183,7 +183,7 @@ class DatasetJob:
         self._maker: SampleMaker | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process: all but the solver."""
+        """Return the state that is sent to another process: all but the solver."""
         return {**vars(self), '_maker': None}
 
     def run(self, unit: int) -> NDArray[np.int64]:

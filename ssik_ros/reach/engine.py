@@ -96,7 +96,7 @@ def run_units(
     :param units: their numbers; read as they are needed.
     :param workers: who does it.
     :param report: called after each unit.
-    :raises SsikError: what a unit raises, and when no scheduler answers.
+    :raises SsikError: what a unit raises, and when no scheduler responds.
     """
     total, progress = np.zeros(0, dtype=np.int64), Progress(0, 0, 0.0, 0)
     with contextlib.closing(_reports(job, units, workers)) as reports:
@@ -128,7 +128,7 @@ def run_unit(job: Job, unit: int) -> UnitReport:
 def _reports(
     job: Job, units: Iterator[int], workers: Workers
 ) -> Generator[UnitReport, None, None]:
-    """Yield what units say, in the order in which they are done."""
+    """Yield the reports of units, in the order in which they are done."""
     if workers.scheduler is None and workers.count == 0:
         yield from (run_unit(job, unit) for unit in units)
         return
@@ -141,7 +141,7 @@ def _reports(
 
 
 def _distributed(client: Any, job: Job, units: Iterator[int]) -> Iterator[UnitReport]:
-    """Yield what units say that the workers of a cluster do."""
+    """Yield the reports of units that the workers of a cluster do."""
     distributed = import_extra('distributed')
 
     def send(unit: int) -> Any:
@@ -166,7 +166,7 @@ def _distributed(client: Any, job: Job, units: Iterator[int]) -> Iterator[UnitRe
 
 
 def _outcome(future: Any) -> UnitReport:
-    """Return what a unit says, or raise what ended it."""
+    """Return the report of a unit, or raise the error that ended it."""
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
     report: UnitReport = future.result()

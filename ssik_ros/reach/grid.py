@@ -187,7 +187,7 @@ class Grid:
         return max(1, round(share * self.count))
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return what makes the grid, but for the orientations, for JSON."""
+        """Return the definition of the grid without the orientations, for JSON."""
         region = self.region
         return {
             'kind': 'grid',
@@ -259,7 +259,7 @@ class PoseList:
         return self.count
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return what makes the list, but for the poses, for JSON."""
+        """Return the definition of the list without the poses, for JSON."""
         return {'kind': 'poses', 'count': len(self.rows), 'unit_cells': self.unit_cells}
 
 

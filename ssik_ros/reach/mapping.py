@@ -143,7 +143,7 @@ def make_plan(
 
 def estimate(plan: MapPlan, seconds: float | None = None) -> Estimate:
     """
-    Return what a map takes.
+    Return the time and memory that a map takes.
 
     :param plan: of the map.
     :param seconds: processor time of a cell [s]; None where nothing was measured.

@@ -202,7 +202,7 @@ class _PlaceSearch:
         return [shares for shares, _ in kept]
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what a reader has to know."""
+        """Return the notes on checks that were left out."""
         notes = [
             f"'{arm.robot.name}' has no collision geometry: its collisions are not checked."
             for arm in self.arms
@@ -278,7 +278,7 @@ class _PlaceSearch:
         return [arm.space.coordinates(part) for arm, part in zip(self.arms, parts, strict=True)]
 
     def _judge(self, shares: FloatArray) -> _Judged:
-        """Return what placements (c, d) are worth, collisions aside."""
+        """Return the scores of placements (c, d), collisions aside."""
         count, tasks = len(shares), len(self.tasks.poses)
         places, best = self._split(shares), np.full((count, tasks), -np.inf)
         for arm, own in zip(self.arms, places, strict=True):

@@ -124,7 +124,7 @@ def _ends(found: ReachMap, axis: int) -> tuple[float, float]:
 
 
 def _title(found: ReachMap) -> str:
-    """Return what the map is of."""
+    """Return the title: robot, chain and grid of the map."""
     chain, grid = found.chain, found.grid
     return (
         f'{found.attributes["robot"]["name"]}: {chain.tip_link} in {chain.base_link}, {grid.step:g} m, '

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
@@ -30,7 +29,7 @@ CORNERS = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing='ij'), axis=-1).reshape(8
 FIRST_WINDOW = 2
 
 
-class ReachAnswer(NamedTuple):
+class ReachResult(NamedTuple):
     """What is known of m poses, an array each."""
 
     reachable: NDArray[np.bool_]
@@ -136,9 +135,9 @@ class ReachMap:
         whole: NDArray[Any] = self._store.array(name)[...]
         return whole
 
-    def query(self, poses: ArrayLike, exact: bool = False) -> ReachAnswer:
+    def query(self, poses: ArrayLike, exact: bool = False) -> ReachResult:
         """
-        Return what the map knows of poses.
+        Return the status of poses by the map.
 
         :param poses: (4, 4) one pose of the tip in the base, or (m, 4, 4).
         :param exact: whether to ask the solver instead of the nearest cell.
@@ -158,7 +157,7 @@ class ReachMap:
         ]
         if len(parts) == 1:
             return parts[0]
-        return ReachAnswer(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def dexterity(self) -> FloatArray:
         """Return the share of orientations that are reachable at each position (x, y, z)."""
@@ -271,11 +270,11 @@ class ReachMap:
         best = int(np.argmin(away))
         return float(away[best]), index[best], int(cells[best, 3])
 
-    def _solve(self, targets: FloatArray) -> ReachAnswer:
-        """Return what the solver says of poses."""
+    def _solve(self, targets: FloatArray) -> ReachResult:
+        """Return the status of poses by the solver."""
         decided = self._arm.decide(targets)
         nothing = np.zeros(len(targets))
-        return ReachAnswer(
+        return ReachResult(
             decided.status == CellStatus.REACHABLE,
             is_proved(decided.status),
             decided.branches,
@@ -291,8 +290,8 @@ class ReachMap:
         settings = self.attributes['settings']
         return ReachArm(self.chain, ReachSettings(searches=bool(settings['searches'])))
 
-    def _nearest(self, targets: FloatArray) -> ReachAnswer:
-        """Return what the nearest cells say of poses."""
+    def _nearest(self, targets: FloatArray) -> ReachResult:
+        """Return the status of poses by the nearest cells."""
         grid, count = self.grid, len(targets)
         turns = quaternions_of(targets[:, :3, :3])
         turn = self._nearest_turns(turns)
@@ -309,7 +308,7 @@ class ReachMap:
         angle = angles_between(turns, grid.orientations[turn])
         is_cell = (distance <= SAME_POSITION) & (angle <= SAME_ANGLE)
         status, branches = status.astype(np.uint8), branches.astype(np.uint8)
-        return ReachAnswer(
+        return ReachResult(
             status == CellStatus.REACHABLE,
             is_cell & is_proved(status),
             branches,
@@ -344,13 +343,16 @@ class ReachMap:
         return np.asarray(found, dtype=np.int64) % len(own)
 
     @functools.cached_property
-    def _tree(self) -> cKDTree:
+    def _tree(self) -> Any:
         """Return the orientations and their antipodes as a tree."""
+        # Imported late as in `orientations`: maps of few orientations have no tree.
+        from scipy.spatial import cKDTree
+
         own = self.grid.orientations
         return cKDTree(np.concatenate([own, -own]))
 
     def _reader(self, name: str) -> '_CellReader':
-        """Return what reads the cells of an array."""
+        """Return the reader of the cells of an array."""
         if name not in self._readers:
             self._readers[name] = _CellReader(self._store.array(name))
         return self._readers[name]

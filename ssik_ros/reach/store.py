@@ -63,7 +63,7 @@ class MapPlan:
     """What else the numbers depend on, for JSON."""
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return what makes the map, for JSON."""
+        """Return the definition of the map, for JSON."""
         chain = self.chain
         return {
             'format': FORMAT,
@@ -187,7 +187,7 @@ class MapStore:
 
     def read_attributes(self) -> dict[str, Any]:
         """
-        Return what the map says of itself.
+        Return the attributes of the map.
 
         :raises StoreError: when the folder is no map.
         """
@@ -423,7 +423,7 @@ def _has_bytes(file: Path) -> bool:
 
 
 def _changes(have: Any, want: Any) -> str:
-    """Return what two mappings or lists do not share, in words."""
+    """Return the differences of two mappings or lists as text."""
     if isinstance(have, dict) and isinstance(want, dict):
         keys = [key for key in want if have.get(key) != want[key]]
         return ', '.join(f'{key} {shorten(have.get(key))}, not {want[key]}' for key in keys)

@@ -197,7 +197,7 @@ class PostureSession(ABC):
 
     @property
     def obstacles(self) -> tuple[WorldObject, ...]:
-        """Return what stands around the robot."""
+        """Return the objects around the robot."""
         return self.server.scene.world.now().standing
 
     def put_obstacle(self, item: WorldObject) -> None:

@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(session: PostureSession, has_target: bool) -> str:
-    """Return what the colours and lines of a picture mean."""
+    """Return the legend of a picture: why the target fails, and which bodies are red."""
     lines = [session.outcome.text] if has_target else []
     pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
     if pairs:

@@ -185,7 +185,7 @@ def _reach(
 
 @inline_kernel
 def _part(objective, away):
-    """Return what the weighted step of one joint costs at least."""
+    """Return the least cost of the weighted step of one joint."""
     return away * away if objective == SUM_OF_SQUARES else away
 
 

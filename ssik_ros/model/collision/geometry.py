@@ -135,7 +135,7 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
 
 
 def _hint(name: str, robot: RobotModel) -> str:
-    """Return what to do about a location that leads to no file."""
+    """Return the advice for a location that leads to no file."""
     if name.startswith('package://'):
         return _package_hint(name.removeprefix('package://').partition('/')[0], robot)
     if '://' in name or robot.directory is not None:
@@ -144,7 +144,7 @@ def _hint(name: str, robot: RobotModel) -> str:
 
 
 def _package_hint(package: str, robot: RobotModel) -> str:
-    """Return what to do about a file of a package that is not there."""
+    """Return the advice for a missing file of a package."""
     if find_package(package) is not None:
         return f' The package {quote(package)} is installed without this file.'
     around = '' if robot.directory is None else ', nor is its folder around the URDF'

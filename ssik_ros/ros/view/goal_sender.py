@@ -93,7 +93,7 @@ class GoalSender:
 
     @property
     def status(self) -> str:
-        """Return what has become of the last goal; empty for none."""
+        """Return the state of the last goal as text; empty for none."""
         return self._channel.status if self._channel else ''
 
     def look(self) -> None:

@@ -46,7 +46,7 @@ class NodeSettings(NamedTuple):
 
 def read_settings(node: Node, name: str) -> NodeSettings:
     """
-    Return what another node says; called outside of the thread that spins.
+    Return the settings of another node; called outside of the thread that spins.
 
     Descriptions count as text only: no other node names files of this machine.
 
@@ -92,7 +92,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
 
 def _text_of(getting: Client, name: str, node: str) -> str:
     """Return the text of a parameter; empty where there is none, or where a description is no XML."""
-    # Some versions of rclpy answer with nothing at all if one of several names is unknown.
+    # Some versions of rclpy return nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
     value = parameter_value_to_python(values[0]) if values else None
     if not isinstance(value, str) or name not in (URDF_TOPIC, SRDF_TOPIC):

@@ -64,7 +64,7 @@ class RunningGroup:
         return self._sender.problem if self._sender else 'No receiver is named.'
 
     def status(self) -> str:
-        """Return what has become of the last goal; empty for none."""
+        """Return the state of the last goal as text; empty for none."""
         return self._sender.status if self._sender else ''
 
     def look(self) -> None:
@@ -112,7 +112,7 @@ class RunningGroup:
 
     def send(self, goal: FloatArray, seconds: float) -> str:
         """
-        Send a goal; return what is noteworthy about it.
+        Send a goal; return a note about it, or an empty text.
 
         :param goal: (n) posture of the group [rad or m].
         :param seconds: wanted duration; longer if a joint would be too fast.

@@ -119,16 +119,16 @@ class SelfMotion:
 
     @functools.cached_property
     def start(self) -> CurveEnd:
-        """Return what stands at the first knot."""
+        """Return the end of the curve at its first knot."""
         return self._read_end(0, self._others[: folds.OTHERS])
 
     @functools.cached_property
     def end(self) -> CurveEnd:
-        """Return what stands at the last knot."""
+        """Return the end of the curve at its last knot."""
         return self._read_end(-1, self._others[folds.OTHERS :])
 
     def _read_end(self, row: int, others: tuple[int, ...]) -> CurveEnd:
-        """Return what stands at the first or the last knot."""
+        """Return the end at the first or the last knot."""
         kind = float(self.knots[row, segments.KIND])
         if kind in INSIDE_ENDS:
             return CurveEnd(INSIDE_ENDS[kind], curves=tuple(i for i in others if i >= 0))

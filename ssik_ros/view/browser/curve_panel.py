@@ -100,7 +100,7 @@ class CurvePanel:
 
 def describe_ends(curve: Any) -> str:
     """
-    Return what the ends of a curve are.
+    Return the kinds of the ends of a curve as text.
 
     :param curve: of a self-motion.
     """

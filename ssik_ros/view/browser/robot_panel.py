@@ -49,10 +49,10 @@ class RealRobot(Protocol):
         """Return why nothing can be sent; empty if goals can."""
 
     def status(self) -> str:
-        """Return what has become of the last goal; empty for none."""
+        """Return the state of the last goal as text; empty for none."""
 
     def send(self, goal: FloatArray, seconds: float) -> str:
-        """Send a goal (n) that is to take some seconds; return what is noteworthy about it."""
+        """Send a goal (n) that is to take some seconds; return a note about it, or an empty text."""
 
     def stop(self) -> None:
         """Take the goal back."""

@@ -47,7 +47,7 @@ def _is_same_chain(reals, n):
 @inline_kernel
 def _counted_arm(ints, reals, scratch):
     """
-    Return what the kernels of a class need, written into scratch.
+    Return the data that the kernels of a class need, written into scratch.
 
     :param ints, reals: the plan of six joints.
     """

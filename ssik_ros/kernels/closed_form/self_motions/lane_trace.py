@@ -267,7 +267,7 @@ def _predict(run, lane):
 
 @kernel
 def _shorten(run, lane, first, factor):
-    """Let a lane repeat its step with another length; return what :func:`_advance` does."""
+    """Let a lane repeat its step with another length; return the code of :func:`_advance`."""
     run.state[lane, WIDTH] *= factor
     if not run.state[lane, WIDTH] >= trace.SHORTEST:
         return _leave(run, lane, first)
@@ -277,7 +277,7 @@ def _shorten(run, lane, first, factor):
 
 @kernel
 def _meet_limit(run, lane, first):
-    """Write the knot that a lane has arrived at, and go on; return what :func:`_advance` does."""
+    """Write the knot that a lane has arrived at, and go on; return the code of :func:`_advance`."""
     state, knots, numbers = run.state[lane], run.own.knots, run.numbers
     row = int(state[ROW])
     side = 1.0
@@ -323,7 +323,7 @@ def _aim_at_limit(run, lane, width, share, joint, side):
 
 @kernel
 def _keep_knot(run, lane, first, width, kind):
-    """Take the last knot of a lane into its curve, and go on; return what :func:`_advance` does."""
+    """Take the last knot of a lane into its curve, and go on; return the code of :func:`_advance`."""
     state, knots, base = run.state[lane], run.own.knots, lane * ROOM
     row = int(state[ROW])
     new = row + 1
