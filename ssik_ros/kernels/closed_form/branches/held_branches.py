@@ -317,7 +317,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
         room = lanes.select(is_marked, -math.inf, room)
         is_near = is_marked & (least >= -FAR)
         if lanes.bits_of(is_near) != 0:
-            miss = _misses(run, places, at, scratch)
+            miss = misses(run, places, at, scratch)
             miss = lanes.select(miss < rounding, 0.0, -miss)
             room = lanes.select(is_near, miss, room)
     lanes.store(places, row_at(at, n + MARGIN, n), least)
@@ -328,8 +328,14 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 
 
 @inline_kernel
-def _misses(run, places, at, scratch):
-    """Return what the branches of a place miss the pose by."""
+def misses(run, places, at, scratch):
+    """
+    Return what the branches of a place miss the pose by.
+
+    :param run: of the search.
+    :param places, at: a place whose joints are written.
+    :param scratch: (scratch_size(n),).
+    """
     n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
     area = vector(scratch, AREA, lane_pipeline.area_size(n))
     for k in range(n):

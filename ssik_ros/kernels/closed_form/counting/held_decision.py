@@ -1,0 +1,333 @@
+"""
+Whether many poses of seven joints are reached within limits: a posture that reaches one, or a proof that there is none.
+
+Problem
+-------
+Seven joints reach a pose along curves, which a held joint parametrises. Decide whether any point of these curves is within all
+limits.
+
+Solutions
+---------
+REACHED with a posture within limits; PROVED where no value of the held joint has one; UNDECIDED where the cells of the held joint
+that are left are too narrow or too many.
+
+Method
+------
+1. The hull of what the arm reaches refuses most poses out of reach.
+2. Two rows of eight values of the held joint find the postures of most poses that are reached.
+3. The range of the held joint is divided into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. A branch
+   with a joint outside of its limits all over the cell is dropped; the others are looked at again in both halves of the cell. Where
+   the middle of a cell has all joints within limits the branches there are computed.
+4. Of a chain that is nearly of the class, the point W of the nearest chain of the class is beside the one of the target by a
+   vector that depends on the joints. Ranges of the joints bound it, and it bounds the joints.
+
+Degeneracies
+------------
+Poses whose only postures are on limits or singular are met by no value and ruled out by no cell: UNDECIDED.
+
+Cost
+----
+Linear in the number of cells; a curve that misses its limits by m takes some multiple of sqrt(1 / m) of them.
+
+References
+----------
+[Shimizu2008] for the arcs of an arm with two spherical joints.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.branches import held_branches as hb, search as common
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.counting import held_ranges as hr
+from ssik_ros.kernels.geometry import lane_angles, lanes, se3, vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+
+UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
+
+LOW, HIGH, BEYOND, MOST, PROBES = 0, 1, 2, 3, 4
+"""Numbers of a spread: range of the held joint [rad], how far cells go beyond it, most cells to look at, whether postures are
+looked for."""
+SPREAD = 5
+FIRST = 16
+"""Cells of each branch to begin with, a multiple of the lanes."""
+ARMS = 4
+BOTH = 3
+"""Bits of both wrists."""
+NARROWEST = 1e-7
+"""Half width of a cell that is not divided any further [rad]."""
+ROUNDS = 2
+"""How often ranges of joints bound the drift, and the drift the joints."""
+CELL = 3
+"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists."""
+
+
+@inline_kernel
+def scratch_size(most):
+    """
+    Return how many numbers :func:`decide_many` needs.
+
+    :param most: cells to look at for one pose.
+    """
+    own = hr.ITEMS + hr.RANGES + LANES + 12
+    return own + LANES * hb.place_size(7) + hb.ranges_size(7) + hb.scratch_size(7) + CELL * most
+
+
+@kernel
+def probe(run, values, count, places, ranges, scratch):
+    """
+    Return how many branches within limits there are at some values of the held joint.
+
+    :param run: of the search, after its ``begin``.
+    :param values: (8,) of which ``count`` are read [rad].
+    :param places: room for eight.
+    :param ranges, scratch: of :mod:`held_branches`, prepared.
+    """
+    n, found = run.ints[common.N], 0
+    for lane in range(count):
+        scratch[hb.VALUES + lane] = values[lane]
+    useless = hb.write_by_lanes(places, 0, count, run.ints, run.reals, scratch)
+    for lane in range(count):
+        if (useless >> lane) & 1 != 0:
+            continue
+        places[hb.number_at(lane, hb.VALUE, n)] = values[lane]
+        hb.write_margins(run, places, lane, ranges, hb.ROUNDING, scratch)
+        margins = lanes.load(places, hb.row_at(lane, n + hb.MARGIN, n))
+        rooms = lanes.load(places, hb.row_at(lane, n + hb.ROOM, n))
+        bits = lanes.bits_of((margins >= 0.0) & (rooms == 0.0))
+        if bits == 0:
+            continue
+        missed = hb.misses(run, places, lane, scratch)
+        bits &= lanes.bits_of(missed <= run.options[common.TOLERANCE])
+        for branch in range(hb.BRANCHES):
+            found += (bits >> branch) & 1
+    return found
+
+
+@kernel
+def _scan(run, spread, values, places, ranges, scratch):
+    """Return how many branches within limits there are at the first values of the held joint that have any."""
+    step = (spread[HIGH] - spread[LOW]) / (2 * LANES)
+    for part in range(2):
+        for lane in range(LANES):
+            # First every other value.
+            values[lane] = spread[LOW] + (2 * lane + part + 0.5) * step
+        found = probe(run, values, LANES, places, ranges, scratch)
+        if found > 0:
+            return found
+    return 0
+
+
+@kernel
+def _begin_cells(queue, spread):
+    """Write the first cells, those of one arm side by side, and return how many."""
+    low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
+    half = 0.5 * (high - low) / FIRST
+    for arm in range(ARMS):
+        for cell in range(FIRST):
+            queue[CELL * count] = low + (2 * cell + 1) * half
+            queue[CELL * count + 1] = half
+            queue[CELL * count + 2] = float(arm + ARMS * BOTH)
+            count += 1
+    return count
+
+
+@kernel
+def _take(items, queue, first, count, ball):
+    """Write eight cells side by side; the last one stands for those that are missing."""
+    for lane in range(LANES):
+        at = CELL * (first + min(lane, count - 1))
+        arm = int(queue[at + 2]) % ARMS
+        items[lane], items[LANES + lane] = queue[at], queue[at + 1]
+        items[2 * LANES + lane] = 1.0 - 2.0 * (arm // 2)
+        items[3 * LANES + lane] = 1.0 - 2.0 * (arm % 2)
+    for row in range(4, 7):
+        lanes.store(items, row * LANES, lanes.spread(0.0))
+    lanes.store(items, 7 * LANES, lanes.spread(ball))
+
+
+@inline_kernel
+def _write_drift(items, out, arm, wrist):
+    """Write where W of the nearest chain is beside that of the true one, by the ranges of the joints of one wrist."""
+    nothing, radius = lanes.spread(0.0), lanes.spread(0.0)
+    drift = (nothing, nothing, nothing)
+    for back in range(6):
+        k = 5 - back
+        row = (13 * wrist + k) * LANES
+        sine, cosine = lanes.sine_cosine(lanes.load(out, row))
+        width = lanes.lesser(lanes.load(out, row + 6 * LANES), 2.0)
+        aside = triple(arm.beside, k)
+        arm_k = vectors.subtract(drift, aside)
+        radius = radius + width * lanes.root(vectors.dot(arm_k, arm_k))
+        turned = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, arm_k)
+        drift = vectors.add(turned, lane_angles.spread_vector(aside))
+    is_less = radius < arm.numbers[hr.DRIFT]
+    for i in range(3):
+        lanes.store(items, (4 + i) * LANES, lanes.select(is_less, drift[i], 0.0))
+    lanes.store(items, 7 * LANES, lanes.select(is_less, radius, arm.numbers[hr.DRIFT]))
+
+
+@kernel
+def _examine(out, arm, pose, items):
+    """Return the bits of eight cells that may hold a posture within limits, for both wrists."""
+    first, second = hr.bound(out, arm, pose, items)
+    if arm.numbers[hr.DRIFT] == 0.0 or first | second == 0:
+        return first, second
+    start_first, start_second = first, second
+    for wrist in range(2):
+        bits = start_first if wrist == 0 else start_second
+        for _ in range(ROUNDS):
+            if bits == 0:
+                break
+            _write_drift(items, out, arm, wrist)
+            both = hr.bound(out, arm, pose, items)
+            bits &= both[wrist]
+        if wrist == 0:
+            first = bits
+            if start_second != 0:
+                # The ranges of the second wrist again, with the whole drift.
+                for row in range(4, 7):
+                    lanes.store(items, row * LANES, lanes.spread(0.0))
+                lanes.store(items, 7 * LANES, lanes.spread(arm.numbers[hr.DRIFT]))
+                hr.bound(out, arm, pose, items)
+        else:
+            second = bits
+    return first, second
+
+
+@kernel
+def _choose_values(values, items, out, spread, first, second, count):
+    """Write the middles of cells at which all joints may be within limits; return how many."""
+    inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
+    inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
+    chosen = 0
+    for lane in range(count):
+        if (inside >> lane) & 1 == 0:
+            continue
+        value = min(max(items[lane], spread[LOW]), spread[HIGH])
+        is_new = True
+        for other in range(chosen):
+            is_new = is_new and values[other] != value
+        if is_new:
+            values[chosen] = value
+            chosen += 1
+    return chosen
+
+
+@kernel
+def _divide(queue, size, most, items, codes, first, second, count):
+    """
+    Add both halves of the cells that may hold a posture; return how many cells there are now, most + 1 where one is lost.
+
+    :param codes: number of the first of these cells in the queue.
+    """
+    for lane in range(count):
+        at = CELL * (codes + lane)
+        code = int(queue[at + 2])
+        bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
+        bits &= code // ARMS
+        if bits == 0:
+            continue
+        half = 0.5 * queue[at + 1]
+        if size + 2 > most or half < NARROWEST:
+            return most + 1
+        for side in range(2):
+            place = CELL * size
+            queue[place] = queue[at] + (2.0 * side - 1.0) * half
+            queue[place + 1] = half
+            queue[place + 2] = float(code % ARMS + ARMS * bits)
+            size += 1
+    return size
+
+
+@kernel
+def _decide(run, arm, pose, spread, scratch):
+    """
+    Return what a pose is, how many branches a value of the held joint has, and how many cells were looked at.
+
+    :param run: of the search, after its ``begin``.
+    """
+    most, n = int(spread[MOST]), 7
+    items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
+    at = hr.ITEMS + hr.RANGES
+    values, at = vector(scratch, at, LANES), at + LANES + 12
+    places, at = vector(scratch, at, LANES * hb.place_size(n)), at + LANES * hb.place_size(n)
+    ranges, at = vector(scratch, at, hb.ranges_size(n)), at + hb.ranges_size(n)
+    own, at = vector(scratch, at, hb.scratch_size(n)), at + hb.scratch_size(n)
+    queue, is_looking = vector(scratch, at, CELL * most), spread[PROBES] != 0.0
+    if is_looking:
+        hb.prepare(ranges, run.ints, run.reals, vector(run.work, 0, 12), own)
+        found = _scan(run, spread, values, places, ranges, own)
+        if found > 0:
+            return REACHED, found, 0
+    size, head = _begin_cells(queue, spread), 0
+    while head < size:
+        count = min(LANES, size - head)
+        _take(items, queue, head, count, arm.numbers[hr.DRIFT])
+        first, second = _examine(out, arm, pose, items)
+        if first | second != 0:
+            if is_looking:
+                chosen = _choose_values(values, items, out, spread, first, second, count)
+                found = 0
+                if chosen > 0:
+                    found = probe(run, values, chosen, places, ranges, own)
+                if found > 0:
+                    return REACHED, found, head
+            more = _divide(queue, size, most, items, head, first, second, count)
+            if more > most:
+                return UNDECIDED, 0, head
+            size = more
+        head += count
+    return PROVED, 0, head
+
+
+@kernel
+def decide_many(
+    status,
+    branches,
+    tried,
+    poses,
+    ints,
+    reals,
+    options,
+    seed,
+    held,
+    numbers,
+    limits,
+    beside,
+    spread,
+    counters,
+    work,
+    scratch,
+):
+    """
+    Write what each pose is: REACHED, PROVED to be out of reach, UNDECIDED, or NOT_RIGID.
+
+    :param status: (m,) out.
+    :param branches: (m,) out, branches within limits at the value of the held joint that met one, with its neighbours.
+    :param tried: (m,) out, cells of the held joint that were looked at.
+    :param poses: (m, 4, 4) targets.
+    :param ints, reals, options, seed: of the plan, as for :func:`search.search`; the seed is not read.
+    :param held, numbers, limits, beside: of :class:`held_ranges.HeldArm`.
+    :param spread: (SPREAD,) LOW, ...
+    :param counters, work: scratch of one search.
+    :param scratch: (scratch_size(most),).
+    """
+    run = common.BranchRun(counters, ints, reals, seed, options, work, 1)
+    arm = hr.HeldArm(held, numbers, limits, beside)
+    target = vector(scratch, hr.ITEMS + hr.RANGES + LANES, 12)
+    for i in range(poses.shape[0]):
+        branches[i], tried[i] = 0, 0
+        if not common.begin(run, poses[i]):
+            status[i] = NOT_RIGID
+            continue
+        if common.is_refused(run):
+            status[i] = PROVED
+            continue
+        g = vector(work, 0, 12)
+        if ints[common.REVERSED] != 0:
+            se3.invert(target, g)
+        else:
+            vectors.copy(target, g)
+        for k in range(9, 12):
+            target[k] = target[k] / numbers[hr.SIZE]
+        pose = hr.make_pose(arm, target)
+        status[i], branches[i], tried[i] = _decide(run, arm, pose, spread, scratch)
