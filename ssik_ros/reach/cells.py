@@ -3,8 +3,9 @@ Poses decided: reachable, proved to be out of reach, or unknown.
 
 What is proved
     A pose is REACHABLE by a posture within the limits whose forward kinematics is the pose. It is OUT_OF_REACH where the hull of
-    what the arm reaches does not contain it, or where the closed form of six joints gives all branches and none of
-    them is within the limits. A sampled seventh joint and a search without a posture prove nothing: UNKNOWN.
+    what the arm reaches does not contain it, where the closed form of six joints gives all branches and none of them is
+    within the limits, or where in each cell of the seventh joint a joint of each branch is outside of its limits. Samples of the
+    seventh joint and a search without a posture prove nothing: UNKNOWN.
 """
 
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import DimensionMismatch, InvalidTarget, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.counting import held_decision
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.grid import poses_of
 from ssik_ros.reach.measures import best_measures
@@ -22,6 +24,7 @@ from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
 from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
+from ssik_ros.solvers.closed_form.held_proof import HeldDecision
 from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 from ssik_ros.value_class import dataclass
@@ -38,13 +41,14 @@ class Decided(NamedTuple):
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
     branches: NDArray[np.uint8]
-    """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form."""
+    """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form, and of seven joints those at
+    the first values of the seventh that have any."""
     manipulability: NDArray[np.float32]
     """(n,) best of all branches, NaN for none; see :mod:`ssik_ros.reach.measures`."""
     limit_margin: NDArray[np.float32]
     """(n,) largest distance to the limits of all branches [rad or m], NaN for none."""
     effort: NDArray[np.uint16]
-    """(n,) values of a sampled joint and starts of a search that were tried, 0 where a closed form or a proof said it."""
+    """(n,) values and cells of a sampled joint and starts of a search that were tried, 0 where a closed form or a proof said it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,11 @@ class ReachArm:
         self._is_counted = self.is_complete and is_countable_arm and not settings.measures
         held = 0 if plan is None else max(0, plan.held)
         self._search = None if self.is_complete else PostureSearch(chain, held, STARTS)
+        self._proof = None if self._arm is None else HeldDecision.of(self._arm)
+        finds_postures = self._proof is not None and self._proof.finds_postures
+        self._is_decided = finds_postures and not settings.measures
+        self.is_fast = self._is_counted or self._is_decided
+        """Whether the poses are decided side by side, in microseconds each."""
 
     @property
     def method(self) -> str:
@@ -88,7 +97,8 @@ class ReachArm:
             return 'search with restarts; out of reach by the hull of the arm'
         if self.is_complete:
             return 'closed form with all branches'
-        return 'closed form at sampled values of a joint, then a search; out of reach by the hull of the arm'
+        proofs = 'the hull of the arm' if self._proof is None else 'the ranges of all joints'
+        return f'closed form at sampled values of a joint, then a search; out of reach by {proofs}'
 
     def decide(self, poses: FloatArray) -> Decided:
         """
@@ -102,6 +112,8 @@ class ReachArm:
         decided = _nothing_known(len(matrices))
         if self._arm is not None and self._is_counted:
             return self._count(self._arm, matrices, decided)
+        if self._proof is not None and self._is_decided:
+            return self._decide_held(self._proof, matrices, decided)
         found = self._branches(matrices, decided)
         counts = found.counts[:, search.COUNT]
         decided.branches[:] = np.minimum(counts, MOST_BRANCHES)
@@ -118,6 +130,19 @@ class ReachArm:
         _check_rigid(poses, counts)
         decided.branches[:] = counts
         decided.status[:] = np.where(counts > 0, CellStatus.REACHABLE, CellStatus.OUT_OF_REACH)
+        return decided
+
+    def _decide_held(self, proof: HeldDecision, poses: FloatArray, decided: Decided) -> Decided:
+        """Return the status of poses of seven joints whose branches are not wanted."""
+        found = proof.decide(poses)
+        _check_rigid(poses, found.status)
+        decided.branches[:] = np.minimum(found.branches, MOST_BRANCHES)
+        decided.status[found.status == held_decision.REACHED] = CellStatus.REACHABLE
+        decided.status[found.status == held_decision.PROVED] = CellStatus.OUT_OF_REACH
+        left = np.flatnonzero(found.status == held_decision.UNDECIDED)
+        for pose, q in self._look_at(poses, decided, left, found.cells[left]).items():
+            decided.status[pose] = CellStatus.REACHABLE
+            decided.branches[pose] = min(len(q), MOST_BRANCHES)
         return decided
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
@@ -139,19 +164,16 @@ class ReachArm:
         self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
     ) -> ManyBranches:
         """Return branches with those of the poses that are left, and write their status and effort."""
-        assert self._search is not None
         counts = found.counts.copy()
-        more: dict[int, FloatArray] = {}
-        for pose in left.tolist():
-            if self._search.proves_none(poses[pose], self._limits):
-                decided.status[pose] = CellStatus.OUT_OF_REACH
-                continue
-            q, effort, is_too_far = self._look(np.ascontiguousarray(poses[pose]))
-            decided.effort[pose] = min(effort, MOST_EFFORT)
-            if len(q):
-                more[pose], counts[pose, search.COUNT] = q, len(q)
-            elif is_too_far:
-                decided.status[pose] = CellStatus.OUT_OF_REACH
+        cells = np.zeros(len(left), dtype=np.int64)
+        if self._proof is not None:
+            proofs = self._proof.decide(poses[left])
+            is_proved = proofs.status == held_decision.PROVED
+            decided.status[left[is_proved]] = CellStatus.OUT_OF_REACH
+            left, cells = left[~is_proved], proofs.cells[~is_proved]
+        more = self._look_at(poses, decided, left, cells)
+        for pose, q in more.items():
+            counts[pose, search.COUNT] = len(q)
         if not more:
             return found._replace(counts=counts)
         ends = np.cumsum(found.counts[:, search.COUNT])[:-1]
@@ -159,6 +181,29 @@ class ReachArm:
         for pose, q in more.items():
             parts[pose] = q
         return ManyBranches(np.concatenate(parts), np.empty(0), counts)
+
+    def _look_at(
+        self, poses: FloatArray, decided: Decided, left: NDArray[np.int64], cells: IntArray
+    ) -> dict[int, FloatArray]:
+        """
+        Return the postures (k, n) that searches find of some poses, and write what is proved and the effort.
+
+        :param left: numbers of the poses.
+        :param cells: of a sampled joint that were looked at for each before.
+        """
+        assert self._search is not None
+        more: dict[int, FloatArray] = {}
+        for pose, before in zip(left.tolist(), cells.tolist(), strict=True):
+            if self._search.proves_none(poses[pose], self._limits):
+                decided.status[pose] = CellStatus.OUT_OF_REACH
+                continue
+            q, effort, is_too_far = self._look(np.ascontiguousarray(poses[pose]))
+            decided.effort[pose] = min(effort + before, MOST_EFFORT)
+            if len(q):
+                more[pose] = q
+            elif is_too_far:
+                decided.status[pose] = CellStatus.OUT_OF_REACH
+        return more
 
     def _look(self, pose: FloatArray) -> tuple[FloatArray, int, bool]:
         """Return postures (k, n) of a pose by a search, the effort, and whether a proof says that there are none."""

@@ -13,14 +13,21 @@ from ssik_ros.kernels.closed_form.branches import held_search, search
 from ssik_ros.kernels.closed_form.classes import candidates, spherical_wrist
 from ssik_ros.kernels.closed_form.counting import held_decision, held_ranges as hr
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 
 MOST_CELLS = 4096
 """Cells of the held joint that are looked at for one pose."""
 
 LEAST_SINE = 1e-3
-"""Sine between neighbouring axes of the wrist and of the shoulder, and lever of the elbow, below which there is no proof."""
+"""Sine between axes of the wrist and of the shoulder, and lever of the elbow, below which the class is of no use."""
+MOST_DRIFT = 0.02
+"""Drift, in sizes of the chain, beyond which the class says nothing."""
+EXACT = 1e-9
+"""Drift below which a chain is of the class: less than the play of the proof."""
+TINY = 1e-300
 
 
 class Decisions(NamedTuple):
@@ -35,27 +42,40 @@ class Decisions(NamedTuple):
 
 
 class HeldDecision:
-    """Decides poses of an arm with seven joints; a thread has its own."""
+    """Decides poses of an arm with seven joints; several threads may call it at once."""
 
     def __init__(self, arm: AnalyticArm, known: hr.HeldArm, most: int = MOST_CELLS) -> None:
         """
         Allocate.
 
-        :param arm: of which :func:`has_proof` is true.
+        :param arm: of seven joints.
         :param known: from :func:`held_arm`.
         :param most: cells that are looked at for one pose.
         """
-        self._arm, self._known, plan = arm, known, arm.plan
-        self._prepared = arm.prepare(PLAIN)
-        lower, upper = float(arm.chain.lower[plan.held]), float(arm.chain.upper[plan.held])
+        self._known, self._prepared = known, arm.prepare(PLAIN)
+        is_reversed = bool(known.numbers[hr.SIGN] > 0.0)
+        held = 6 if is_reversed else 0
+        lower, upper = float(arm.chain.lower[held]), float(arm.chain.upper[held])
         low, high = held_search.turning_range(lower, upper, True)
         beyond = hr.BESIDE if high - low < 2.0 * np.pi - hr.BESIDE else 0.0
-        self.finds_postures = plan.drift == 0.0
-        """Whether poses are decided; of a chain that is nearly of the class there are only proofs."""
-        self._spread = np.array([low, high, beyond, most, float(self.finds_postures)])
-        self._counters = np.zeros(search.COUNTERS + 1, dtype=np.int64)
-        self._work = np.empty(search.work_size(7, 1))
-        self._scratch = np.empty(held_decision.scratch_size(most))
+        ints = arm.plan.ints
+        is_class = ints[search.KIND] == candidates.SPHERICAL_WRIST
+        is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12
+        is_held = arm.plan.held == held and bool(ints[search.REVERSED]) == is_reversed
+        self.finds_postures = bool(is_class and is_held and known.numbers[hr.DRIFT] == 0.0)
+        """Whether postures are looked for; of a chain that is only nearly of the class there are only proofs."""
+        looks = float(self.finds_postures)
+        self._spread = np.array([low, high, beyond, float(is_reversed), most, looks])
+
+    @classmethod
+    def of(cls, arm: AnalyticArm) -> 'HeldDecision | None':
+        """
+        Return what decides the poses of an arm, None for arms of which nothing is proved.
+
+        :param arm: any.
+        """
+        known = held_arm(arm.chain)
+        return None if known is None else cls(arm, known)
 
     def decide(self, poses: FloatArray) -> Decisions:
         """
@@ -64,6 +84,10 @@ class HeldDecision:
         :param poses: (m, 4, 4) contiguous.
         """
         count, prepared = len(poses), self._prepared
+        most = int(self._spread[held_decision.MOST])
+        counters = np.zeros(search.COUNTERS + 1, dtype=np.int64)
+        work = np.empty(search.work_size(7, 1))
+        scratch = np.empty(held_decision.scratch_size(most))
         found = Decisions(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
         held_decision.decide_many(
             *found,
@@ -74,81 +98,97 @@ class HeldDecision:
             prepared.seed,
             *self._known,
             self._spread,
-            self._counters,
-            self._work,
-            self._scratch,
+            counters,
+            work,
+            scratch,
         )
         return found
 
 
-def has_proof(plan: AnalyticPlan) -> bool:
+def held_arm(chain: SerialChain) -> hr.HeldArm | None:
     """
-    Return whether the kernels of a proof serve a plan: its held joint, at one end, rotates the target of a meeting shoulder.
+    Return what the kernels know of a chain and of the nearest chain of the class, None where the class is of no use.
 
-    :param plan: of seven joints.
+    :param chain: seven revolute joints.
     """
-    ints = plan.ints
-    is_class = ints[search.KIND] == candidates.SPHERICAL_WRIST
-    is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12
-    is_turning = ints[search.N] == 7 and ints[search.SLIDES] == 0
-    is_end = plan.held == (6 if ints[search.REVERSED] else 0)
-    return bool(is_class and is_turning and is_end)
-
-
-def held_arm(plan: AnalyticPlan, lower: FloatArray, upper: FloatArray) -> hr.HeldArm | None:
-    """
-    Return what the kernels know of a chain, None if a lever or a sine is too small for them.
-
-    :param plan: one of which :func:`has_proof` is true.
-    :param lower, upper: (7,) limits [rad], infinite for none.
-    """
-    own = plan.reals[8 * 7 + 24 :]
-    special, own_axes, own_points = own[:6], own[6:27].reshape(7, 3), own[27:48].reshape(7, 3)
-    is_reversed, held = bool(plan.ints[search.REVERSED]), plan.held
-    order = [joint for joint in range(7) if joint != held]
-    order = order[::-1] if is_reversed else order
-    sign = -1.0 if is_reversed else 1.0
-    size = float(np.linalg.norm(np.diff(own_points, axis=0), axis=1).sum())
-    if size == 0.0:
+    if len(chain.axes) != 7 or (chain.kinds == JointKind.PRISMATIC).any():
         return None
-    h, o = sign * own_axes[order], own_points[order] / size
-    w, a = special[:3] / size, special[3:] / size
-    beside = (own_points - plan.chain.points)[order] / size
+    geometry = AxisGeometry.of_chain(chain)
+    both = [_held_at(chain, geometry, is_reversed) for is_reversed in (True, False)]
+    known = [each for each in both if each is not None]
+    return min(known, key=lambda each: float(each.numbers[hr.DRIFT]), default=None)
+
+
+def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> hr.HeldArm | None:
+    """Return the class on the reversed chain with the last joint held, or on the chain with the first one."""
+    held = 6 if is_reversed else 0
+    order = [5, 4, 3, 2, 1, 0] if is_reversed else [1, 2, 3, 4, 5, 6]
+    size, sign = geometry.size, -1.0 if is_reversed else 1.0
+    h, o = sign * chain.axes[order], chain.points[order] / max(size, TINY)
+    a, w = _nearest_point(h, o, 0), _nearest_point(h, o, 3)
+    if a is None or w is None:
+        return None
+    moved = o.copy()
+    moved[:2], moved[3:] = a, w
+    beside = moved - o
     beside -= (beside * h).sum(axis=1, keepdims=True) * h
-    c12 = float(h[0] @ h[1])
-    s12 = float(np.linalg.norm(np.cross(h[0], h[1])))
-    base, elbow = a - o[2], w - o[2]
-    along = float(base @ h[2]) * float(elbow @ h[2])
-    a3, b3 = float(base @ elbow) - along, float(base @ np.cross(h[2], elbow))
-    c5 = float(h[3] @ h[4]) * float(h[4] @ h[5])
-    a5, b5 = float(h[3] @ h[5]) - c5, float(h[3] @ np.cross(h[4], h[5]))
-    two_r, r5 = 2.0 * float(np.hypot(a3, b3)), float(np.hypot(a5, b5))
-    if min(s12, two_r, r5) < LEAST_SINE:
+    drift = 2.0 * float(np.linalg.norm(beside, axis=1).sum())
+    numbers = _numbers(h, a - o[2], w - o[2])
+    if min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_SINE or drift > MOST_DRIFT:
         return None
-    axis = own_axes[held]
-    x4, x6 = (np.array(vectors.perpendicular(tuple(h[k].tolist()))) for k in (3, 5))
+    axis = chain.axes[held]
+    numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
+    numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT else drift
+    table = _vectors(h, a, w, a - o[2], w - o[2])
+    table[hr.U], table[hr.AROUND] = axis, chain.points[held] / size
+    limits = _ranges(chain.lower[order], chain.upper[order])
+    return hr.HeldArm(table.ravel(), numbers, limits, beside.ravel())
+
+
+def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:
+    """Return the point nearest to the lines of a joint and of the one behind it, None if they are parallel."""
+    across = [np.eye(3) - np.outer(h[k], h[k]) for k in (first, first + 1)]
+    if _across(h[first], h[first + 1]) < LEAST_SINE:
+        return None
+    return np.asarray(
+        np.linalg.solve(across[0] + across[1], across[0] @ o[first] + across[1] @ o[first + 1])
+    )
+
+
+def _vectors(
+    h: FloatArray, a: FloatArray, w: FloatArray, base: FloatArray, elbow: FloatArray
+) -> FloatArray:
+    """Return the vectors of an arm (VECTORS, 3), all but those of the held joint."""
     table = np.zeros((hr.VECTORS, 3))
-    table[hr.U], table[hr.AROUND] = axis, own_points[held] / size
+    c12, s12 = float(h[0] @ h[1]), _across(h[0], h[1])
     table[[hr.H1, hr.H2, hr.H3, hr.H4, hr.H5, hr.H6]] = h
     table[hr.ACROSS] = np.cross(h[0], h[1]) / s12
     table[hr.ALONG1], table[hr.ALONG2] = (h[1] - c12 * h[0]) / s12, (h[0] - c12 * h[1]) / s12
-    table[hr.A], table[hr.W], table[hr.BASE], table[hr.ELBOW] = a, w, base, elbow
-    table[[hr.X4, hr.Y4]] = x4, np.cross(h[3], x4)
-    table[[hr.X6, hr.Y6]] = x6, np.cross(h[5], x6)
+    table[[hr.A, hr.W, hr.BASE, hr.ELBOW]] = a, w, base, elbow
+    for x, y, axis in ((hr.X4, hr.Y4, h[3]), (hr.X6, hr.Y6, h[5])):
+        table[x] = vectors.perpendicular(tuple(axis.tolist()))
+        table[y] = np.cross(axis, table[x])
+    return table
+
+
+def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
+    """Return the numbers of an arm, all but those of the held joint and the drift."""
     numbers = np.zeros(hr.NUMBERS)
-    numbers[[hr.C12, hr.S12]] = c12, s12
+    numbers[hr.C12], numbers[hr.S12] = float(h[0] @ h[1]), _across(h[0], h[1])
+    along = float(base @ h[2]) * float(elbow @ h[2])
+    x, y = float(base @ elbow) - along, float(base @ np.cross(h[2], elbow))
     numbers[hr.MIDDLE3] = float(base @ base) + float(elbow @ elbow) - 2.0 * along
-    numbers[[hr.TWO_R, hr.PHASE3]] = two_r, np.arctan2(b3, a3)
-    numbers[[hr.LEVER_W, hr.LEVER_A]] = _sine(h[2], elbow), _sine(h[2], base)
-    numbers[[hr.S23, hr.S1U]] = _sine(h[1], h[2]), _sine(h[0], axis)
-    numbers[[hr.S45, hr.S56]] = _sine(h[3], h[4]), _sine(h[4], h[5])
-    numbers[[hr.C5, hr.R5, hr.PHASE5]] = c5, r5, np.arctan2(b5, a5)
-    numbers[[hr.SIGN, hr.SIZE]] = -sign, size
-    numbers[hr.DRIFT] = 2.0 * float(np.linalg.norm(beside, axis=1).sum())
-    return hr.HeldArm(table.ravel(), numbers, _ranges(lower[order], upper[order]), beside.ravel())
+    numbers[hr.TWO_R], numbers[hr.PHASE3] = 2.0 * np.sqrt(x * x + y * y), np.arctan2(y, x)
+    numbers[hr.LEVER_W], numbers[hr.LEVER_A] = _across(h[2], elbow), _across(h[2], base)
+    for place, joint in ((hr.S23, 1), (hr.S45, 3), (hr.S56, 4)):
+        numbers[place] = _across(h[joint], h[joint + 1])
+    numbers[hr.C5] = float(h[3] @ h[4]) * float(h[4] @ h[5])
+    x, y = float(h[3] @ h[5]) - numbers[hr.C5], float(h[3] @ np.cross(h[4], h[5]))
+    numbers[hr.R5], numbers[hr.PHASE5] = np.sqrt(x * x + y * y), np.arctan2(y, x)
+    return numbers
 
 
-def _sine(h: FloatArray, v: FloatArray) -> float:
+def _across(h: FloatArray, v: FloatArray) -> float:
     """Return the length of the part of a vector across a unit vector."""
     return float(np.linalg.norm(np.cross(h, v)))
 

@@ -43,10 +43,10 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
 
-LOW, HIGH, BEYOND, MOST, PROBES = 0, 1, 2, 3, 4
-"""Numbers of a spread: range of the held joint [rad], how far cells go beyond it, most cells to look at, whether postures are
-looked for."""
-SPREAD = 5
+LOW, HIGH, BEYOND, REVERSED, MOST, PROBES = 0, 1, 2, 3, 4, 5
+"""Numbers of a spread: range of the held joint [rad], how far cells go beyond it, whether the class is that of the reversed chain,
+most cells to look at, whether postures are looked for."""
+SPREAD = 6
 FIRST = 16
 """Cells of each branch to begin with, a multiple of the lanes."""
 ARMS = 4
@@ -54,10 +54,14 @@ BOTH = 3
 """Bits of both wrists."""
 NARROWEST = 1e-7
 """Half width of a cell that is not divided any further [rad]."""
-ROUNDS = 2
+ROUNDS = 1
 """How often ranges of joints bound the drift, and the drift the joints."""
-CELL = 3
-"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists."""
+CELL = 7
+"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists; then where
+W may be."""
+SHIFT, BALL = 3, 6
+WRIST = 8
+"""Row of :data:`held_ranges.ITEMS` that says which wrist is meant."""
 
 
 @inline_kernel
@@ -117,79 +121,122 @@ def _scan(run, spread, values, places, ranges, scratch):
 
 
 @kernel
-def _begin_cells(queue, spread):
-    """Write the first cells, those of one arm side by side, and return how many."""
+def _begin_cells(queue, spread, drift):
+    """
+    Write the first cells, those of one arm side by side, and return how many.
+
+    :param drift: most that W of the true chain is beside; if it is not nought each wrist has cells of its own.
+    """
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
-    half = 0.5 * (high - low) / FIRST
-    for arm in range(ARMS):
+    half, wrists = 0.5 * (high - low) / FIRST, 1 if drift == 0.0 else 2
+    for branch in range(ARMS * wrists):
+        code = branch // wrists + ARMS * (BOTH if wrists == 1 else 1 + branch % 2)
         for cell in range(FIRST):
-            queue[CELL * count] = low + (2 * cell + 1) * half
-            queue[CELL * count + 1] = half
-            queue[CELL * count + 2] = float(arm + ARMS * BOTH)
+            at = CELL * count
+            queue[at], queue[at + 1] = low + (2 * cell + 1) * half, half
+            queue[at + 2], queue[at + BALL] = float(code), drift
+            for k in range(3):
+                queue[at + SHIFT + k] = 0.0
             count += 1
     return count
 
 
 @kernel
-def _take(items, queue, first, count, ball):
+def _take(items, queue, first, count):
     """Write eight cells side by side; the last one stands for those that are missing."""
     for lane in range(LANES):
         at = CELL * (first + min(lane, count - 1))
-        arm = int(queue[at + 2]) % ARMS
+        code = int(queue[at + 2])
+        arm = code % ARMS
         items[lane], items[LANES + lane] = queue[at], queue[at + 1]
         items[2 * LANES + lane] = 1.0 - 2.0 * (arm // 2)
         items[3 * LANES + lane] = 1.0 - 2.0 * (arm % 2)
-    for row in range(4, 7):
-        lanes.store(items, row * LANES, lanes.spread(0.0))
-    lanes.store(items, 7 * LANES, lanes.spread(ball))
+        for k in range(4):
+            items[(4 + k) * LANES + lane] = queue[at + SHIFT + k]
+        items[WRIST * LANES + lane] = 1.0 if code // ARMS == 2 else 0.0
 
 
 @inline_kernel
-def _write_drift(items, out, arm, wrist):
-    """Write where W of the nearest chain is beside that of the true one, by the ranges of the joints of one wrist."""
-    nothing, radius = lanes.spread(0.0), lanes.spread(0.0)
-    drift = (nothing, nothing, nothing)
-    for back in range(6):
-        k = 5 - back
-        row = (13 * wrist + k) * LANES
-        sine, cosine = lanes.sine_cosine(lanes.load(out, row))
-        width = lanes.lesser(lanes.load(out, row + 6 * LANES), 2.0)
+def _joint_of(out, joint, is_second):
+    """Return centre and radius of a joint in eight cells, each with the wrist that is meant."""
+    row, other = joint * LANES, (13 + joint) * LANES
+    centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
+    row, other = row + 6 * LANES, other + 6 * LANES
+    radius = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
+    return centre, lanes.lesser(radius, 2.0)
+
+
+@inline_kernel
+def _drift_of_arm(out, arm, is_second):
+    """Return what joints 1 to 3 add to the drift, and its radius."""
+    radius = lanes.spread(0.0)
+    drift = (radius, radius, radius)
+    for back in range(3):
+        k = 2 - back
+        centre, width = _joint_of(out, k, is_second)
+        sine, cosine = lanes.sine_cosine(centre)
         aside = triple(arm.beside, k)
-        arm_k = vectors.subtract(drift, aside)
-        radius = radius + width * lanes.root(vectors.dot(arm_k, arm_k))
-        turned = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, arm_k)
-        drift = vectors.add(turned, lane_angles.spread_vector(aside))
-    is_less = radius < arm.numbers[hr.DRIFT]
+        away = vectors.subtract(drift, aside)
+        radius = radius + width * lanes.root(vectors.dot(away, away))
+        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, away)
+        drift = vectors.add(drift, lane_angles.spread_vector(aside))
+    return drift, radius
+
+
+@inline_kernel
+def _drift_of_wrist(out, arm, is_second):
+    """Return what joints 4 to 6 add to the drift, seen from the last body, and its radius."""
+    radius = lanes.spread(0.0)
+    drift = (radius, radius, radius)
+    for k in range(3, 6):
+        centre, width = _joint_of(out, k, is_second)
+        sine, cosine = lanes.sine_cosine(centre)
+        aside = triple(arm.beside, k)
+        away = vectors.add(drift, lane_angles.spread_vector(aside))
+        radius = radius + width * lanes.root(vectors.dot(away, away))
+        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, -sine, away)
+        drift = vectors.subtract(drift, aside)
+    return drift, radius
+
+
+@inline_kernel
+def _write_drift(items, out, arm, pose):
+    """Write where W of the nearest chain is beside that of the true one, by the ranges of the joints, where they say more."""
+    is_second = lanes.load(items, WRIST * LANES) > 0.5
+    drift, radius = _drift_of_arm(out, arm, is_second)
+    own, own_radius = _drift_of_wrist(out, arm, is_second)
+    u = triple(arm.vectors, hr.U)
+    sine, cosine = lanes.sine_cosine(arm.numbers[hr.SIGN] * lanes.load(items, 0))
+    x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
+    z = vectors.cross(x, y)
+    x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), x)
+    y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), y)
+    z = vectors.scale(vectors.dot(triple(arm.vectors, hr.H6), own), z)
+    drift = vectors.add(vectors.add(drift, x), vectors.add(y, z))
+    turned = lanes.lesser(lanes.load(items, LANES), 2.0) * lanes.root(vectors.dot(own, own))
+    radius = radius + own_radius + turned + hr.ROUNDING
+    before = lanes.load(items, 7 * LANES)
+    is_less = radius < before
     for i in range(3):
-        lanes.store(items, (4 + i) * LANES, lanes.select(is_less, drift[i], 0.0))
-    lanes.store(items, 7 * LANES, lanes.select(is_less, radius, arm.numbers[hr.DRIFT]))
+        at = (4 + i) * LANES
+        lanes.store(items, at, lanes.select(is_less, drift[i], lanes.load(items, at)))
+    lanes.store(items, 7 * LANES, lanes.select(is_less, radius, before))
 
 
 @kernel
 def _examine(out, arm, pose, items):
     """Return the bits of eight cells that may hold a posture within limits, for both wrists."""
     first, second = hr.bound(out, arm, pose, items)
-    if arm.numbers[hr.DRIFT] == 0.0 or first | second == 0:
+    if arm.numbers[hr.DRIFT] == 0.0:
         return first, second
-    start_first, start_second = first, second
-    for wrist in range(2):
-        bits = start_first if wrist == 0 else start_second
-        for _ in range(ROUNDS):
-            if bits == 0:
-                break
-            _write_drift(items, out, arm, wrist)
-            both = hr.bound(out, arm, pose, items)
-            bits &= both[wrist]
-        if wrist == 0:
-            first = bits
-            if start_second != 0:
-                # The ranges of the second wrist again, with the whole drift.
-                for row in range(4, 7):
-                    lanes.store(items, row * LANES, lanes.spread(0.0))
-                lanes.store(items, 7 * LANES, lanes.spread(arm.numbers[hr.DRIFT]))
-                hr.bound(out, arm, pose, items)
-        else:
-            second = bits
+    meant = lanes.bits_of(lanes.load(items, WRIST * LANES) > 0.5)
+    first, second = first & ~meant, second & meant
+    for _ in range(ROUNDS):
+        if first | second == 0:
+            break
+        _write_drift(items, out, arm, pose)
+        again, other = hr.bound(out, arm, pose, items)
+        first, second = first & again, second & other
     return first, second
 
 
@@ -213,14 +260,14 @@ def _choose_values(values, items, out, spread, first, second, count):
 
 
 @kernel
-def _divide(queue, size, most, items, codes, first, second, count):
+def _divide(queue, size, most, items, start, first, second, count):
     """
     Add both halves of the cells that may hold a posture; return how many cells there are now, most + 1 where one is lost.
 
-    :param codes: number of the first of these cells in the queue.
+    :param start: number of the first of these cells in the queue.
     """
     for lane in range(count):
-        at = CELL * (codes + lane)
+        at = CELL * (start + lane)
         code = int(queue[at + 2])
         bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
         bits &= code // ARMS
@@ -234,6 +281,8 @@ def _divide(queue, size, most, items, codes, first, second, count):
             queue[place] = queue[at] + (2.0 * side - 1.0) * half
             queue[place + 1] = half
             queue[place + 2] = float(code % ARMS + ARMS * bits)
+            for k in range(4):
+                queue[place + SHIFT + k] = items[(4 + k) * LANES + lane]
             size += 1
     return size
 
@@ -258,10 +307,10 @@ def _decide(run, arm, pose, spread, scratch):
         found = _scan(run, spread, values, places, ranges, own)
         if found > 0:
             return REACHED, found, 0
-    size, head = _begin_cells(queue, spread), 0
+    size, head = _begin_cells(queue, spread, arm.numbers[hr.DRIFT]), 0
     while head < size:
         count = min(LANES, size - head)
-        _take(items, queue, head, count, arm.numbers[hr.DRIFT])
+        _take(items, queue, head, count)
         first, second = _examine(out, arm, pose, items)
         if first | second != 0:
             if is_looking:
@@ -323,7 +372,7 @@ def decide_many(
             status[i] = PROVED
             continue
         g = vector(work, 0, 12)
-        if ints[common.REVERSED] != 0:
+        if spread[REVERSED] != 0.0:
             se3.invert(target, g)
         else:
             vectors.copy(target, g)

@@ -81,8 +81,8 @@ NUMBERS = 17
 RANGES = 2 * 13 * LANES
 MARGIN = 12
 """Row of the margin; a wrist has one row more."""
-ITEMS = 8 * LANES
-"""Numbers of eight cells: a row for each field of :class:`Cells`."""
+ITEMS = 9 * LANES
+"""Numbers of eight cells: a row for each number of :class:`Cells`, then 1 where the second wrist is meant and 0 elsewhere."""
 
 
 class HeldArm(NamedTuple):
