@@ -18,13 +18,15 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 
-MOST_CELLS = 4096
-"""Cells of the held joint that are looked at for one pose."""
+MOST_CELLS, MOST_SPLIT = 4096, 65_536
+"""Cells that are looked at for one pose: of the held joint; of the held joint and the one at the other end."""
 
 LEAST_SINE = 1e-3
 """Sine between axes of the wrist and of the shoulder, and lever of the elbow, below which the class is of no use."""
-MOST_DRIFT = 0.02
+MOST_DRIFT = 0.5
 """Drift, in sizes of the chain, beyond which the class says nothing."""
+SHRINKING = 0.02
+"""Drift up to which the ranges of joints and the drift bound each other."""
 EXACT = 1e-9
 """Drift below which a chain is of the class: less than the play of the proof."""
 TINY = 1e-300
@@ -75,7 +77,9 @@ class HeldDecision:
         :param arm: any.
         """
         known = held_arm(arm.chain)
-        return None if known is None else cls(arm, known)
+        if known is None:
+            return None
+        return cls(arm, known, MOST_CELLS if known.numbers[hr.SPLIT] == 0.0 else MOST_SPLIT)
 
     def decide(self, poses: FloatArray) -> Decisions:
         """
@@ -139,6 +143,11 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     axis = chain.axes[held]
     numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
     numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT else drift
+    if drift > SHRINKING:
+        # Only a drift that joint 6 alone makes can be divided.
+        if np.abs(beside[:5]).max() > EXACT:
+            return None
+        numbers[hr.SPLIT] = float(np.linalg.norm(beside[5]))
     table = _vectors(h, a, w, a - o[2], w - o[2])
     table[hr.U], table[hr.AROUND] = axis, chain.points[held] / size
     limits = _ranges(chain.lower[order], chain.upper[order])

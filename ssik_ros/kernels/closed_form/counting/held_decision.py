@@ -34,6 +34,8 @@ References
 [Shimizu2008] for the arcs of an arm with two spherical joints.
 """
 
+import math
+
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import held_branches as hb, search as common
 from ssik_ros.kernels.closed_form.certification.chain import triple
@@ -56,12 +58,15 @@ NARROWEST = 1e-7
 """Half width of a cell that is not divided any further [rad]."""
 ROUNDS = 1
 """How often ranges of joints bound the drift, and the drift the joints."""
-CELL = 7
-"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists; then where
-W may be."""
-SHIFT, BALL = 3, 6
-WRIST = 8
-"""Row of :data:`held_ranges.ITEMS` that says which wrist is meant."""
+CELL = 12
+"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists; then those of
+its rows from SHIFT to LIFT, and the range of joint 6."""
+CODE, PLACE, LAST = 2, 3, 10
+PLACES = 7
+LAST_FIRST = 4
+"""Parts of the range of joint 6 to begin with, where it is divided."""
+LAST_SHARE = 0.3
+"""Play of W over half the width of a cell from which on the range of joint 6 is divided, and not the cell."""
 
 
 @inline_kernel
@@ -121,22 +126,28 @@ def _scan(run, spread, values, places, ranges, scratch):
 
 
 @kernel
-def _begin_cells(queue, spread, drift):
+def _begin_cells(queue, spread, arm):
     """
     Write the first cells, those of one arm side by side, and return how many.
 
-    :param drift: most that W of the true chain is beside; if it is not nought each wrist has cells of its own.
+    If W of the true chain is beside that of the nearest one, each wrist has cells of its own.
     """
+    drift, is_split = arm.numbers[hr.DRIFT], arm.numbers[hr.SPLIT] != 0.0
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
     half, wrists = 0.5 * (high - low) / FIRST, 1 if drift == 0.0 else 2
-    for branch in range(ARMS * wrists):
-        code = branch // wrists + ARMS * (BOTH if wrists == 1 else 1 + branch % 2)
+    parts = LAST_FIRST if is_split else 1
+    last = min(arm.limits[11] + hr.BESIDE, math.pi) / parts
+    for branch in range(ARMS * wrists * parts):
+        wrist = branch // parts
+        code = wrist // wrists + ARMS * (BOTH if wrists == 1 else 1 + wrist % 2)
         for cell in range(FIRST):
             at = CELL * count
             queue[at], queue[at + 1] = low + (2 * cell + 1) * half, half
-            queue[at + 2], queue[at + BALL] = float(code), drift
-            for k in range(3):
-                queue[at + SHIFT + k] = 0.0
+            queue[at + CODE] = float(code)
+            for k in range(PLACES):
+                queue[at + PLACE + k] = drift if hr.SHIFT + k == hr.BALL else 0.0
+            queue[at + LAST] = arm.limits[5] + (2 * (branch % parts) + 1 - parts) * last
+            queue[at + LAST + 1] = last
             count += 1
     return count
 
@@ -146,14 +157,16 @@ def _take(items, queue, first, count):
     """Write eight cells side by side; the last one stands for those that are missing."""
     for lane in range(LANES):
         at = CELL * (first + min(lane, count - 1))
-        code = int(queue[at + 2])
+        code = int(queue[at + CODE])
         arm = code % ARMS
         items[lane], items[LANES + lane] = queue[at], queue[at + 1]
         items[2 * LANES + lane] = 1.0 - 2.0 * (arm // 2)
         items[3 * LANES + lane] = 1.0 - 2.0 * (arm % 2)
-        for k in range(4):
-            items[(4 + k) * LANES + lane] = queue[at + SHIFT + k]
-        items[WRIST * LANES + lane] = 1.0 if code // ARMS == 2 else 0.0
+        for k in range(PLACES):
+            items[(hr.SHIFT + k) * LANES + lane] = queue[at + PLACE + k]
+        items[hr.WRIST * LANES + lane] = 1.0 if code // ARMS == 2 else 0.0
+        for k in range(2):
+            items[(hr.LAST + k) * LANES + lane] = queue[at + LAST + k]
 
 
 @inline_kernel
@@ -200,37 +213,79 @@ def _drift_of_wrist(out, arm, is_second):
 
 
 @inline_kernel
+def _lifted(arm, pose, own):
+    """Return a vector of the last body as the target has it with the held joint at zero."""
+    x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), pose.x)
+    y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), pose.y)
+    z = vectors.cross(pose.x, pose.y)
+    z = vectors.scale(vectors.dot(triple(arm.vectors, hr.H6), own), z)
+    return vectors.add(x, vectors.add(y, z))
+
+
+@inline_kernel
 def _write_drift(items, out, arm, pose):
     """Write where W of the nearest chain is beside that of the true one, by the ranges of the joints, where they say more."""
-    is_second = lanes.load(items, WRIST * LANES) > 0.5
+    is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
-    u = triple(arm.vectors, hr.U)
-    sine, cosine = lanes.sine_cosine(arm.numbers[hr.SIGN] * lanes.load(items, 0))
-    x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
-    z = vectors.cross(x, y)
-    x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), x)
-    y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), y)
-    z = vectors.scale(vectors.dot(triple(arm.vectors, hr.H6), own), z)
-    drift = vectors.add(vectors.add(drift, x), vectors.add(y, z))
-    turned = lanes.lesser(lanes.load(items, LANES), 2.0) * lanes.root(vectors.dot(own, own))
-    radius = radius + own_radius + turned + hr.ROUNDING
-    before = lanes.load(items, 7 * LANES)
+    lift = _lifted(arm, pose, own)
+    radius = radius + own_radius + hr.ROUNDING
+    before = lanes.load(items, hr.BALL * LANES)
     is_less = radius < before
     for i in range(3):
-        at = (4 + i) * LANES
+        at = (hr.SHIFT + i) * LANES
         lanes.store(items, at, lanes.select(is_less, drift[i], lanes.load(items, at)))
-    lanes.store(items, 7 * LANES, lanes.select(is_less, radius, before))
+        at = (hr.LIFT + i) * LANES
+        lanes.store(items, at, lanes.select(is_less, lift[i], lanes.load(items, at)))
+    lanes.store(items, hr.BALL * LANES, lanes.select(is_less, radius, before))
+
+
+@inline_kernel
+def _write_lift(items, arm, pose):
+    """Write where W of the nearest chain is beside that of the true one, by the range of joint 6, on which alone it depends."""
+    sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
+    aside, h6 = triple(arm.beside, 5), triple(arm.vectors, hr.H6)
+    turned = vectors.turn(h6, cosine, -sine, lane_angles.spread_vector(aside))
+    lift = _lifted(arm, pose, vectors.subtract(turned, aside))
+    for i in range(3):
+        lanes.store(items, (hr.LIFT + i) * LANES, lift[i])
+    half = lanes.load(items, (hr.LAST + 1) * LANES)
+    lanes.store(items, hr.BALL * LANES, arm.numbers[hr.SPLIT] * half + hr.ROUNDING)
+
+
+@inline_kernel
+def _cut_last(items, out):
+    """Cut the range of joint 6 to that of the branch that is meant; return the bits of lanes with nothing left."""
+    is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
+    centre, radius = _joint_of(out, 5, is_second)
+    middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
+    away = centre - middle
+    away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+    radius = radius + hr.BESIDE
+    # Only a range that is met on one side alone is cut: beyond half a turn both sides are.
+    is_narrow = radius + half < math.pi
+    low, high = lanes.greater(away - radius, -half), lanes.lesser(away + radius, half)
+    is_lost = is_narrow & (low > high)
+    is_cut = is_narrow & (low <= high)
+    lanes.store(items, hr.LAST * LANES, lanes.select(is_cut, middle + 0.5 * (low + high), middle))
+    lanes.store(items, (hr.LAST + 1) * LANES, lanes.select(is_cut, 0.5 * (high - low), half))
+    return lanes.bits_of(is_lost)
 
 
 @kernel
 def _examine(out, arm, pose, items):
     """Return the bits of eight cells that may hold a posture within limits, for both wrists."""
+    is_split = arm.numbers[hr.SPLIT] != 0.0
+    if is_split:
+        _write_lift(items, arm, pose)
     first, second = hr.bound(out, arm, pose, items)
     if arm.numbers[hr.DRIFT] == 0.0:
         return first, second
-    meant = lanes.bits_of(lanes.load(items, WRIST * LANES) > 0.5)
+    meant = lanes.bits_of(lanes.load(items, hr.WRIST * LANES) > 0.5)
     first, second = first & ~meant, second & meant
+    if is_split:
+        left = 255 & ~_cut_last(items, out)
+        return first & left, second & left
     for _ in range(ROUNDS):
         if first | second == 0:
             break
@@ -260,30 +315,49 @@ def _choose_values(values, items, out, spread, first, second, count):
 
 
 @kernel
-def _divide(queue, size, most, items, start, first, second, count):
+def _divide(queue, size, most, items, start, bits, is_split):
+    """
+    Add both halves of a cell; return how many cells there are now, most + 1 where there is no room or the cell is too narrow.
+
+    :param start: number of the cell in the queue, and its place among the items.
+    :param bits: of the wrists that are left.
+    """
+    at, lane, place = CELL * start[0], start[1], CELL * size
+    half, last = queue[at + 1], items[(hr.LAST + 1) * LANES + lane]
+    is_last = is_split and items[hr.BALL * LANES + lane] > LAST_SHARE * half
+    if size + 2 > most or half < NARROWEST:
+        return most + 1
+    for side in range(2):
+        way = side - 0.5
+        queue[place], queue[place + 1] = queue[at], half
+        queue[place + LAST], queue[place + LAST + 1] = items[hr.LAST * LANES + lane], last
+        if is_last:
+            queue[place + LAST] += way * last
+            queue[place + LAST + 1] = 0.5 * last
+        else:
+            queue[place] += way * half
+            queue[place + 1] = 0.5 * half
+        queue[place + CODE] = float(int(queue[at + CODE]) % ARMS + ARMS * bits)
+        for k in range(PLACES):
+            queue[place + PLACE + k] = items[(hr.SHIFT + k) * LANES + lane]
+        place += CELL
+    return size + 2
+
+
+@kernel
+def _divide_all(queue, size, most, items, head, first, second, count, is_split):
     """
     Add both halves of the cells that may hold a posture; return how many cells there are now, most + 1 where one is lost.
 
-    :param start: number of the first of these cells in the queue.
+    :param head: number of the first of these cells in the queue.
     """
     for lane in range(count):
-        at = CELL * (start + lane)
-        code = int(queue[at + 2])
         bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
-        bits &= code // ARMS
-        if bits == 0:
-            continue
-        half = 0.5 * queue[at + 1]
-        if size + 2 > most or half < NARROWEST:
-            return most + 1
-        for side in range(2):
-            place = CELL * size
-            queue[place] = queue[at] + (2.0 * side - 1.0) * half
-            queue[place + 1] = half
-            queue[place + 2] = float(code % ARMS + ARMS * bits)
-            for k in range(4):
-                queue[place + SHIFT + k] = items[(4 + k) * LANES + lane]
-            size += 1
+        bits &= int(queue[CELL * (head + lane) + CODE]) // ARMS
+        if bits != 0:
+            size = _divide(queue, size, most, items, (head + lane, lane), bits, is_split)
+            if size > most:
+                break
     return size
 
 
@@ -302,12 +376,13 @@ def _decide(run, arm, pose, spread, scratch):
     ranges, at = vector(scratch, at, hb.ranges_size(n)), at + hb.ranges_size(n)
     own, at = vector(scratch, at, hb.scratch_size(n)), at + hb.scratch_size(n)
     queue, is_looking = vector(scratch, at, CELL * most), spread[PROBES] != 0.0
+    is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_looking:
         hb.prepare(ranges, run.ints, run.reals, vector(run.work, 0, 12), own)
         found = _scan(run, spread, values, places, ranges, own)
         if found > 0:
             return REACHED, found, 0
-    size, head = _begin_cells(queue, spread, arm.numbers[hr.DRIFT]), 0
+    size, head = _begin_cells(queue, spread, arm), 0
     while head < size:
         count = min(LANES, size - head)
         _take(items, queue, head, count)
@@ -320,10 +395,9 @@ def _decide(run, arm, pose, spread, scratch):
                     found = probe(run, values, chosen, places, ranges, own)
                 if found > 0:
                     return REACHED, found, head
-            more = _divide(queue, size, most, items, head, first, second, count)
-            if more > most:
+            size = _divide_all(queue, size, most, items, head, first, second, count, is_split)
+            if size > most:
                 return UNDECIDED, 0, head
-            size = more
         head += count
     return PROVED, 0, head
 

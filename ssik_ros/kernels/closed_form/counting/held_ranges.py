@@ -73,16 +73,19 @@ LEVER_W, LEVER_A, S23, S1U, S45, S56 = 5, 6, 7, 8, 9, 10
 """Distances of W and A from axis 3; sines between axes."""
 C5, R5, PHASE5 = 11, 12, 13
 """h4 . R5 h6 = C5 + R5 cos(q5 - PHASE5)."""
-SIGN, SIZE, DRIFT = 14, 15, 16
-"""1 or -1: how the held joint rotates the target; metres of a unit; most that W of the true chain is beside."""
-NUMBERS = 17
+SIGN, SIZE, DRIFT, SPLIT = 14, 15, 16, 17
+"""1 or -1: how the held joint rotates the target; metres of a unit; most that W of the true chain is beside; how far axis 6 is, where
+the range of joint 6 is divided, too, and 0 elsewhere."""
+NUMBERS = 18
 
 # Rows of what is written for eight cells: for each wrist six joints, their radii, least margin of the middle; then bits.
 RANGES = 2 * 13 * LANES
 MARGIN = 12
 """Row of the margin; a wrist has one row more."""
-ITEMS = 9 * LANES
-"""Numbers of eight cells: a row for each number of :class:`Cells`, then 1 where the second wrist is meant and 0 elsewhere."""
+SHIFT, BALL, LIFT, WRIST, LAST = 4, 7, 8, 11, 12
+"""Rows of eight cells behind the first four of :class:`Cells`: where W may be; which wrist is meant, 0 or 1; range of joint 6."""
+ITEMS = 14 * LANES
+"""Numbers of eight cells."""
 
 
 class HeldArm(NamedTuple):
@@ -106,9 +109,6 @@ class Pose(NamedTuple):
     x: tuple[float, float, float]
     y: tuple[float, float, float]
     """Images of X6, Y6."""
-    lever: float
-    """Distance of W from the axis of the held joint."""
-
 
 class Cells(NamedTuple):
     """Eight cells of the held joint, each with a branch of the first three joints."""
@@ -121,6 +121,8 @@ class Cells(NamedTuple):
     shift: tuple[float, float, float]
     ball: float
     """Where W may be beside the place that the target gives it: middle and radius, in units of the arm."""
+    lift: tuple[float, float, float]
+    """The part of that middle that the held joint rotates, at zero of the held joint."""
 
 
 class Target(NamedTuple):
@@ -185,13 +187,10 @@ def make_pose(arm, target):
     :param arm: :class:`HeldArm`.
     :param target: (12,) G of the seven joints, its inverse for a reversed class, in units of the arm.
     """
-    u = triple(arm.vectors, U)
-    way = vectors.subtract(map_point(target, triple(arm.vectors, W)), triple(arm.vectors, AROUND))
     return Pose(
-        way,
+        vectors.subtract(map_point(target, triple(arm.vectors, W)), triple(arm.vectors, AROUND)),
         map_direction(target, triple(arm.vectors, X6)),
         map_direction(target, triple(arm.vectors, Y6)),
-        vectors.norm(vectors.cross(u, way)),
     )
 
 
@@ -303,23 +302,25 @@ def _see_target(arm, pose, cells):
     known, numbers = arm.vectors, arm.numbers
     u, h1 = triple(known, U), triple(known, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
-    out = vectors.turn(u, cosine, sine, pose.arm)
+    start = vectors.add(cells.lift, pose.arm)
+    lever_w = _length(vectors.cross(u, start))
+    out = vectors.turn(u, cosine, sine, start)
     x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
     apart = vectors.subtract(vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift)
     way, slope = vectors.subtract(out, apart), vectors.cross(u, out)
     half, play = cells.half, cells.ball + PLAY
     lever = _length(vectors.cross(u, apart))
-    rest = 0.5 * pose.lever * half * half + play
+    rest = 0.5 * lever_w * half * half + play
     # The square of the distance is a sinusoid with the amplitude 2 lever(A) lever(W).
     square = vectors.dot(way, way)
     size = lanes.root(square)
     change = 2.0 * lanes.absolute(vectors.dot(way, slope)) * half
-    change = change + pose.lever * lever * half * half
+    change = change + lever_w * lever * half * half
     shortest = lanes.root(lanes.greater(square - change, 0.0)) - play
     shortest, longest = lanes.greater(shortest, 0.0), lanes.root(square + change) + play
     height = vectors.dot(h1, way)
     change = lanes.absolute(vectors.dot(h1, slope)) * half
-    change = change + (0.5 * numbers[S1U] * pose.lever) * half * half + play
+    change = change + 0.5 * numbers[S1U] * lever_w * half * half + play
     low, high = _quotient(height - change, height + change, shortest, longest)
     across, along = triple(known, ACROSS), triple(known, ALONG1)
     azimuth = _turning(
@@ -520,6 +521,16 @@ def _store(out, row, place):
 
 
 @inline_kernel
+def _load_vector(items, row):
+    """Return three rows."""
+    return (
+        lanes.load(items, row * LANES),
+        lanes.load(items, (row + 1) * LANES),
+        lanes.load(items, (row + 2) * LANES),
+    )
+
+
+@inline_kernel
 def _load(items):
     """Return eight cells."""
     return Cells(
@@ -527,12 +538,9 @@ def _load(items):
         lanes.load(items, LANES),
         lanes.load(items, 2 * LANES),
         lanes.load(items, 3 * LANES),
-        (
-            lanes.load(items, 4 * LANES),
-            lanes.load(items, 5 * LANES),
-            lanes.load(items, 6 * LANES),
-        ),
-        lanes.load(items, 7 * LANES),
+        _load_vector(items, SHIFT),
+        lanes.load(items, BALL * LANES),
+        _load_vector(items, LIFT),
     )
 
 
