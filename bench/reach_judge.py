@@ -97,7 +97,10 @@ def _error(out: Any, actual: Any, pose: Any) -> float:
                 pose[i, 0] * actual[j, 0] + pose[i, 1] * actual[j, 1] + pose[i, 2] * actual[j, 2]
             )
     x, y, z = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
-    sine, cosine = 0.5 * math.sqrt(x * x + y * y + z * z), 0.5 * (r[0, 0] + r[1, 1] + r[2, 2] - 1.0)
+    sine, cosine = (
+        0.5 * math.sqrt(x * x + y * y + z * z),
+        0.5 * (r[0, 0] + r[1, 1] + r[2, 2] - 1.0),
+    )
     factor = 0.5 * math.atan2(sine, cosine) / sine if sine > 1e-12 else 0.5
     out[3], out[4], out[5] = factor * x, factor * y, factor * z
     if sine <= 1e-12 and cosine < 0.0:
@@ -165,7 +168,12 @@ def descend(chain: Any, pose: Any, q: Any) -> Any:
     :param pose: (4, 4).
     """
     n = len(q)
-    points, axes, error, room = np.empty((n, 3)), np.empty((n, 3)), np.empty(6), np.zeros((2, 4, 4))
+    points, axes, error, room = (
+        np.empty((n, 3)),
+        np.empty((n, 3)),
+        np.empty(6),
+        np.zeros((2, 4, 4)),
+    )
     columns, move, new, actual = np.empty((6, n)), np.empty(n), np.empty(n), np.empty((4, 4))
     other_error, damping = np.empty(6), 1e-2
     _pose_of(actual, chain, q, points, axes, room)
@@ -237,11 +245,11 @@ def _cell(pose: Any, step: float, bins: int, shape: Any) -> Any:
     angle, yaw = math.acos(min(1.0, max(-1.0, pose[2, 2]))), math.atan2(pose[1, 2], pose[0, 2])
     c, s = math.cos(yaw), math.sin(yaw)
     x, y = c * pose[0, 3] + s * pose[1, 3], c * pose[1, 3] - s * pose[0, 3]
-    i = int(math.floor(pose[2, 3] / step)) + shape[0] // 2
+    i = math.floor(pose[2, 3] / step) + shape[0] // 2
     j = min(bins - 1, int(angle / math.pi * bins))
     k, m = (
-        int(math.floor(x / step)) + shape[2] // 2,
-        int(math.floor(y / step)) + shape[3] // 2,
+        math.floor(x / step) + shape[2] // 2,
+        math.floor(y / step) + shape[3] // 2,
     )
     if not (0 <= i < shape[0] and 0 <= k < shape[2] and 0 <= m < shape[3]):
         return (-1, 0, 0, 0)

@@ -18,7 +18,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.arms import Arm, chain_from_file, FloatArray
 from bench.reach_judge import chain_of, find, FOUND, SampledMap
@@ -133,7 +132,7 @@ class Judged:
 
 def _turns(rng: np.random.Generator, count: int) -> FloatArray:
     """Return random rotations (count, 3, 3)."""
-    w, x, y, z = (lambda q: (q / np.linalg.norm(q, axis=0)))(rng.standard_normal((4, count)))
+    w, x, y, z = (lambda q: q / np.linalg.norm(q, axis=0))(rng.standard_normal((4, count)))
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
         [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
@@ -206,12 +205,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: of the command line.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--arms', default=','.join(ARMS), help='names in the catalogue, joined by commas')
+    parser.add_argument(
+        '--arms', default=','.join(ARMS), help='names in the catalogue, joined by commas'
+    )
     parser.add_argument('--poses', type=int, default=100_000, help='of each arm (default: 100000)')
     parser.add_argument('--starts', type=int, default=64, help='descents of the judge for a pose')
     parser.add_argument('--samples', type=int, default=10_000_000, help='of the sampled map')
     parser.add_argument('--output', type=Path, default=Path('bench_output/reach_truth.jsonl'))
-    parser.add_argument('--table', action='store_true', help='print the table of what is done, and end')
+    parser.add_argument(
+        '--table', action='store_true', help='print the table of what is done, and end'
+    )
     given = parser.parse_args(arguments)
     if not given.table:
         given.output.parent.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from ssik_ros.reach.store import MapPlan
 
 _WIDTH = 100
 FAST_UNIT = 65_536
-"""Cells of a unit of an arm whose closed form has all branches: less than a second."""
+"""Cells of a unit of an arm whose poses are decided side by side: less than a second."""
 SAMPLE = 2048
 """Cells that are decided to measure the rate."""
 LINE_EVERY = 30.0
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace, chain: SerialChain, robot: str) -> MapPlan:
     """Return the plan of the map that the options describe."""
     words = tuple(word for word in getattr(arguments, 'with').split(',') if word)
-    is_fast = ReachArm(chain, ReachSettings()).is_complete and not words
+    is_fast = ReachArm(chain, ReachSettings()).is_fast and not words
     unit = FAST_UNIT if is_fast else UNIT_CELLS
     if arguments.poses is not None:
         cells: Cells = PoseList(read_pose_list(arguments.poses), unit)

@@ -176,7 +176,7 @@ def _joint_of(out, joint, is_second):
     centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
     row, other = row + 6 * LANES, other + 6 * LANES
     radius = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
-    return centre, lanes.lesser(radius, 2.0)
+    return centre, radius
 
 
 @inline_kernel
@@ -190,7 +190,7 @@ def _drift_of_arm(out, arm, is_second):
         sine, cosine = lanes.sine_cosine(centre)
         aside = triple(arm.beside, k)
         away = vectors.subtract(drift, aside)
-        radius = radius + width * lanes.root(vectors.dot(away, away))
+        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(away, away))
         drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, away)
         drift = vectors.add(drift, lane_angles.spread_vector(aside))
     return drift, radius
@@ -206,7 +206,7 @@ def _drift_of_wrist(out, arm, is_second):
         sine, cosine = lanes.sine_cosine(centre)
         aside = triple(arm.beside, k)
         away = vectors.add(drift, lane_angles.spread_vector(aside))
-        radius = radius + width * lanes.root(vectors.dot(away, away))
+        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(away, away))
         drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, -sine, away)
         drift = vectors.subtract(drift, aside)
     return drift, radius

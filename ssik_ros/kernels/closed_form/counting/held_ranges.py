@@ -110,6 +110,7 @@ class Pose(NamedTuple):
     y: tuple[float, float, float]
     """Images of X6, Y6."""
 
+
 class Cells(NamedTuple):
     """Eight cells of the held joint, each with a branch of the first three joints."""
 
@@ -306,7 +307,9 @@ def _see_target(arm, pose, cells):
     lever_w = _length(vectors.cross(u, start))
     out = vectors.turn(u, cosine, sine, start)
     x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
-    apart = vectors.subtract(vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift)
+    apart = vectors.subtract(
+        vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift
+    )
     way, slope = vectors.subtract(out, apart), vectors.cross(u, out)
     half, play = cells.half, cells.ball + PLAY
     lever = _length(vectors.cross(u, apart))
