@@ -8,22 +8,22 @@ held at 200 values, and that lie on no curve.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import functools
+import json
 from pathlib import Path
 import sys
 import time
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'self_motions'))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from newton_oracle import solutions
 import numpy as np
 
 from bench import pinning
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.self_motions.motions import SelfMotions
 
 PEERS = {'panda': 'franka_panda', 'fr3': 'fr3', 'iiwa14': 'iiwa14'}
 """Names of ssik for arms that its charts know."""
@@ -32,6 +32,8 @@ SPACING = 0.1
 """Distance of two postures of a curve [rad], and of the parameter of ssik."""
 REPETITIONS = 5
 HELD_VALUES, STARTS = 200, 12
+CHUNK = 20
+"""Poses of one arm before those of the next."""
 ON_CURVE = 1e-9
 """Distance of a solution from its curve [rad]."""
 
@@ -118,25 +120,80 @@ def print_speed(
 
 
 def run_oracle(arguments: argparse.Namespace) -> None:
-    """Print what is off the curves, and how many solutions there were."""
-    for name in arguments.arms:
-        arm = Manipulator.from_prebuilt(name)
-        body = SerialChain.from_group(arm.robot, arm.group)
-        low, high = _ranges(arm)[:, 6]
-        held = low + (high - low) * (np.arange(HELD_VALUES) + 0.5) / HELD_VALUES
-        count, missing, start = 0, 0, time.monotonic()
-        for index, q in enumerate(random_postures(arm, arguments.poses, arguments.seed)):
-            target = arm.fk(q)
-            motions = arm.self_motions(target)
-            rows = solutions(body, target, 6, held, STARTS, index)
-            count += len(rows)
-            off = [row for row in rows if not motions.nearest(row).value < ON_CURVE]
-            missing += len(off)
-            for row in off:
-                print(f'{name}, pose {index}: off the curves: {row.tolist()}', flush=True)
-            if time.monotonic() - start > arguments.seconds:
-                break
-        print(f'{name}: {index + 1} poses, {count} solutions, {missing} missing', flush=True)
+    """Compare poses of all arms in chunks, and print what is off the curves and how many solutions there were."""
+    known = read_poses(arguments.file)
+    end = time.monotonic() + arguments.seconds
+    for first in range(0, arguments.poses, CHUNK):
+        for name in arguments.arms:
+            wanted = range(first, min(first + CHUNK, arguments.poses))
+            left = [index for index in wanted if (name, arguments.seed, index) not in known]
+            for row in compare_poses(name, arguments, left) if left else ():
+                known[name, arguments.seed, row['pose']] = row
+                if arguments.file is not None:
+                    with arguments.file.open('a') as file:
+                        file.write(json.dumps(row) + '\n')
+                if time.monotonic() > end:
+                    return print_oracle(known)
+    return print_oracle(known)
+
+
+def read_poses(path: Path | None) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """Return what was compared before, by arm, seed and pose."""
+    lines = path.read_text().splitlines() if path is not None and path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {(row['arm'], row['seed'], row['pose']): row for row in rows}
+
+
+def print_oracle(known: dict[tuple[str, int, int], dict[str, Any]]) -> None:
+    """Print the sums for each arm."""
+    for name in ARMS:
+        rows = [row for row in known.values() if row['arm'] == name]
+        if rows:
+            off = sum(len(row['missing']) for row in rows)
+            print(
+                f'{name}: {len(rows)} poses, {sum(row["solutions"] for row in rows)} solutions, {off} missing, worst '
+                f'distance {max(row["worst"] for row in rows):.1e}, {sum(row["complete"] for row in rows)} poses complete'
+            )
+
+
+def compare_poses(
+    name: str, arguments: argparse.Namespace, indices: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Return, for some poses of an arm, how many solutions there are and which ones are off the curves."""
+    from bench.self_motion_oracle import solutions
+
+    arm = Manipulator.from_prebuilt(name)
+    body = SerialChain.from_group(arm.robot, arm.group)
+    low, high = _ranges(arm)[:, 6]
+    held = low + (high - low) * (np.arange(HELD_VALUES) + 0.5) / HELD_VALUES
+    postures = random_postures(arm, arguments.poses, arguments.seed)
+    for index in indices:
+        target = arm.fk(postures[index])
+        motions = arm.self_motions(target)
+        rows = solutions(body, target, 6, held, STARTS, index)
+        away = [distance_from(motions, row) for row in rows]
+        off = [row.tolist() for row, value in zip(rows, away, strict=True) if value >= ON_CURVE]
+        for row in off:
+            print(f'{name}, pose {index}: off the curves: {row}', flush=True)
+        sums = {'solutions': len(rows), 'worst': max(away, default=0.0), 'missing': off}
+        yield {'arm': name, 'seed': arguments.seed, 'pose': index, **sums} | {
+            'complete': motions.is_complete
+        }
+
+
+def distance_from(motions: SelfMotions, row: np.ndarray) -> float:
+    """Return the distance of a posture from the curves; those with near knots are asked first."""
+    near = []
+    for curve in motions:
+        away = curve.knots[:, :7] - row
+        away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
+        near.append(np.square(away).sum(axis=1).min())
+    least = np.inf
+    for index in np.argsort(near):
+        least = min(least, motions[int(index)].nearest(row).value)
+        if least < ON_CURVE:
+            break
+    return least
 
 
 def main() -> int:
@@ -148,7 +205,9 @@ def main() -> int:
         mode.add_argument('--arms', nargs='+', choices=ARMS, default=ARMS)
         mode.add_argument('--poses', type=int, default=poses)
         mode.add_argument('--seed', type=int, default=42)
-        mode.add_argument('--seconds', type=float, default=np.inf, help='for each arm')
+        if name == 'oracle':
+            mode.add_argument('--seconds', type=float, default=np.inf, help='in all')
+            mode.add_argument('--file', type=Path, help='of the poses that were compared')
     arguments = parser.parse_args()
     pinning.limit_threads()
     if arguments.mode == 'speed':

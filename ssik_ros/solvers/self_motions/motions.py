@@ -1,13 +1,13 @@
 """All self-motions of one pose."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import functools
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.closed_form.self_motions import folds, segments, trace
+from ssik_ros.kernels.closed_form.self_motions import folds, segments
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.solvers.self_motions.curve import CurvePoint, JOINTS, SelfMotion, TracedPose
 from ssik_ros.solvers.self_motions.objectives import Objective
@@ -21,7 +21,12 @@ class SelfMotions:
     """
 
     def __init__(
-        self, pose: TracedPose, knots: FloatArray, rows: IntArray, resolution: float, why: str
+        self,
+        pose: TracedPose,
+        knots: FloatArray,
+        rows: IntArray,
+        resolution: float,
+        find_gap: Callable[[], str],
     ) -> None:
         """
         Keep the knots of all curves.
@@ -30,18 +35,20 @@ class SelfMotions:
         :param knots: (k, segments.COLUMNS) curve behind curve, not yet parted at folds and crossings.
         :param rows: (c,) how many knots each of these has.
         :param resolution: see the attribute.
-        :param why: reason why a curve may be missing, empty if none can be.
+        :param find_gap: returns why a curve may be missing, empty if none can be.
         """
-        self._pose, self._knots, self._rows = pose, knots, rows
+        self._pose, self._knots, self._rows, self._find_gap = pose, knots, rows, find_gap
         self.resolution = resolution
         """Every curve on which the held joint moves by more than this is here, if ``is_complete`` [rad or m]."""
-        singular = knots[:, segments.KIND] == trace.SINGULAR
-        self.reason = 'a curve ends in a singular posture' if singular.any() else why
-        """Why a longer curve may be missing; empty if none can be."""
+
+    @functools.cached_property
+    def reason(self) -> str:
+        """Return why a longer curve may be missing, empty if it is proved that none is: the proof runs when first asked."""
+        return self._find_gap()
 
     @property
     def is_complete(self) -> bool:
-        """Return whether no curve longer than :attr:`resolution` is missing, see Completeness in docs/math."""
+        """Return whether it is proved that no curve longer than :attr:`resolution` is missing, see Completeness in docs/math."""
         return not self.reason
 
     @property

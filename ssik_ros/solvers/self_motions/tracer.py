@@ -1,5 +1,6 @@
 """Self-motions of one arm: postures on every curve by its closed form, then the curves through them."""
 
+import functools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
@@ -35,8 +37,8 @@ SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 values of the joint are not looked for; the finest one is the range over the third."""
 
 
-Traced = tuple[TracedPose, FloatArray, IntArray]
-"""What the curves of a pose share, their knots, and how many knots each has."""
+Traced = tuple[TracedPose, FloatArray, IntArray, FloatArray]
+"""What the curves of a pose share, their knots, how many knots each has, and the postures that lie on them."""
 
 
 class SelfMotionTracer:
@@ -61,6 +63,7 @@ class SelfMotionTracer:
         self._arm, self._dof, self._clearance = arm, dof, clearance
         self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
         self._second = self._find_second()
+        self._bound: FloatArray | None = None
         self._prepared: dict[tuple[int | None, int | None], Prepared] = {}
         self._pool: list[PoseArrays] = []
 
@@ -86,10 +89,19 @@ class SelfMotionTracer:
             found = self._find_slowly(pose, request)
         if found is None:
             return None
-        own, knots, rows = found
-        step = (high - low) / shares
-        why = '' if own.plan.drift == 0.0 else NOT_EXACT
-        return SelfMotions(own, knots, rows, step, why)
+        own, knots, rows, candidates = found
+        prove = functools.partial(self._find_gap, own, knots, rows, candidates)
+        return SelfMotions(own, knots, rows, (high - low) / shares, prove)
+
+    def _find_gap(
+        self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
+    ) -> str:
+        """Return why a curve may be missing, empty when none is."""
+        if own.plan.drift != 0.0:
+            return NOT_EXACT
+        if self._bound is None:
+            self._bound = choose_bound(self._arm.plan.chain)
+        return find_gap(own, knots, rows, candidates, self._bound)
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
         """Return the range over which the held joint is looked at [rad or m]."""
@@ -114,9 +126,10 @@ class SelfMotionTracer:
         own = self._own(arrays.target.copy(), prepared.reals)
         rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
         knots = arrays.knots[: int(rows.sum())].copy()
+        candidates = arrays.seeds[: int(prepared.samples[held_search.TRIED])].copy()
         self._pool.append(arrays)
         is_settled = count > 0 or count == pose_motions.TOO_FAR
-        return (own, knots, rows) if is_settled else None
+        return (own, knots, rows, candidates) if is_settled else None
 
     def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
         """Return pose, knots and rows by postures from a search for branches; None where the pose is no rigid transform."""
@@ -124,7 +137,10 @@ class SelfMotionTracer:
         own = self._own(pose_numbers(pose), reals)
         search = self._seeds if self._arm.has_arcs(request) else self._wide_seeds
         seeds = search(own, pose, request)
-        return None if seeds is None else (own, *self._trace(own, np.ascontiguousarray(seeds)))
+        if seeds is None:
+            return None
+        seeds = np.ascontiguousarray(seeds)
+        return (own, *self._trace(own, seeds), seeds)
 
     def _own(self, target: FloatArray, reals: FloatArray) -> TracedPose:
         """Return what the curves of a pose share."""
@@ -139,7 +155,7 @@ class SelfMotionTracer:
         if key not in self._prepared:
             self._prepared[key] = self._arm.prepare_arcs(request)
         prepared = self._prepared[key]
-        # The search writes how many values it has tried.
+        # How many candidates there were is written there.
         return prepared._replace(samples=prepared.samples.copy())
 
     def _seeds(

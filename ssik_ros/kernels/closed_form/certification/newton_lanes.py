@@ -58,8 +58,12 @@ def _entry(n, row, column):
 
 
 @inline_kernel
-def _load(scratch, start):
-    """Return a vector of eight numbers each."""
+def load_three(scratch, start):
+    """
+    Return a vector of eight numbers each.
+
+    :param start: where it stands.
+    """
     return (
         lanes.load(scratch, start),
         lanes.load(scratch, start + LANES),
@@ -117,8 +121,8 @@ def write_columns(n, slides, t, scratch):
     :param scratch: (scratch_size(n),).
     """
     for i in range(n):
-        point = _load(scratch, LANES * ROWS * i)
-        axis = _load(scratch, LANES * (ROWS * i + 3))
+        point = load_three(scratch, LANES * ROWS * i)
+        axis = load_three(scratch, LANES * (ROWS * i + 3))
         if is_slide(slides, i):
             _store(scratch, LANES * ROWS * i, axis)
             _store(scratch, LANES * (ROWS * i + 3), vectors.scale(0.0, axis))

@@ -52,6 +52,7 @@ ALONG = ROOM + 1
 SIGN = ALONG + 1
 """Determinant of [J; t]."""
 DIAGONAL = SIGN + 1
+"""Diagonal of L, of which the other elements stand in the Jacobian."""
 FACTOR = DIAGONAL + ROWS
 """2 / v^2 of each reflection, whose v stands in the Jacobian."""
 NUMBERS = FACTOR + ROWS
@@ -87,8 +88,12 @@ def take_step(numbers, lane):
 
 
 @inline_kernel
-def _entry(row, joint):
-    """Return where an entry of the Jacobian stands."""
+def entry_at(row, joint):
+    """
+    Return where an entry of the Jacobian stands.
+
+    :param row, joint: its row and column.
+    """
     return LANES * (ROWS * joint + row)
 
 
@@ -101,15 +106,26 @@ def solve_there(c, numbers):
     :param numbers: (numbers_size(),) with Q, ROW and AIM.
     """
     _write_equations(c, numbers)
+    solve_equations(numbers)
+
+
+@kernel
+def solve_equations(numbers):
+    """
+    Write step and tangent of eight systems of equations.
+
+    :param numbers: (numbers_size(),) with the Jacobian, ERROR, Q, ROW and AIM.
+    """
     least, product = lanes.spread(math.inf), lanes.spread(1.0)
     for row in range(ROWS):
         diagonal = _reflect(numbers, row)
+        lanes.store(numbers, LANES * (DIAGONAL + row), diagonal)
         least = lanes.lesser(lanes.absolute(diagonal), least)
         product = product * diagonal
         # Forward substitution.
         left = lanes.load(numbers, LANES * (ERROR + row))
         for j in range(row):
-            left = left - lanes.load(numbers, _entry(row, j)) * lanes.load(
+            left = left - lanes.load(numbers, entry_at(row, j)) * lanes.load(
                 numbers, LANES * (STEP + j)
             )
         lanes.store(numbers, LANES * (STEP + row), left / diagonal)
@@ -121,6 +137,26 @@ def solve_there(c, numbers):
         _apply(numbers, row, TANGENT)
     lanes.store(numbers, LANES * ROOM, least)
     _meet_aim(numbers, product)
+
+
+@kernel
+def inverse_norm(numbers):
+    """
+    Return the Frobenius norm of L^-1, which is that of the pseudoinverse of J.
+
+    :param numbers: after :func:`solve_equations`; its errors are overwritten.
+    """
+    square = lanes.spread(0.0)
+    for column in range(ROWS):
+        for row in range(column, ROWS):
+            left = lanes.spread(1.0 if row == column else 0.0)
+            for k in range(column, row):
+                entry = lanes.load(numbers, entry_at(row, k))
+                left = left - entry * lanes.load(numbers, LANES * (ERROR + k))
+            left = left / lanes.load(numbers, LANES * (DIAGONAL + row))
+            lanes.store(numbers, LANES * (ERROR + row), left)
+            square = square + left * left
+    return lanes.root(square)
 
 
 @kernel
@@ -140,23 +176,23 @@ def _reflect(numbers, row):
     """Take a row into its own coordinate, and reflect those below; return its diagonal element."""
     square = lanes.spread(0.0)
     for k in range(row, N):
-        entry = lanes.load(numbers, _entry(row, k))
+        entry = lanes.load(numbers, entry_at(row, k))
         square = square + entry * entry
-    size, first = lanes.root(square), lanes.load(numbers, _entry(row, row))
+    size, first = lanes.root(square), lanes.load(numbers, entry_at(row, row))
     diagonal = lanes.select(first >= 0.0, -size, size)
     factor = 1.0 / (square + size * lanes.absolute(first))
-    lanes.store(numbers, _entry(row, row), first - diagonal)
+    lanes.store(numbers, entry_at(row, row), first - diagonal)
     lanes.store(numbers, LANES * (FACTOR + row), factor)
     for other in range(row + 1, ROWS):
         total = lanes.spread(0.0)
         for k in range(row, N):
-            entry = lanes.load(numbers, _entry(row, k))
-            total = total + entry * lanes.load(numbers, _entry(other, k))
+            entry = lanes.load(numbers, entry_at(row, k))
+            total = total + entry * lanes.load(numbers, entry_at(other, k))
         total = total * factor
         for k in range(row, N):
-            entry = lanes.load(numbers, _entry(other, k))
-            entry = entry - total * lanes.load(numbers, _entry(row, k))
-            lanes.store(numbers, _entry(other, k), entry)
+            entry = lanes.load(numbers, entry_at(other, k))
+            entry = entry - total * lanes.load(numbers, entry_at(row, k))
+            lanes.store(numbers, entry_at(other, k), entry)
     return diagonal
 
 
@@ -166,11 +202,11 @@ def _apply(numbers, row, start):
     total = lanes.spread(0.0)
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
-        total = total + value * lanes.load(numbers, _entry(row, k))
+        total = total + value * lanes.load(numbers, entry_at(row, k))
     total = total * lanes.load(numbers, LANES * (FACTOR + row))
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
-        value = value - total * lanes.load(numbers, _entry(row, k))
+        value = value - total * lanes.load(numbers, entry_at(row, k))
         lanes.store(numbers, LANES * (start + k), value)
 
 

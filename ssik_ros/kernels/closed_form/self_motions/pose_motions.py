@@ -49,8 +49,9 @@ def find(
     :param is_done: (m,) integers, scratch.
     :param curve_work: (lane_trace.scratch_size(len(seeds)),).
     :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
-        :func:`held_search.search`; the seed is not read.
+        :func:`held_search.search`; the seed is not read, and TRIED is how many postures stand in the seeds.
     """
+    spread[held_search.TRIED] = 0.0
     run = common.BranchRun(counters, ints, reals, seed, options, work, seeds.shape[0])
     if not common.begin(run, matrix_t):
         return NOT_RIGID
@@ -61,6 +62,7 @@ def find(
     wanted = int(spread[held_search.WANTED])
     ranges, _, pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)
     count = int(pending[0])
+    spread[held_search.TRIED] = count
     for row in range(count):
         is_done[row] = 0
         for k in range(N):

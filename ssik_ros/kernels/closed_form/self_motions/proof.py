@@ -1,0 +1,322 @@
+"""
+Proof that knots of a curve lie on one curve, and which postures lie on it.
+
+Problem
+-------
+A step from knot to knot may have led to another curve. Wanted is a proof that it has not, and of given postures that they lie
+on the curve.
+
+Solutions
+---------
+For each segment a chain of balls, in each of which the solutions are one arc. The arcs of neighbouring balls are one.
+
+Method
+------
+1. F are six functions of the seven joints that vanish at the solutions: what is left between a point of joint ``e`` placed
+   from the base and the same point placed from the tip, over a length; and twice the vector part of the quaternion between.
+   A number ``bend`` bounds its second derivative everywhere.
+2. At a point c near the curve: J = DF, its null vector t, the step s = J^+ F, and kappa = bend ||L^-1||_F with the factor L of
+   :mod:`lane_points`; g = kappa (|s| + rotation left). For g < 0.1 the solutions within f / kappa of c are one arc, f^2 =
+   3/4 - 2 g, see docs/math/self_motions.md.
+3. The next point is taken from the cubic between the knots, and corrected by Newton where g is large. Its arc is the same one
+   if a solution of one ball is known to be in the other. If not, the point is chosen nearer.
+4. Postures inside a ball lie on the curve.
+
+Degeneracies
+------------
+Next to a singular posture balls are small. At one there is no proof: where balls become smaller than LEAST, or where there are
+too many, the segment is reported.
+
+Cost
+----
+A forward pass and six hundred multiplications for eight balls. Their number is the integral of kappa along the curves.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification import newton_lanes
+from ssik_ros.kernels.closed_form.self_motions import (
+    curve_points as cp,
+    lane_points as lp,
+    segments,
+)
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
+from ssik_ros.kernels.geometry import lanes, vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+
+JOINT, ALONG, LENGTH, BEND = range(4)
+"""Numbers of a bound: the revolute joint of the point, how far it is from the joint's own point along the axis, the length
+that counts as one radian, and the bound of the second derivative."""
+BOUND = 4
+
+MOST_SLACK = 0.05
+"""Largest g of a ball; the proof holds below 0.1."""
+ROUNDING = 1.01
+"""Factor of what is computed: covers rounding, and the sine of a small angle in place of twice that of its half."""
+LARGEST_TURN = 0.05
+"""Rotation left at a point, as the sine of its angle, up to which that factor holds [rad]."""
+STRIDE = 1.15
+"""Distance of the next point, in units of 1 / kappa."""
+INSIDE = 0.9
+"""Postures have to be within this share of a ball: a candidate is off its solution by rounding."""
+CLOSER = 0.6
+"""Factor of the next distance after one that was too long."""
+LEAST = 1e-7
+"""Radius of a ball below which there is no proof [rad]."""
+NEWTON_STEPS = 4
+MOST_ROUNDS = 100_000
+"""Rounds of eight balls for one pose."""
+
+LEFT, INVERSE = lp.ROOM, lp.SIGN
+"""Rows of eight numbers that are free after the equations are solved: the rotation left, and the norm of L^-1."""
+
+IDLE, BEGIN, GO = 0.0, 1.0, 2.0
+PHASE, ROW, HERE, NEXT, COUNT, FREE, REACH, LOW, POINT = range(9)
+"""Numbers of a lane: what it does; the knot before; share of the segment of the last ball and of the next one; Newton steps;
+1 / kappa of the last ball, its radius, how far a solution is from its middle at most; its middle and tangent."""
+DIRECTION = POINT + N
+STATE = DIRECTION + N
+
+
+class Proving(NamedTuple):
+    """What the proof works on."""
+
+    state: np.ndarray
+    """(8, STATE)."""
+    numbers: np.ndarray
+    """Of :mod:`lane_points`."""
+    held: np.ndarray
+    """Values of the held joint of postures that are not on a curve yet, no number for the others; full eights."""
+    is_on: np.ndarray
+    seeds: np.ndarray
+    knots: np.ndarray
+    goes_on: np.ndarray
+    curve: cp.Curve
+    q: np.ndarray
+    """(7,) scratch."""
+    bound: np.ndarray
+
+
+@inline_kernel
+def scratch_size(seeds):
+    """
+    Return how many numbers of scratch :func:`prove` needs.
+
+    :param seeds: number of postures.
+    """
+    return cp.scratch_size() + N + LANES * STATE + lp.numbers_size() + seeds + LANES
+
+
+@kernel
+def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
+    """
+    Prove that knots are joined by curves, and mark the postures that lie on these.
+
+    :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
+    :param knots: (k, segments.COLUMNS) curve behind curve.
+    :param goes_on: (k,) integers: 1 for knots that are not the last ones of a curve.
+    :param seeds: (m, 7) postures.
+    :param bound: (BOUND,).
+    :param ints, reals: the plan of seven joints.
+    :param target: (12,) T.
+    :param free: (7,) integers, 0 to 6.
+    :param work: (scratch_size(m),).
+    :returns: row of a knot of which that could not be shown, -1 for none.
+    """
+    run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
+    row = 0
+    for _ in range(MOST_ROUNDS):
+        active = 0
+        for lane in range(LANES):
+            if run.state[lane, PHASE] == IDLE and row < knots.shape[0]:
+                run.state[lane, PHASE], run.state[lane, ROW] = BEGIN, row
+                _aim(run, lane, 0.0)
+                row += 1
+            active += run.state[lane, PHASE] != IDLE
+        if active == 0:
+            return -1
+        turns = _write_equations(run)
+        lp.solve_equations(run.numbers)
+        lanes.store(run.numbers, LANES * LEFT, turns)
+        lanes.store(run.numbers, LANES * INVERSE, lp.inverse_norm(run.numbers))
+        for lane in range(LANES):
+            if run.state[lane, PHASE] != IDLE and not _advance(run, lane):
+                return int(run.state[lane, ROW])
+    return int(run.state[0, ROW])
+
+
+@inline_kernel
+def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
+    """Return what the proof works on, all lanes idle."""
+    cp.write_limits(work, ints, reals)
+    c = cp.open_curve(ints, reals, target, free, work)
+    at = cp.scratch_size()
+    q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
+    at += N + LANES * STATE
+    numbers = vector(work, at, lp.numbers_size())
+    size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
+    held = vector(work, at + lp.numbers_size(), size)
+    for i in range(size):
+        held[i] = seeds[i, c.held] if i < seeds.shape[0] else math.nan
+    for i in range(seeds.shape[0]):
+        is_on[i] = 0
+    for lane in range(LANES):
+        state[lane, PHASE] = IDLE
+        for k in range(N):
+            # Idle lanes are computed, too.
+            lp.set_number(numbers, lp.Q + k, lane, 0.0)
+            lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == 0 else 0.0)
+        lp.set_number(numbers, lp.AIM, lane, 0.0)
+    return Proving(state, numbers, held, is_on, seeds, knots, goes_on, c, q, bound)
+
+
+@kernel
+def _aim(run, lane, share):
+    """Let a lane look at a share of its segment."""
+    state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
+    row, aim = int(state[ROW]), 0.0
+    state[NEXT], state[COUNT] = share, 0.0
+    if run.goes_on[row] == 0:
+        for k in range(N):
+            lp.set_number(numbers, lp.Q + k, lane, knots[row, k])
+            lp.set_number(numbers, lp.ROW + k, lane, knots[row, TANGENT + k])
+            aim += knots[row, k] * knots[row, TANGENT + k]
+    else:
+        width = knots[row + 1, ARC] - knots[row, ARC]
+        segments.write_point(q, knots, row, row + 1, width, share)
+        for k in range(N):
+            lp.set_number(numbers, lp.Q + k, lane, q[k])
+        segments.write_slope(q, knots, row, row + 1, width, share)
+        for k in range(N):
+            lp.set_number(numbers, lp.ROW + k, lane, q[k])
+            aim += q[k] * lp.number_of(numbers, lp.Q + k, lane)
+    lp.set_number(numbers, lp.AIM, lane, aim)
+
+
+@kernel
+def _write_equations(run):
+    """Write J and F for eight postures; return the sine of the rotation left, or more where it is large."""
+    c, numbers, bound = run.curve, run.numbers, run.bound
+    area, at = vector(numbers, LANES * lp.Q, LANES * N), LANES * lp.ROWS * int(bound[JOINT])
+    x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
+    point, axis = (
+        newton_lanes.load_three(numbers, at),
+        newton_lanes.load_three(numbers, at + 3 * LANES),
+    )
+    point = vectors.add(point, vectors.scale(bound[ALONG], axis))
+    newton_lanes.write_columns(N, c.slides, point, numbers)
+    scale = 1.0 / bound[LENGTH]
+    for k in range(N):
+        for row in range(3):
+            entry = lanes.load(numbers, lp.entry_at(row, k))
+            lanes.store(numbers, lp.entry_at(row, k), scale * entry)
+    # The point as the tip's target has it.
+    way = vectors.subtract(point, t)
+    own = vectors.dot(x, way), vectors.dot(y, way), vectors.dot(z, way)
+    left, turn = newton_lanes.error_at(x, y, z, t, c.target)
+    same = lanes.spread(0.0)
+    for row in range(3):
+        there = vectors.dot((c.target[3 * row], c.target[3 * row + 1], c.target[3 * row + 2]), own)
+        shift = left[row] - way[row] + there
+        lanes.store(numbers, LANES * (lp.ERROR + row), scale * shift)
+        lanes.store(numbers, LANES * (lp.ERROR + 3 + row), turn[row])
+        same = same + x[row] * c.target[3 * row] + y[row] * c.target[3 * row + 1]
+    sine = lanes.root(vectors.dot(turn, turn))
+    # Near a half rotation the sine is small, too.
+    return lanes.select(same >= 1.0, sine, lanes.spread(2.0))
+
+
+@kernel
+def _advance(run, lane):
+    """Take in what was found at a point; return whether the proof goes on."""
+    state, numbers = run.state[lane], run.numbers
+    size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
+    free = 1.0 / (ROUNDING * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
+    slack = ROUNDING * (size + turn) / free
+    if not (slack <= MOST_SLACK and turn <= LARGEST_TURN):
+        state[COUNT] += 1.0
+        if not (size <= cp.LONGEST and state[COUNT] <= NEWTON_STEPS):
+            return _come_closer(run, lane)
+        lp.take_step(numbers, lane)
+        return True
+    reach = free * math.sqrt(0.75 - 2.0 * slack)
+    low = 2.0 * slack * free
+    if state[PHASE] == GO and not _is_joined(run, lane, reach, low):
+        return _come_closer(run, lane)
+    if not reach >= LEAST:
+        return False
+    for k in range(N):
+        state[POINT + k] = lp.number_of(numbers, lp.Q + k, lane)
+        state[DIRECTION + k] = lp.number_of(numbers, lp.TANGENT + k, lane)
+    state[FREE], state[REACH], state[LOW] = free, reach, low
+    state[HERE], state[PHASE] = state[NEXT], GO
+    _mark(run, state)
+    row = int(state[ROW])
+    if state[HERE] >= 1.0 or run.goes_on[row] == 0:
+        state[PHASE] = IDLE
+        return True
+    width = run.knots[row + 1, ARC] - run.knots[row, ARC]
+    if not width > 0.0:
+        return False
+    _aim(run, lane, min(1.0, state[HERE] + STRIDE * free / width))
+    return True
+
+
+@kernel
+def _come_closer(run, lane):
+    """Let a lane look nearer to its last ball; return whether there is room for that."""
+    state, row = run.state[lane], int(run.state[lane, ROW])
+    step = CLOSER * (state[NEXT] - state[HERE])
+    if state[PHASE] == BEGIN or run.goes_on[row] == 0:
+        return False
+    if not step * (run.knots[row + 1, ARC] - run.knots[row, ARC]) >= LEAST:
+        return False
+    _aim(run, lane, state[HERE] + step)
+    return True
+
+
+@kernel
+def _is_joined(run, lane, reach, low):
+    """
+    Return whether the arc of a lane's last ball is that of a new one.
+
+    :param reach: radius of the new ball.
+    :param low: how far a solution is from its middle at most.
+    """
+    state, numbers = run.state[lane], run.numbers
+    half, straight, ahead = 0.5 * state[FREE], 0.0, 0.0
+    for k in range(N):
+        away = lp.number_of(numbers, lp.Q + k, lane) - state[POINT + k]
+        straight += away * away
+        ahead += (away - half * state[DIRECTION + k]) ** 2
+    straight = math.sqrt(straight)
+    if straight + low <= state[REACH] or straight + state[LOW] <= reach:
+        return True
+    # The solution half way is that far from the tangent at most.
+    return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach
+
+
+@kernel
+def _mark(run, state):
+    """Mark the postures inside a ball."""
+    c, size, seeds = run.curve, INSIDE * state[REACH], run.seeds
+    middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
+    for start in range(0, run.held.shape[0], LANES):
+        away = lanes.load(run.held, start) - middle
+        if is_free:
+            away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+        bits = lanes.bits_of(lanes.absolute(away) <= size)
+        for i in range(LANES if bits != 0 else 0):
+            seed = start + i
+            if (bits >> i) & 1 == 0:
+                continue
+            square = 0.0
+            for k in range(N):
+                square += segments.wrapped(seeds[seed, k] - state[POINT + k], c.lower[k]) ** 2
+            if square <= size * size:
+                run.is_on[seed], run.held[seed] = 1, math.nan
