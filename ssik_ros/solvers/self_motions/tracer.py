@@ -32,6 +32,8 @@ BESIDE = 1e-9
 """How far a posture may be beyond a limit by rounding [rad or m]."""
 SECOND = (2, 4)
 """Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
+LEAST_SECOND = 8
+"""Values at least of that joint: half as many as of the other one suffice, for nothing is proved with it."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
@@ -164,7 +166,8 @@ class SelfMotionTracer:
         """Return postures (m, 7) that reach a pose within the limits, at least one on each curve; None for no rigid pose."""
         requests = [request]
         if self._second is not None:
-            requests.append(request._replace(held=self._second))
+            shares = max((request.samples or SHARES) // 2, LEAST_SECOND)
+            requests.append(request._replace(held=self._second, samples=shares))
         found = [self._arm.branches_refined(pose, each) for each in requests]
         return np.vstack([each.q for each in found if each]) if found[0] else None
 

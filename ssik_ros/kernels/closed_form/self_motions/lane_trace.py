@@ -69,8 +69,12 @@ class Lanes(NamedTuple):
     """(8, STATE)."""
     numbers: np.ndarray
     """Of :mod:`lane_points`."""
-    held: np.ndarray
-    """Values of the held joint of the given postures, no number for those that need not be looked at; full eights."""
+    joints: np.ndarray
+    """The given postures joint by joint, in full eights; the held joint of those that need not be looked at is no number."""
+    limits: np.ndarray
+    """(16,) lower and upper limits, eight each, the last ones infinite."""
+    own_numbers: np.ndarray
+    """Knots of the eight curves, flat."""
     own: trace.Tracing
     """With a table of eight times ROOM knots."""
     whole: trace.Tracing
@@ -89,8 +93,8 @@ def scratch_size(seeds):
         + LANES * STATE
         + lp.numbers_size()
         + LANES * ROOM * segments.COLUMNS
-        + seeds
-        + LANES
+        + 2 * LANES
+        + N * (seeds + LANES)
     )
 
 
@@ -105,12 +109,12 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     if seeds.shape[0] == 0:
         return 0
     run = _open(knots, ints, reals, target, seeds, is_done, free, work)
-    count, first = 0, 0
+    count, first, is_spent = 0, 0, False
     while True:
         active = 0
         for lane in range(LANES):
-            if run.state[lane, PHASE] == IDLE:
-                _begin(run, lane)
+            if run.state[lane, PHASE] == IDLE and not is_spent:
+                is_spent = not _begin(run, lane)
             active += run.state[lane, PHASE] != IDLE
         if active == 0:
             return count
@@ -125,6 +129,8 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
                 heads[count, trace.FIRST_ROW], heads[count, trace.ROWS] = first, rows
                 count += 1
                 first += rows
+                # A curve that is left to others gives back the postures of its lane.
+                is_spent = False
 
 
 @inline_kernel
@@ -137,12 +143,17 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     numbers = vector(work, at + LANES * STATE, lp.numbers_size())
     at += LANES * STATE + lp.numbers_size()
     own = matrix(work, at, LANES * ROOM, segments.COLUMNS)
+    own_numbers = vector(work, at, LANES * ROOM * segments.COLUMNS)
     at += LANES * ROOM * segments.COLUMNS
+    limits = vector(work, at, 2 * LANES)
     size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
-    held = vector(work, at, size)
-    for i in range(size):
-        is_open = i < seeds.shape[0] and is_done[i] == 0
-        held[i] = seeds[i, c.held] if is_open else math.nan
+    joints = vector(work, at + 2 * LANES, N * size)
+    limits[LANES - 1], limits[2 * LANES - 1] = -math.inf, math.inf
+    for k in range(N):
+        limits[k], limits[LANES + k] = c.lower[k], c.upper[k]
+        for i in range(size):
+            is_open = i < seeds.shape[0] and is_done[i] == 0
+            joints[k * size + i] = seeds[i, k] if is_open else math.nan
     for lane in range(LANES):
         state[lane, PHASE], state[lane, SEED] = IDLE, 0.0
         for k in range(N):
@@ -153,7 +164,9 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     return Lanes(
         state,
         numbers,
-        held,
+        joints,
+        limits,
+        own_numbers,
         trace.Tracing(own, seeds, is_done, c, q),
         trace.Tracing(knots, seeds, is_done, c, q),
     )
@@ -161,7 +174,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @kernel
 def _begin(run, lane):
-    """Let an idle lane begin at the next posture that no curve has passed, if there is one."""
+    """Let an idle lane begin at the next posture that no curve has passed; return whether there is one."""
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     # Neighbours are often on one curve: lanes begin far from each other.
     seed = (lane * count) // LANES
@@ -175,7 +188,8 @@ def _begin(run, lane):
             lp.set_number(run.numbers, lp.Q + k, lane, run.own.seeds[seed, k])
             lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
         lp.set_number(run.numbers, lp.AIM, lane, run.own.seeds[seed, c.held])
-        return
+        return True
+    return False
 
 
 @kernel
@@ -294,7 +308,9 @@ def _meet_limit(run, lane, first):
         knots[row + 1, TANGENT + k] = side * lp.number_of(numbers, lp.TANGENT + k, lane)
     knots[row + 1, segments.ROOM] = lp.number_of(numbers, lp.ROOM, lane)
     width = segments.length_of(knots, row, row + 1)
-    joint, side, share, is_peak = trace.first_beyond(run.own, row, width, state[MISS])
+    joint, side, share, is_peak = -1, 1.0, 2.0, False
+    if _comes_near_limit(run, row, width, state[MISS]):
+        joint, side, share, is_peak = trace.first_beyond(run.own, row, width, state[MISS])
     if joint >= 0 and is_peak:
         return _shorten(run, lane, first, share)
     if joint >= 0 and state[LANDINGS] < N:
@@ -304,6 +320,21 @@ def _meet_limit(run, lane, first):
     if state[PHASE] == LAND:
         kind = trace.limit_kind(state[JOINT], state[SIDE])
     return _keep_knot(run, lane, first, width, kind)
+
+
+@inline_kernel
+def _comes_near_limit(run, row, width, miss):
+    """Return whether a joint may come near a limit between a knot and the next, all joints at once."""
+    first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
+    a, b = lanes.load(run.own_numbers, first), lanes.load(run.own_numbers, last)
+    low, high = lanes.lesser(a, b), lanes.greater(a, b)
+    # The inner two of the points that span a cubic.
+    a = a + (width / 3.0) * lanes.load(run.own_numbers, first + TANGENT)
+    b = b - (width / 3.0) * lanes.load(run.own_numbers, last + TANGENT)
+    low, high = lanes.lesser(low, lanes.lesser(a, b)), lanes.greater(high, lanes.greater(a, b))
+    near = max(segments.LEAST_RISE, segments.MISS_SHARE * miss)
+    beyond = lanes.bits_of(high > lanes.load(run.limits, LANES) - near)
+    return (beyond | lanes.bits_of(low < lanes.load(run.limits, 0) + near)) != 0
 
 
 @kernel
@@ -356,23 +387,33 @@ def _cross_off(run, lane, row):
     own, c = run.own, run.own.curve
     knots, mark = own.knots, FOLLOWED + lane
     width = knots[row + 1, ARC] - knots[row, ARC]
-    middle, half = trace.held_range(own, row, row + 1, width)
-    is_free = not c.lower[c.held] > -math.inf
-    for start in range(0, run.held.shape[0], LANES):
-        away = lanes.load(run.held, start) - middle
-        if is_free:
-            away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
-        bits = lanes.bits_of(lanes.absolute(away) <= half)
+    size, aside = run.joints.shape[0] // N, trace.aside_of(width)
+    for start in range(0, size, LANES):
+        bits = _beside(run, row, c.held, start, aside)
+        for k in range(N if bits != 0 else 0):
+            bits &= _beside(run, row, k, start, aside)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
             if (bits >> i) & 1 == 0 or own.is_done[seed] == mark:
                 continue
             if trace.lies_on(own, row, row + 1, own.seeds[seed], width):
                 other = own.is_done[seed] - FOLLOWED
-                own.is_done[seed], run.held[seed] = mark, math.nan
+                own.is_done[seed], run.joints[c.held * size + seed] = mark, math.nan
                 if other >= 0:
                     _replace_marks(run, FOLLOWED + other, mark)
                     run.state[other, PHASE] = IDLE
+
+
+@inline_kernel
+def _beside(run, row, k, start, aside):
+    """Return the bits of eight postures of which a joint may be that of one between a row and the next."""
+    knots, c = run.own.knots, run.own.curve
+    before, behind = knots[row, k], knots[row + 1, k]
+    away = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (before + behind)
+    if not c.lower[k] > -math.inf:
+        away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+    reach = segments.BESIDE_CHORD * abs(behind - before) + aside
+    return lanes.bits_of(lanes.absolute(away) <= reach)
 
 
 @kernel
@@ -382,7 +423,15 @@ def _replace_marks(run, mark, new):
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == mark:
             is_done[seed] = new
-            run.held[seed] = run.own.seeds[seed, run.own.curve.held] if new == 0 else math.nan
+            _look_at(run, seed, new == 0)
+
+
+@inline_kernel
+def _look_at(run, seed, is_open):
+    """Say whether a posture is looked for on curves."""
+    held = run.own.curve.held
+    value = run.own.seeds[seed, held] if is_open else math.nan
+    run.joints[held * (run.joints.shape[0] // N) + seed] = value
 
 
 @kernel
@@ -409,7 +458,7 @@ def _leave(run, lane, first):
     rows = trace.trace_one(run.whole, begun, first)
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == 1:
-            run.held[seed] = math.nan
+            _look_at(run, seed, False)
     for other in range(LANES):
         if run.state[other, PHASE] != IDLE and is_done[int(run.state[other, SEED])] == 1:
             _replace_marks(run, FOLLOWED + other, 0)

@@ -14,6 +14,8 @@ TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
 """Columns of a knot behind its joints. ROOM: least pivot, a measure of how far other curves are."""
 COLUMNS = 2 * N + 3
 HALVINGS, LOOKS = 40, 14
+BESIDE_CHORD = 0.6
+"""Share of a joint's change from the middle of a segment up to which a posture may lie on it."""
 LEAST_RISE, MISS_SHARE = 1e-3, 0.1
 """A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]; the same as a share of
 what the prediction missed by, which is more than the cubic does."""
@@ -173,7 +175,7 @@ def share_of(knots, a, b, q, lower, reach_aside):
     for k in range(N):
         step = knots[b, k] - knots[a, k]
         aside = wrapped(q[k] - knots[a, k] - 0.5 * step, lower[k])
-        if abs(aside) > 0.6 * abs(step) + reach_aside:
+        if abs(aside) > BESIDE_CHORD * abs(step) + reach_aside:
             return -1.0
         away = aside + 0.5 * step
         along += step * away

@@ -400,7 +400,17 @@ def held_range(run, a, b, width):
     :param width: length of the segment.
     """
     before, behind = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
-    return 0.5 * (before + behind), 0.5 * abs(behind - before) + 0.15 * width + SAME
+    return 0.5 * (before + behind), 0.5 * abs(behind - before) + aside_of(width)
+
+
+@inline_kernel
+def aside_of(width):
+    """
+    Return how far a curve may be from the chord of a segment.
+
+    :param width: length of the segment.
+    """
+    return 0.15 * width + SAME
 
 
 @kernel
@@ -414,7 +424,7 @@ def lies_on(run, a, b, q, width):
     :param width: length of the segment.
     """
     knots, c = run.knots, run.curve
-    share = segments.share_of(knots, a, b, q, c.lower, 0.15 * width + SAME)
+    share = segments.share_of(knots, a, b, q, c.lower, aside_of(width))
     if share == -1.0:
         return False
     clear = SHARE_OF_PIVOT * min(knots[a, segments.ROOM], knots[b, segments.ROOM])
