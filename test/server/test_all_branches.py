@@ -252,10 +252,10 @@ def test_counts_add_up(arm):
     for _, pose, current in cases(server, group, 4, seed=10):
         report = ask(server, group, pose, current).report
         answer = ask(server, group, pose, current)
-        assert report.raw >= report.certified >= report.different
+        assert report.raw_candidates >= report.certified >= report.different
         assert report.different == report.dropped_by_limits + len(answer.branches)
         redundant = report.tier == 'search'
-        assert report.samples >= 17 if redundant else report.samples == 1
+        assert report.redundancy_samples >= 17 if redundant else report.redundancy_samples == 1
         assert report.complete is not redundant
         assert report.solver == 'ssik_ros/Analytic' and 'ssik_ros/PoseIK' in report.reason
 
@@ -467,7 +467,7 @@ def test_a_chain_without_closed_form_is_searched():
         wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
         answer = solve_all(server, asked, wishes, current)
         assert answer.solved and 'no closed form (' in answer.report.reason
-        assert answer.report.searches and not answer.report.samples
+        assert answer.report.searches and not answer.report.redundancy_samples
         assert not answer.report.complete
         assert {b.label for b in answer.branches} == {
             f'branch {i + 1}' for i in range(len(answer.branches))

@@ -1,12 +1,11 @@
 """Messages to requests, and states to messages, field by field."""
 
 from array import array
-from collections.abc import Iterator, Sequence
-import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import Pose, PoseStamped, Transform
+from geometry_msgs.msg import PoseStamped, Transform
 from moveit_msgs.msg import (
     Constraints,
     JointConstraint,
@@ -24,7 +23,11 @@ from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.ros.conversions.object_conversions import read_attached, read_vertices
+from ssik_ros.ros.conversions.object_conversions import (
+    padded,
+    read_attached,
+    read_vertices,
+)
 from ssik_ros.ros.conversions.pose_conversions import read_pose, read_transform, write_transform
 from ssik_ros.server.requests.constraints import (
     ConstraintsGiven,
@@ -177,11 +180,11 @@ def _read_position_constraint(message: PositionConstraint) -> PositionConstraint
     region, point = message.constraint_region, message.target_point_offset
     parts = [
         RegionPart(primitive.type, primitive.dimensions, read_pose(pose))
-        for primitive, pose in zip(region.primitives, _padded(region.primitive_poses))
+        for primitive, pose in zip(region.primitives, padded(region.primitive_poses))
     ]
     parts += [
         RegionPart(Solid.HULL, (), read_pose(pose), read_vertices(mesh))
-        for mesh, pose in zip(region.meshes, _padded(region.mesh_poses))
+        for mesh, pose in zip(region.meshes, padded(region.mesh_poses))
     ]
     return PositionConstraintGiven(
         message.link_name,
@@ -207,11 +210,6 @@ def _read_orientation_constraint(message: OrientationConstraint) -> OrientationC
         message.weight,
         message.parameterization,
     )
-
-
-def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
-    """Return poses, and identity for shapes that have none."""
-    return itertools.chain(poses, itertools.repeat(Pose()))
 
 
 class StateWriter:

@@ -38,7 +38,7 @@ def read_object(message: CollisionObject) -> WorldObject:
     """
     shapes = [
         _read_solid(solid, pose)
-        for solid, pose in zip(message.primitives, _padded(message.primitive_poses))
+        for solid, pose in zip(message.primitives, padded(message.primitive_poses))
     ]
     shapes += [
         ObjectShape(
@@ -48,11 +48,11 @@ def read_object(message: CollisionObject) -> WorldObject:
             read_vertices(mesh),
             np.array([t.vertex_indices for t in mesh.triangles], dtype=np.int64).reshape(-1, 3),
         )
-        for mesh, pose in zip(message.meshes, _padded(message.mesh_poses))
+        for mesh, pose in zip(message.meshes, padded(message.mesh_poses))
     ]
     shapes += [
         ObjectShape(SolidKind.PLANE, list(plane.coef), read_pose(pose))
-        for plane, pose in zip(message.planes, _padded(message.plane_poses))
+        for plane, pose in zip(message.planes, padded(message.plane_poses))
     ]
     frames = zip(message.subframe_names, message.subframe_poses)
     return WorldObject(
@@ -83,6 +83,6 @@ def _read_solid(message: SolidPrimitive, pose: Pose) -> ObjectShape:
     return ObjectShape(kind, list(message.dimensions)[: max(kind.count, 0)], read_pose(pose))
 
 
-def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
+def padded(poses: Sequence[Pose]) -> Iterator[Pose]:
     """Return poses, and identity for shapes that have none."""
     return itertools.chain(poses, itertools.repeat(Pose()))

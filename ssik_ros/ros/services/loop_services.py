@@ -8,8 +8,8 @@ from ssik_msgs.msg import ChainReport, LinkGoal
 from ssik_msgs.srv import CompleteState, SolveGoals
 
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.ros.conversions.messages import read_framed_pose, read_seconds, read_state
-from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
+from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.server.loops.loop_requests import (
     CompletionRequest,
@@ -18,20 +18,13 @@ from ssik_ros.server.loops.loop_requests import (
     PoseGoal,
 )
 
-
-def _read_goals(message: SolveGoals.Request) -> GoalsRequest:
-    return GoalsRequest(
-        goals=[_read_goal(goal) for goal in message.goals],
-        state=read_state(message.robot_state),
-        locked_joints=message.locked_joints,
-        free_root=message.free_root,
-        translation_tolerance=message.translation_tolerance,
-        rotation_tolerance=message.rotation_tolerance,
-        timeout=read_seconds(message.timeout),
-        max_iterations=message.max_iterations,
-        max_restarts=message.max_restarts,
-        seed=message.seed,
-    )
+_read_goal = request_reader(PoseGoal, LinkGoal)
+_read_goals = request_reader(
+    GoalsRequest,
+    SolveGoals.Request,
+    goals=lambda message: [_read_goal(goal) for goal in message.goals],
+)
+_read_completion = request_reader(CompletionRequest, CompleteState.Request)
 
 
 def _write_goals(
@@ -42,28 +35,11 @@ def _write_goals(
     _write_chains(message, response, served)
 
 
-def _read_completion(message: CompleteState.Request) -> CompletionRequest:
-    state = read_state(message.robot_state)
-    return CompletionRequest(message.names, message.positions, state, message.steps)
-
-
 def _write_completion(
     message: CompleteState.Response, response: LoopResponse, served: Served, request: Any
 ) -> None:
     message.clamped = list(response.clamped)
     _write_chains(message, response, served)
-
-
-def _read_goal(message: LinkGoal) -> PoseGoal:
-    """Return the goal of a message; names and numbers are not checked here."""
-    return PoseGoal(
-        name=message.name,
-        link=message.link,
-        pose=read_framed_pose(message.pose_stamped),
-        offset=read_pose(message.offset),
-        free=message.free_dof,
-        world_axes=message.world_axes,
-    )
 
 
 def _write_chains(
@@ -90,17 +66,13 @@ def _write_chain(chain: ChainResult) -> ChainReport:
     )
 
 
-_LINK = int(MoveItErrorCodes.INVALID_LINK_NAME)
-LOOP_SERVICES = (
-    Service(
-        *(SolveGoals, '~/solve_goals', 'solve_goals', _read_goals, _write_goals),
-        part='loops',
-        unknown_link=_LINK,
-    ),
-    Service(
-        *(CompleteState, '~/complete_state', 'complete', _read_completion, _write_completion),
-        part='loops',
-        unknown_link=_LINK,
-    ),
+LOOP_SERVICES = tuple(
+    service._replace(part='loops', unknown_link=int(MoveItErrorCodes.INVALID_LINK_NAME))
+    for service in (
+        Service(SolveGoals, '~/solve_goals', 'solve_goals', _read_goals, _write_goals),
+        Service(
+            CompleteState, '~/complete_state', 'complete', _read_completion, _write_completion
+        ),
+    )
 )
 """A row for each service."""

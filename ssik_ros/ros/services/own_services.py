@@ -17,12 +17,7 @@ from ssik_msgs.srv import Describe, ExplainIk, SelfMotions, SolveAll, SolveBatch
 import yaml
 
 from ssik_ros.results import Cause
-from ssik_ros.ros.conversions.messages import (
-    read_constraints,
-    read_framed_pose,
-    read_seconds,
-    read_state,
-)
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.ros.services.status_codes import code_of_cause
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
@@ -33,7 +28,6 @@ from ssik_ros.server.requests.ik_requests import (
     Branch,
     BranchesResponse,
     BranchOptions,
-    BranchReport,
     IkRequest,
     SelfMotionOptions,
 )
@@ -44,19 +38,6 @@ from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import CurveEnd
 
 CAUSE_NAMES = [cause.name for cause in Cause]
-
-
-def _read_batch(message: SolveBatch.Request) -> BatchRequest:
-    return BatchRequest(
-        group=message.group,
-        poses=np.asarray(message.poses, dtype=np.float64),
-        frame=message.frame_id,
-        link=message.link,
-        state=read_state(message.robot_state),
-        seed_from_previous=message.seed_from_previous,
-        avoid_collisions=message.avoid_collisions,
-        timeout=read_seconds(message.timeout),
-    )
 
 
 def _write_batch(
@@ -75,24 +56,8 @@ def _write_batch(
     message.orientation_errors = array('d', response.errors[:, 1].tobytes())
 
 
-def _read_one_pose(message: SolveAll.Request | ExplainIk.Request) -> IkRequest:
-    """Return what a message for one pose of one link has in common with ``compute_ik``."""
-    return IkRequest(
-        group=message.group,
-        links=(message.link,),
-        poses=(read_framed_pose(message.pose_stamped),),
-        state=read_state(message.robot_state),
-        timeout=read_seconds(message.timeout),
-        avoid_collisions=message.avoid_collisions,
-    )
-
-
-def _read_all(message: SolveAll.Request) -> IkRequest:
-    request = _read_one_pose(message)
-    request.branches = BranchOptions(
-        message.max_solutions, message.enumerate_windings, message.tolerance
-    )
-    return request
+def _read_branch_options(message: SolveAll.Request) -> BranchOptions:
+    return BranchOptions(message.max_solutions, message.enumerate_windings, message.tolerance)
 
 
 def _write_all(
@@ -100,20 +65,12 @@ def _write_all(
 ) -> None:
     message.joint_names = list(response.joint_names)
     message.branches = [_write_branch(branch) for branch in response.branches]
-    message.diagnostic = _write_report(response.report)
+    message.diagnostic = BranchDiagnostic(**response.report._asdict())
 
 
-def _read_self_motions(message: SelfMotions.Request) -> IkRequest:
+def _read_self_motion_options(message: SelfMotions.Request) -> SelfMotionOptions:
     axis = message.free_axis
-    return IkRequest(
-        group=message.group,
-        links=(message.link,),
-        poses=(read_framed_pose(message.pose_stamped),),
-        state=read_state(message.robot_state),
-        self_motions=SelfMotionOptions(
-            (axis.x, axis.y, axis.z), message.resolution, message.spacing
-        ),
-    )
+    return SelfMotionOptions((axis.x, axis.y, axis.z), message.resolution, message.spacing)
 
 
 def _write_self_motions(
@@ -160,34 +117,6 @@ def _write_branch(branch: Branch) -> IkBranch:
         branch=branch.branch,
         windings=array('i', branch.windings),
     )
-
-
-def _write_report(report: BranchReport) -> BranchDiagnostic:
-    """Return the message about how the branches were found."""
-    return BranchDiagnostic(
-        solver=report.solver,
-        tier=report.tier,
-        reason=report.reason,
-        complete=report.complete,
-        redundancy_samples=report.samples,
-        searches=report.searches,
-        raw_candidates=report.raw,
-        certified=report.certified,
-        different=report.different,
-        dropped_by_limits=report.dropped_by_limits,
-        dropped_by_collision=report.dropped_by_collision,
-        dropped_by_clock=report.dropped_by_clock,
-        dropped_by_verification=report.dropped_by_verification,
-        dropped_by_max=report.dropped_by_max,
-        clock_ended=report.clock_ended,
-        solver_time=1e-9 * report.solve_ns,
-    )
-
-
-def _read_explain(message: ExplainIk.Request) -> IkRequest:
-    request = _read_one_pose(message)
-    request.constraints = read_constraints(message.constraints)
-    return request
 
 
 def _write_explain(
@@ -264,6 +193,14 @@ DESCRIBE = Service(
     Describe, '~/describe', 'describe', lambda message: message.group, _write_description
 )
 """Offered before there is a robot."""
+_read_batch = request_reader(
+    BatchRequest, SolveBatch.Request, poses=lambda message: np.asarray(message.poses, np.float64)
+)
+_read_all = request_reader(IkRequest, SolveAll.Request, branches=_read_branch_options)
+_read_self_motions = request_reader(
+    IkRequest, SelfMotions.Request, self_motions=_read_self_motion_options
+)
+_read_explain = request_reader(IkRequest, ExplainIk.Request)
 GROUP_SERVICES = (
     Service(SolveBatch, '~/solve_batch', 'solve_batch', _read_batch, _write_batch),
     Service(SolveAll, '~/solve_all', 'solve_all', _read_all, _write_all),

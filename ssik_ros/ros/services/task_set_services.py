@@ -1,21 +1,20 @@
 """``~/handle_task_sets``, ``~/find_configs`` and ``~/generate_path``: the task sets of a file."""
 
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 from moveit_msgs.msg import MoveItErrorCodes
 from ssik_msgs.msg import TaskError
 from ssik_msgs.srv import FindConfigs, GeneratePath, HandleTaskSets
 
-from ssik_ros.ros.conversions.messages import read_framed_pose, read_seconds, read_state
+from ssik_ros.ros.conversions.messages import read_seconds
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
     LedPathRequest,
     LedPathResponse,
-    TargetGiven,
     TaskSetsRequest,
     TaskSetsResponse,
 )
@@ -35,16 +34,6 @@ def read_file(file: str) -> TaskSetFile:
     return read_task_set_file(find_task_set_file(file))
 
 
-def _read_handle(message: HandleTaskSets.Request) -> TaskSetsRequest:
-    return TaskSetsRequest(
-        task_sets=list(message.task_sets),
-        targets=_read_targets(message.targets),
-        state=read_state(message.robot_state),
-        priority=message.priority,
-        max_iterations=message.max_iterations,
-    )
-
-
 def _write_handle(
     message: HandleTaskSets.Response, response: TaskSetsResponse, served: Served, request: Any
 ) -> None:
@@ -57,17 +46,6 @@ def _write_handle(
     message.limit_excesses = array('d', response.limit_hits.values())
 
 
-def _read_find(message: FindConfigs.Request) -> ConfigsRequest:
-    return ConfigsRequest(
-        task_set=message.task_set,
-        joints=list(message.joints),
-        targets=_read_targets(message.targets),
-        state=read_state(message.robot_state),
-        avoid_collisions=message.avoid_collisions,
-        options=_read_options(message),
-    )
-
-
 def _write_find(
     message: FindConfigs.Response, response: ConfigsResponse, served: Served, request: Any
 ) -> None:
@@ -77,35 +55,12 @@ def _write_find(
     message.clock_ended = response.clock_ended
 
 
-def _read_lead(message: GeneratePath.Request) -> LedPathRequest:
-    return LedPathRequest(
-        task_set=message.task_set,
-        joints=list(message.joints),
-        targets=_read_targets(message.targets),
-        state=read_state(message.robot_state),
-        avoid_collisions=message.avoid_collisions,
-        tip=message.tip,
-        points=message.points,
-        waypoints=[read_framed_pose(stamped) for stamped in message.waypoints],
-        max_joint_step=message.max_joint_step,
-        tolerance=message.tolerance,
-        partial=message.partial,
-    )
-
-
 def _write_lead(
     message: GeneratePath.Response, response: LedPathResponse, served: Served, request: Any
 ) -> None:
     message.joint_names = list(response.joint_names)
     message.positions = array('d', response.configs.tobytes())
     message.fraction, message.failed_index = response.fraction, response.failed_index
-
-
-def _read_targets(messages: Sequence[Any]) -> list[TargetGiven]:
-    """Return target poses by name."""
-    return [
-        TargetGiven(message.target, read_framed_pose(message.pose_stamped)) for message in messages
-    ]
 
 
 def _read_options(message: FindConfigs.Request) -> dict[str, Any]:
@@ -127,22 +82,15 @@ def _read_options(message: FindConfigs.Request) -> dict[str, Any]:
     }
 
 
-_LINK = int(MoveItErrorCodes.INVALID_LINK_NAME)
-SERVICES = (
-    Service(
-        *(HandleTaskSets, '~/handle_task_sets', 'handle', _read_handle, _write_handle),
-        part='task_sets',
-        unknown_link=_LINK,
-    ),
-    Service(
-        *(FindConfigs, '~/find_configs', 'find_configs', _read_find, _write_find),
-        part='task_sets',
-        unknown_link=_LINK,
-    ),
-    Service(
-        *(GeneratePath, '~/generate_path', 'lead', _read_lead, _write_lead),
-        part='task_sets',
-        unknown_link=_LINK,
-    ),
+_read_handle = request_reader(TaskSetsRequest, HandleTaskSets.Request)
+_read_find = request_reader(ConfigsRequest, FindConfigs.Request, options=_read_options)
+_read_lead = request_reader(LedPathRequest, GeneratePath.Request)
+SERVICES = tuple(
+    service._replace(part='task_sets', unknown_link=int(MoveItErrorCodes.INVALID_LINK_NAME))
+    for service in (
+        Service(HandleTaskSets, '~/handle_task_sets', 'handle', _read_handle, _write_handle),
+        Service(FindConfigs, '~/find_configs', 'find_configs', _read_find, _write_find),
+        Service(GeneratePath, '~/generate_path', 'lead', _read_lead, _write_lead),
+    )
 )
 """A row for each service."""

@@ -186,16 +186,15 @@ class BranchFinder:
         # Where nobody reaches the pose, the first one knows best why.
         chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
         solver, reason, solve_request, found, _ = chosen
-        solve_ns = sum(outcome.spent for outcome in outcomes)
         postures = self._order.arrange(found.q, np.asarray(solve_request.seed), options)
         branches = self._measure(solver, goals, solve_request, found, postures, options)
         report = BranchReport(
             solver=solver.name,
             tier=str(getattr(solver, 'tier', '')),
             reason=reason,
-            samples=found.samples,
+            redundancy_samples=found.samples,
             searches=found.searches,
-            raw=found.raw,
+            raw_candidates=found.raw,
             certified=found.certified,
             different=found.different,
             dropped_by_limits=found.dropped,
@@ -204,7 +203,7 @@ class BranchFinder:
             dropped_by_verification=len(postures.q) - len(branches),
             dropped_by_max=postures.total - len(postures.q),
             clock_ended=found.clock_ended or bool(gate and gate.unchecked),
-            solve_ns=solve_ns,
+            solver_time=1e-9 * sum(outcome.spent for outcome in outcomes),
         )
         return self._respond(solver, found, branches, report)
 

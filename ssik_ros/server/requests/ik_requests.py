@@ -209,16 +209,16 @@ class Branch(NamedTuple):
 
 
 class BranchReport(NamedTuple):
-    """How branches were found, and what became of the others."""
+    """How branches were found, and what became of the others: the fields of ssik_msgs/BranchDiagnostic."""
 
     solver: str = ''
     tier: str = ''
     reason: str = ''
     complete: bool = False
     """Whether the pose has no other postures within limits."""
-    samples: int = 0
+    redundancy_samples: int = 0
     searches: int = 0
-    raw: int = 0
+    raw_candidates: int = 0
     certified: int = 0
     different: int = 0
     dropped_by_limits: int = 0
@@ -227,7 +227,8 @@ class BranchReport(NamedTuple):
     dropped_by_verification: int = 0
     dropped_by_max: int = 0
     clock_ended: bool = False
-    solve_ns: int = 0
+    solver_time: float = 0.0
+    """Time within the solvers [s]."""
 
 
 class BranchesResponse(NamedTuple):
