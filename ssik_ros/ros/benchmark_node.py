@@ -115,16 +115,7 @@ class BenchmarkNode(Node):
 
     def _read_robot(self, config: BenchmarkConfig) -> BenchmarkRobot:
         settings = self._settings
-        running = RunningRobot(
-            self,
-            self._executor,
-            timeout=settings.service_timeout,
-            semantic_timeout=settings.semantic_timeout,
-            joint_limits_file=settings.joint_limits_file,
-            base_link=settings.base_link,
-            tip_link=settings.tip_link,
-            max_robot_joints=settings.max_robot_joints,
-        )
+        running = RunningRobot(self, self._executor, settings)
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 
     def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> IkSolver:

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -35,10 +34,10 @@ from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.diagnostics import Diagnostics
+from ssik_ros.ros.process.diagnostics import ServiceDiagnostics
 from ssik_ros.ros.process.loading_report import LoadingReport, REPORT_EVERY
-from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
+from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.services.moveit_services import MOVEIT_SERVICES
 from ssik_ros.ros.services.scene_topics import SceneTopics
 from ssik_ros.ros.services.service_handlers import NO_ROBOT, Served, Service, ServiceHandlers
@@ -81,9 +80,6 @@ class IkServer(ProcessNode):
         self._cancel = np.zeros(1, dtype=np.int64)
         self._exchange = threading.Lock()
         self._callbacks = ReentrantCallbackGroup()
-        self.create_timer(
-            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
-        )
         self._listener = load_parameters(PARAMETERS_FILE).ParamListener(self)
         self._settings = self._listener.get_params()
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
@@ -92,28 +88,18 @@ class IkServer(ProcessNode):
         self._transforms = TransformListener(self)
         self._handlers = ServiceHandlers(self, self._live)
         period = self._settings.diagnostics_period
-        self._diagnostics = Diagnostics(self, self._handlers.records, period)
+        self._diagnostics = ServiceDiagnostics(self, period, self._handlers.records)
         self._task_sets = self._read_task_sets()
         self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
         self._targets = self._offer_targets()
         self._loading = LoadingReport(_LOGGER.info)
-        self.create_timer(
-            REPORT_EVERY,
-            self._loading.tell,
-            callback_group=MutuallyExclusiveCallbackGroup(),
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        make_steady_timer(self, REPORT_EVERY, self._loading.tell)
         self._loader = _Loader(self._load)
         self._source = RobotSource(self, self._settings, self._loader.put)
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
         self._listener.set_user_callback(self._take_parameters)
         self._offer_description()
-        self._silence = self.create_timer(
-            SILENCE,
-            self._tell_silence,
-            callback_group=MutuallyExclusiveCallbackGroup(),
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        self._silence = make_steady_timer(self, SILENCE, self._tell_silence)
 
     @property
     def threads(self) -> int:
@@ -180,9 +166,7 @@ class IkServer(ProcessNode):
         elif can_mend:
             _MESSAGES.error('No robot yet: %s', text)
         else:
-            _LOGGER.fatal(text)
-            self.exit_code = 1
-            self.context.try_shutdown()
+            self.fail(text)
 
     def _serve(self, description: RobotDescription) -> None:
         """Load a robot, warm its solvers up and serve it from now on."""

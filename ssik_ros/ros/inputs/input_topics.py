@@ -11,9 +11,10 @@ import logging
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+
+from ssik_ros.ros.process.steady_timers import make_steady_timer
 
 _LOGGER = logging.getLogger('ssik_ros.input_topics')
 
@@ -79,12 +80,7 @@ class InputTopic:
             self._second = node.create_subscription(
                 kind, self.absolute, self._hear_absolute, qos, callback_group=callback_group
             )
-            self._grace = node.create_timer(
-                GRACE,
-                self._end_grace,
-                callback_group=callback_group,
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
+            self._grace = make_steady_timer(node, GRACE, self._end_grace, callback_group)
 
     @property
     def names(self) -> str:

@@ -5,13 +5,13 @@ URDF and SRDF are looked for one by one, in that order; what is found nowhere el
 topic, and may be replaced there at any time. A topic brings text: only parameters name files.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
@@ -23,6 +23,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import require_xml_text, robot_name_of, TextSource
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.robot_source')
@@ -33,6 +34,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 MOST_JOINTS = 2000
 """Joints of a robot that is taken from a topic where no parameter says how many."""
 LIMITS_PREFIX = 'robot_description_planning.'
+_NOT_GIVEN = {
+    **dict.fromkeys(('robot_description', 'robot_description_semantic'), ''),
+    **dict.fromkeys(('robot_description_file', 'semantic_file', 'moveit_config_package'), ''),
+    **dict.fromkeys(('kinematics_file', 'xacro_args', 'joint_limits_file', 'tip_link'), ''),
+    'semantic_timeout': 0.0,
+    'max_robot_joints': MOST_JOINTS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,18 @@ class RobotDescription:
     def _load(self, srdf: TextSource | None) -> RobotModel:
         source = self.urdf.source
         return load_robot(source, srdf, self.joint_limits, self.xacro_args, self.max_joints)
+
+
+def source_parameters(settings: Any, names: Iterable[str], **own: Any) -> SimpleNamespace:
+    """
+    Return the parameters of a :class:`RobotSource` for a node that does not have all of them.
+
+    :param settings: the node's parameters.
+    :param names: those that count; all others are not given.
+    :param own: values that the node itself chooses.
+    """
+    chosen = {name: getattr(settings, name) for name in names}
+    return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **own})
 
 
 class RobotSource:
@@ -141,12 +161,8 @@ class RobotSource:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:
             self._listen(SRDF_TOPIC, 'semantic description', self._take_srdf)
-            self._timer = self._node.create_timer(
-                self._parameters.semantic_timeout,
-                self._give_up,
-                self._callbacks,
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
+            wait = self._parameters.semantic_timeout
+            self._timer = make_steady_timer(self._node, wait, self._give_up, self._callbacks)
             self._timer.cancel()
         if self._urdf is None:
             _LOGGER.info(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 import logging
 import time
-from types import SimpleNamespace
+from typing import Any
 
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
@@ -14,11 +14,18 @@ from ssik_ros.errors import quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.ros.inputs.robot_source import MOST_JOINTS, RobotDescription, RobotSource, URDF_TOPIC
+from ssik_ros.ros.inputs.robot_source import (
+    RobotDescription,
+    RobotSource,
+    source_parameters,
+    URDF_TOPIC,
+)
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.running_robot')
+FOR_SOURCE = ('joint_limits_file', 'semantic_timeout', 'max_robot_joints', 'tip_link')
+"""The parameters that find a robot: its descriptions come from topics."""
 
 
 class RobotNotRunning(SolverError):
@@ -28,48 +35,15 @@ class RobotNotRunning(SolverError):
 class RunningRobot:
     """Reads descriptions and joint states; leaves no subscription behind."""
 
-    def __init__(
-        self,
-        node: Node,
-        executor: Executor,
-        *,
-        timeout: float,
-        semantic_timeout: float,
-        joint_limits_file: str,
-        base_link: str,
-        tip_link: str,
-        max_robot_joints: int = MOST_JOINTS,
-    ) -> None:
+    def __init__(self, node: Node, executor: Executor, settings: Any) -> None:
         """
         Keep what to look for.
 
         :param node: the node that subscribes for a while.
         :param executor: an executor that the node belongs to and that nobody else spins.
-        :param timeout: time to wait for the description [s].
-        :param semantic_timeout: time to wait for the SRDF after that, and for joint states [s].
-        :param joint_limits_file: path of a joint_limits.yaml; empty for none.
-        :param base_link: base of the group where there is no SRDF; empty for the root link.
-        :param tip_link: its tip; empty for the last link.
-        :param max_robot_joints: most joints of the robot.
+        :param settings: the parameters of ``ik_benchmark``.
         """
-        self._node = node
-        self._executor = executor
-        self._timeout = timeout
-        self._base_link = base_link
-        self._tip_link = tip_link
-        self._parameters = SimpleNamespace(
-            robot_description='',
-            robot_description_semantic='',
-            robot_description_file='',
-            semantic_file='',
-            moveit_config_package='',
-            kinematics_file='',
-            xacro_args='',
-            joint_limits_file=joint_limits_file,
-            semantic_timeout=semantic_timeout,
-            max_robot_joints=max_robot_joints,
-            tip_link=tip_link,
-        )
+        self._node, self._executor, self._settings = node, executor, settings
 
     def read(self, group: str, needs_state: bool) -> BenchmarkRobot:
         """
@@ -89,9 +63,8 @@ class RunningRobot:
             description = self._wait_for_description()
             robot = description.load()
             group = _existing_group(robot, group)
-            (chosen,) = choose_groups(
-                robot, [group], base=self._base_link, tip=self._tip_link, name=group
-            )
+            base, tip = self._settings.base_link, self._settings.tip_link
+            (chosen,) = choose_groups(robot, [group], base=base, tip=tip, name=group)
             state = self._wait_for_state(live, robot, chosen, needs_state)
             return BenchmarkRobot(robot, chosen, description.urdf.origin, state)
         finally:
@@ -102,19 +75,21 @@ class RunningRobot:
 
     def _wait_for_description(self) -> RobotDescription:
         delivered: list[RobotDescription] = []
-        source = RobotSource(self._node, self._parameters, delivered.append)
+        settings, timeout = self._settings, self._settings.service_timeout
+        source = RobotSource(self._node, source_parameters(settings, FOR_SOURCE), delivered.append)
         source.start()
-        limit = self._timeout + self._parameters.semantic_timeout
+        limit = timeout + settings.semantic_timeout
         if not self._spin_until(lambda: bool(delivered), limit):
             topics = source.topics(URDF_TOPIC)
-            raise RobotNotRunning(f'No robot came on the topic {topics} in {self._timeout:g} s.')
+            raise RobotNotRunning(f'No robot came on the topic {topics} in {timeout:g} s.')
         return delivered[-1]
 
     def _wait_for_state(
         self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
     ) -> FloatArray:
         """Return where all joints are (nq): those that nobody reports at their default values."""
-        wait = self._timeout if is_needed else self._parameters.semantic_timeout
+        settings = self._settings
+        wait = settings.service_timeout if is_needed else settings.semantic_timeout
         if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):
             text = (
                 f'Not all joints of group {quote(group.name)} were reported on {live.topics} in '

@@ -8,6 +8,7 @@ import threading
 from typing import Any, TypeVar
 
 import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.logging import get_logger
@@ -24,7 +25,9 @@ from ssik_ros.ros.process.early_end import (
 )
 from ssik_ros.ros.process.executors import InlineExecutor
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
+from ssik_ros.ros.process.log_throttle import PERIOD
 
+_LOGGER = logging.getLogger('ssik_ros.node')
 _MESSAGES = logging.getLogger('ssik_ros.messages')
 SHUTDOWN_WAIT = 0.5
 """Time that callbacks in progress have to end after a signal [s]; they are told to."""
@@ -43,6 +46,9 @@ class ProcessNode(Node):
         super().__init__(name, **options)
         self.exit_code = 0
         self._bridge = bridge_logging(writer_of(self.get_logger()))
+        self.create_timer(
+            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
+        )
 
     @property
     def threads(self) -> int:
@@ -55,6 +61,16 @@ class ProcessNode(Node):
     def stop(self) -> bool:
         """Begin nothing more; return whether no thread of the node works any longer."""
         return True
+
+    def fail(self, reason: object) -> None:
+        """
+        Log a fatal error, and end the process with exit code 1.
+
+        :param reason: the error.
+        """
+        _LOGGER.fatal('%s', reason)
+        self.exit_code = 1
+        self.context.try_shutdown()
 
     def destroy_node(self) -> None:
         """Give the log back, and destroy everything that the node made."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import logging
 import sys
 import time
-from types import SimpleNamespace
 from typing import Any
 
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
@@ -21,10 +20,9 @@ from ssik_ros.errors import counted, InvalidParameter, quote, SsikError
 from ssik_ros.mechanisms.markers import markers
 from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.ros.conversions.marker_messages import write_markers
-from ssik_ros.ros.inputs.robot_source import RobotDescription, RobotSource
+from ssik_ros.ros.inputs.robot_source import RobotDescription, RobotSource, source_parameters
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.passive_joints import PassiveJoints
@@ -33,6 +31,11 @@ NAME = 'joint_state_relay'
 PARAMETERS_FILE = 'ssik_ros.ros:joint_state_relay_parameters.yaml'
 ACTIVE_TOPIC = 'active_joint_states'
 STATE_TOPIC = 'joint_states'
+FOR_SOURCE = (
+    *('robot_description', 'robot_description_file', 'joint_limits_file'),
+    *('max_robot_joints', 'xacro_args'),
+)
+"""The parameters that find a robot."""
 _LOGGER = logging.getLogger('ssik_ros.relay')
 
 
@@ -47,7 +50,6 @@ class JointStateRelay(ProcessNode):
         :raises SsikError: when a parameter is wrong or a named file does not exist.
         """
         super().__init__(NAME, **options)
-        self.create_timer(PERIOD, self._bridge.flush)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, ())
         if self.resolve_topic_name(ACTIVE_TOPIC) == self.resolve_topic_name(STATE_TOPIC):
@@ -61,26 +63,9 @@ class JointStateRelay(ProcessNode):
         self._states = self.create_publisher(JointState, STATE_TOPIC, QoSProfile(depth=10))
         self._markers = self.create_publisher(MarkerArray, '~/markers', QoSProfile(depth=1))
         self.create_subscription(JointState, ACTIVE_TOPIC, self._take, qos_profile_sensor_data)
-        self._source = RobotSource(self, self._for_source(), self._load)
-
-    def _for_source(self) -> SimpleNamespace:
-        """Return the parameters that find a robot; without planning groups, no SRDF is needed."""
-        own = (
-            'robot_description',
-            'robot_description_file',
-            'max_robot_joints',
-            'xacro_args',
-            'joint_limits_file',
-        )
-        return SimpleNamespace(
-            **{name: getattr(self._settings, name) for name in own},
-            robot_description_semantic='',
-            semantic_file='',
-            moveit_config_package='',
-            kinematics_file='',
-            semantic_timeout=0.0,
-            tip_link='none is needed',
-        )
+        # Without planning groups, no SRDF is needed.
+        parameters = source_parameters(self._settings, FOR_SOURCE, tip_link='none is needed')
+        self._source = RobotSource(self, parameters, self._load)
 
     def start(self) -> None:
         """Load the robot, or begin to wait for it."""
@@ -94,9 +79,7 @@ class JointStateRelay(ProcessNode):
             if self._passive is not None or self._source.may_mend(description):
                 _LOGGER.error(str(error))
                 return
-            _LOGGER.fatal(str(error))
-            self.exit_code = 1
-            self.context.try_shutdown()
+            self.fail(error)
 
     def _follow(self, description: RobotDescription) -> None:
         model = description.load()

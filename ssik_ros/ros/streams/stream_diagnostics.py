@@ -2,46 +2,32 @@
 
 import math
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
-from ssik_ros.server.tasks.stream_report import StreamRecords, StreamReport
-
-try:
-    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-except ImportError:
-    DiagnosticArray = None
+from ssik_ros.ros.process.diagnostics import Diagnostics, Status
+from ssik_ros.server.tasks.stream_report import StreamRecords
 
 NAMES = ('p50', 'p95', 'p99', 'max')
 
 
-class StreamDiagnostics:
+class StreamDiagnostics(Diagnostics):
     """Publishes reports."""
 
-    def __init__(self, node: Node, records: StreamRecords, period: float, hardware: str) -> None:
+    def __init__(self, node: Node, period: float, hardware: str, records: StreamRecords) -> None:
         """
-        Begin to publish, where there are messages for it.
+        Begin to publish; see :class:`Diagnostics`.
 
         :param node: the node.
-        :param records: of the stream.
         :param period: between reports [s]; 0: never.
         :param hardware: the robot's name.
+        :param records: of the stream.
         """
-        self._node, self._records, self._hardware = node, records, hardware
-        if period <= 0.0 or DiagnosticArray is None:
-            return
-        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        node.create_timer(period, self.publish, callback_group=MutuallyExclusiveCallbackGroup())
+        self._records = records
+        super().__init__(node, period, hardware)
 
-    def publish(self) -> None:
-        """Publish the statistics since the last report."""
+    def statuses(self) -> list[Status]:
+        """Return the statistics since the last report as one status."""
         report = self._records.report()
-        message = DiagnosticArray()
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [self._status(report)]
-        self._publisher.publish(message)
-
-    def _status(self, report: StreamReport) -> 'DiagnosticStatus':
         is_well = not report.missed and set(report.statuses) <= {'OK'}
         values = {
             'cycles': str(report.cycles),
@@ -52,10 +38,5 @@ class StreamDiagnostics:
         for name, latency in zip(NAMES, report.latencies, strict=True):
             if math.isfinite(latency):
                 values[f'latency {name} [ms]'] = f'{1e3 * latency:.3f}'
-        return DiagnosticStatus(
-            level=DiagnosticStatus.OK if is_well else DiagnosticStatus.WARN,
-            name=f'{self._node.get_fully_qualified_name()}: stream',
-            message='following' if is_well else 'not all cycles followed a new target',
-            hardware_id=self._hardware,
-            values=[KeyValue(key=key, value=value) for key, value in values.items()],
-        )
+        text = 'following' if is_well else 'not all cycles followed a new target'
+        return [Status('stream', is_well, text, values)]

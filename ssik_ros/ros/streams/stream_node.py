@@ -10,12 +10,10 @@ import functools
 import logging
 import sys
 import time
-from types import SimpleNamespace
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
@@ -26,12 +24,17 @@ from ssik_ros.errors import quote, SsikError
 from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.aged_state import AgedState
-from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
+from ssik_ros.ros.inputs.robot_source import (
+    LIMITS_PREFIX,
+    RobotDescription,
+    RobotSource,
+    source_parameters,
+)
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
+from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
@@ -48,6 +51,11 @@ from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
 NAME = 'ik_stream'
+FOR_SOURCE = (
+    *('robot_description', 'robot_description_file', 'moveit_config_package'),
+    *('joint_limits_file', 'max_robot_joints', 'xacro_args'),
+)
+"""The parameters that find a robot."""
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
 _LOGGER = logging.getLogger('ssik_ros.stream')
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -68,13 +76,14 @@ class StreamNode(ProcessNode):
         """
         super().__init__(NAME, **options)
         self._callbacks = MutuallyExclusiveCallbackGroup()
-        self.create_timer(PERIOD, self._bridge.flush, callback_group=self._callbacks)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, (LIMITS_PREFIX,))
         self._content = read_task_set_file(find_task_set_file(self._settings.task_sets_file))
         self._live = AgedState(self)
         self._transforms = TransformListener(self)
-        self._source = RobotSource(self, _source_parameters(self._settings), self._load)
+        # Without planning groups, no SRDF is needed.
+        parameters = source_parameters(self._settings, FOR_SOURCE, tip_link=NAME)
+        self._source = RobotSource(self, parameters, self._load)
         self._stream: TaskSetStream | None = None
         self._cycle = 0
         self._logged: tuple[TrackStatus, str] | None = None
@@ -94,9 +103,7 @@ class StreamNode(ProcessNode):
             if self._source.may_mend(description):
                 _LOGGER.error(f'No robot yet: {error}')
                 return
-            _LOGGER.fatal(str(error))
-            self.exit_code = 1
-            self.context.try_shutdown()
+            self.fail(error)
 
     def _begin(self, description: RobotDescription) -> None:
         robot = description.load()
@@ -123,8 +130,7 @@ class StreamNode(ProcessNode):
                 callback_group=self._callbacks,
             )
         self._stream = stream
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(stream.settings.period, self._step, self._callbacks, clock=steady)
+        make_steady_timer(self, stream.settings.period, self._step, self._callbacks)
         _LOGGER.info(
             f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), task sets '
             f'{", ".join(task_set.name for task_set in stream.task_sets)}, {settings.rate:g} Hz, targets '
@@ -139,7 +145,7 @@ class StreamNode(ProcessNode):
         else:
             self._commands = self.create_publisher(JointState, '~/joint_command', COMMANDS)
         self._diagnostics = StreamDiagnostics(
-            self, self._records, settings.report_period, self._robot.name
+            self, settings.report_period, self._robot.name, self._records
         )
         self._overlay = StreamOverlay(
             self, stream, settings.overlay_rate, self._robot.tree.root_link, self._callbacks
@@ -189,23 +195,6 @@ class StreamNode(ProcessNode):
             self._logged = status
             level = logging.INFO if step.status is TrackStatus.OK else logging.WARNING
             _LOGGER.log(level, '%s', describe_step(step))
-
-
-def _source_parameters(settings: Any) -> Any:
-    """Return the parameters that locate the robot; no SRDF is needed."""
-    return SimpleNamespace(
-        robot_description=settings.robot_description,
-        robot_description_semantic='',
-        robot_description_file=settings.robot_description_file,
-        semantic_file='',
-        moveit_config_package=settings.moveit_config_package,
-        kinematics_file='',
-        xacro_args=settings.xacro_args,
-        joint_limits_file=settings.joint_limits_file,
-        semantic_timeout=0.0,
-        max_robot_joints=settings.max_robot_joints,
-        tip_link=NAME,
-    )
 
 
 def describe_step(step: StreamStep) -> str:

@@ -14,9 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 import webbrowser
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
-
 from ssik_ros.errors import describe_choices, list_names, quote, shorten, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -24,8 +21,8 @@ from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
+from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.view.goal_sender import GoalSender
 from ssik_ros.ros.view.node_settings import NodeSettings, read_settings
 from ssik_ros.ros.view.real_robot import RunningGroup
@@ -57,9 +54,6 @@ class ViewNode(ProcessNode):
         """
         super().__init__(NAME, **options)
         import_extra('viser')
-        self.create_timer(
-            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
-        )
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, (LIMITS_PREFIX,))
         self._live = AgedState(self)
@@ -90,15 +84,10 @@ class ViewNode(ProcessNode):
             self._source = RobotSource(self, source, self._load)
             self._source.start()
         except SsikError as error:
-            self._give_up(error)
+            self.fail(error)
         except Exception as error:
             if self.context.ok():
-                self._give_up(error)
-
-    def _give_up(self, error: Exception) -> None:
-        _LOGGER.fatal('%s', error)
-        self.exit_code = 1
-        self.context.try_shutdown()
+                self.fail(error)
 
     def _load(self, description: RobotDescription) -> None:
         """Show a robot; what is wrong with it is fatal only where no topic can bring another one."""
@@ -190,12 +179,7 @@ class ViewNode(ProcessNode):
                 panel.refresh()
 
         for period, call in ((FRAME_TIME, draw), (LOOK_TIME, real.look)):
-            self.create_timer(
-                period,
-                call,
-                callback_group=MutuallyExclusiveCallbackGroup(),
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
+            make_steady_timer(self, period, call)
 
     def _announce(self, page: Page, description: RobotDescription, session: Session) -> None:
         """Say what is shown. The address holds the token: it goes to the terminal, and to no log or topic."""

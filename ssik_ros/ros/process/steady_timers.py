@@ -1,0 +1,25 @@
+"""Timers that run on the clock of the machine, also where ROS time is simulated."""
+
+from collections.abc import Callable
+
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+
+
+def make_steady_timer(
+    node: Node, period: float, call: Callable[[], object], group: CallbackGroup | None = None
+) -> Timer:
+    """
+    Return a timer of a node.
+
+    :param node: the node.
+    :param period: between two calls [s].
+    :param call: what is called.
+    :param group: the callback group; None for one of its own.
+    """
+    own = MutuallyExclusiveCallbackGroup() if group is None else group
+    return node.create_timer(
+        period, call, callback_group=own, clock=Clock(clock_type=ClockType.STEADY_TIME)
+    )
