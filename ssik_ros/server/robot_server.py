@@ -345,8 +345,7 @@ class RobotServer:
         _, _, goals, checks = self._resolve(request, current, group, state)
         tolerance = request.branches.tolerance
         if not 0.0 <= tolerance < math.inf:
-            raise RequestRefused(
-                Refusal.BAD_TOLERANCE,
+            raise Refusal.BAD_TOLERANCE.error(
                 f'The tolerance {tolerance:g} is no finite number of at least zero.',
             )
         finder = self._finders[group.group.name]
@@ -405,8 +404,7 @@ class RobotServer:
         if request.frame != link or not link:
             frame = self.frames.in_model_frame(request.frame, current)
         if not request.max_step > SMALLEST_STEP:
-            raise RequestRefused(
-                Refusal.BAD_STEP,
+            raise Refusal.BAD_STEP.error(
                 f'max_step is {request.max_step:g} m; it has to be larger than {SMALLEST_STEP:.2g} m.',
             )
         if not len(request.waypoints):
@@ -447,9 +445,7 @@ class RobotServer:
         """Compute the poses of links; unknown links are left out and named."""
         links = request.links
         if not links:
-            raise RequestRefused(
-                Refusal.GOAL_COUNT, 'fk_link_names is empty: name at least one link.'
-            )
+            raise Refusal.GOAL_COUNT.error('fk_link_names is empty: name at least one link.')
         state = self.states.merge(current, request.state)
         around = self.scene.around(request.state, state, current)
         # Names may come many times; each is looked up and placed once.
@@ -495,16 +491,15 @@ class RobotServer:
         if found is None:
             what = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
             known = list_names(self.groups) or 'none'
-            raise RequestRefused(
-                Refusal.UNKNOWN_GROUP, f'{what} Groups of robot {quote(self.robot.name)}: {known}.'
+            raise Refusal.UNKNOWN_GROUP.error(
+                f'{what} Groups of robot {quote(self.robot.name)}: {known}.'
             )
         return found
 
     def _poses(self, request: IkRequest, current: FullState) -> list[FloatArray]:
         """Return the poses (4, 4) in the model frame."""
         if not request.poses or len(request.poses) != len(request.links):
-            raise RequestRefused(
-                Refusal.GOAL_COUNT,
+            raise Refusal.GOAL_COUNT.error(
                 f'{counted(len(request.poses), "pose")} came with {counted(len(request.links), "link name")}.',
             )
         # All frames before any pose: an unknown frame outranks numbers that are not finite.
@@ -569,6 +564,6 @@ def _require_thresholds(request: PathRequest) -> None:
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
         value = getattr(request, name)
         if not value >= 0.0:
-            raise RequestRefused(
-                Refusal.BAD_TARGET, f'{name} is {value:g}; it has to be a number of at least zero.'
+            raise Refusal.BAD_TARGET.error(
+                f'{name} is {value:g}; it has to be a number of at least zero.'
             )

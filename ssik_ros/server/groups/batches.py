@@ -18,7 +18,7 @@ from ssik_ros.server.requests.ik_requests import (
     StateGiven,
 )
 from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.solvers.search.batches import BatchSolver
 from ssik_ros.value_class import dataclass
@@ -81,8 +81,7 @@ def read_poses(numbers: FloatArray) -> FloatArray:
     """
     flat = np.asarray(numbers, dtype=np.float64)
     if len(flat) % 7 or len(flat) > 7 * MOST_POSES:
-        raise RequestRefused(
-            Refusal.GOAL_COUNT,
+        raise Refusal.GOAL_COUNT.error(
             f'poses has {counted(len(flat), "number")}; each pose has 7, and there may be {MOST_POSES} poses.',
         )
     rows = flat.reshape(-1, 7)

@@ -15,7 +15,7 @@ from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, LinkGoal, NEW
 from ssik_ros.server.requests.index_ranges import index_range
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
@@ -231,8 +231,8 @@ class GroupServer:
         :raises RequestRefused: for a group without one.
         """
         if self.solver is None:
-            raise RequestRefused(
-                Refusal.NO_SOLVER, f'Group {quote(self.group.name)} has no solver: {self.reason}'
+            raise Refusal.NO_SOLVER.error(
+                f'Group {quote(self.group.name)} has no solver: {self.reason}'
             )
         return self.solver
 
@@ -264,11 +264,10 @@ class GroupServer:
         taken: dict[int, str] = {}
         for goal, link in zip(goals, links, strict=True):
             if link.tip in taken:
-                raise RequestRefused(
-                    Refusal.UNKNOWN_LINK,
+                raise Refusal.UNKNOWN_LINK.error(
                     f'Links {quote(taken[link.tip])} and {quote(goal.link)} both hang on tip '
                     f'{quote(solver.tip_frames[link.tip])} of group {quote(self.group.name)}, which can be '
-                    'at one pose only.',
+                    'at one pose only.'
                 )
             taken[link.tip] = goal.link
 
@@ -308,7 +307,7 @@ class GroupServer:
                 offset = self.robot.rigid_offset(tip, link)
                 if offset is not None:
                     return _TipLink(index, offset)
-        raise RequestRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
+        raise Refusal.UNKNOWN_LINK.error(self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
         """Return what is wrong with a link that cannot have a goal."""

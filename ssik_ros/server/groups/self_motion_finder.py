@@ -19,7 +19,7 @@ from ssik_ros.server.requests.ik_requests import (
     LinkGoal,
     SelfMotionOptions,
 )
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
@@ -75,7 +75,7 @@ class SelfMotionFinder:
         motions = tracer.motions(np.ascontiguousarray(target), resolution)
         names = server.group.variable_names
         if motions is None:
-            raise RequestRefused(Refusal.BAD_TARGET, 'The target pose is no rigid transform.')
+            raise Refusal.BAD_TARGET.error('The target pose is no rigid transform.')
         if not len(motions):
             text = 'No solution: no posture within the limits was found.'
             return SelfMotionsResponse(Refusal.NONE, Cause.NOT_FOUND, text, names, motions)
@@ -99,7 +99,7 @@ class SelfMotionFinder:
                 own = replace(chain, home=chain.home @ tool)
                 made = make_tracer(own, axis, DEFAULT_TOLERANCE_POLICY)
             except TopologyMismatch as error:
-                raise RequestRefused(Refusal.NO_SOLVER, str(error)) from error
+                raise Refusal.NO_SOLVER.error(str(error)) from error
             if len(self._tracers) >= MOST_KEPT:
                 self._tracers.clear()
             self._tracers[key] = made
@@ -111,14 +111,14 @@ def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] 
     try:
         return read_axis(given) if any(given) else None
     except InvalidOption as error:
-        raise RequestRefused(Refusal.BAD_OPTION, str(error)) from error
+        raise Refusal.BAD_OPTION.error(str(error)) from error
 
 
 def _read_positive(name: str, value: float) -> float | None:
     """Return a positive number of a request, None for zero; refuse anything else."""
     if not 0.0 <= value < math.inf:
         text = f'{name} is {value:g}; it must be a finite number of at least zero.'
-        raise RequestRefused(Refusal.BAD_OPTION, text)
+        raise Refusal.BAD_OPTION.error(text)
     return value or None
 
 
@@ -126,8 +126,7 @@ def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, Flo
     """Return arc lengths and postures of each curve; refuse more than a response may hold."""
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:
-        raise RequestRefused(
-            Refusal.BAD_OPTION,
+        raise Refusal.BAD_OPTION.error(
             f'spacing {spacing:g} asks for {sum(counts)} postures; a response holds {LARGEST_RESPONSE} at most.',
         )
     arcs = [np.linspace(0.0, c.length, n) for c, n in zip(motions, counts, strict=True)]

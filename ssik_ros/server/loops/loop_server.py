@@ -34,7 +34,7 @@ from ssik_ros.server.loops.loop_requests import (
 from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import require_pose
-from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import Refusal, refused_as, unknown
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
@@ -109,12 +109,11 @@ class LoopServer:
         """
         state = self.states.merge(current, request.state)
         if not (request.goals or self.loop_names):
-            raise RequestRefused(
-                Refusal.GOAL_COUNT,
+            raise Refusal.GOAL_COUNT.error(
                 f'There is no goal, and robot {quote(self.robot.name)} has no loop to close.',
             )
         if len(request.goals) > MOST_GOALS:
-            raise RequestRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
+            raise Refusal.GOAL_COUNT.error(f'More than {MOST_GOALS} goals.')
         options = _options(request)
         targets = [self._target(goal, current) for goal in request.goals]
         names = {goal_key(k): goal.name or goal.link for k, goal in enumerate(request.goals)}
@@ -138,7 +137,7 @@ class LoopServer:
         state = self.states.merge(current, request.state)
         if request.steps > MOST_STEPS:
             text = f'There may be {MOST_STEPS} steps, not {request.steps}.'
-            raise RequestRefused(Refusal.BAD_STEP, text)
+            raise Refusal.BAD_STEP.error(text)
         given = self._given(request)
         with self._borrowed(()) as posed:
             posed.place(state)
@@ -156,10 +155,10 @@ class LoopServer:
             names = self.active_joints
             if not names:
                 text = 'No active joints are known: name the joints that are given.'
-                raise RequestRefused(Refusal.BAD_STATE, text)
+                raise Refusal.BAD_STATE.error(text)
         if len(names) != len(positions):
             text = f'There are {counted(len(names), "name")} and {counted(len(positions), "position")}.'
-            raise RequestRefused(Refusal.BAD_STATE, text)
+            raise Refusal.BAD_STATE.error(text)
         return dict(zip(names, positions, strict=True))
 
     def _named(
@@ -189,7 +188,7 @@ class LoopServer:
         fixed = tuple(dof for dof in DOF if dof.name not in goal.free)
         if not fixed:
             text = f'The goal of {quote(goal.link)} leaves everything free.'
-            raise RequestRefused(Refusal.CONSTRAINTS, text)
+            raise Refusal.CONSTRAINTS.error(text)
         require_pose(f'The offset on {quote(goal.link)}', goal.offset)
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
@@ -232,7 +231,7 @@ def _options(request: GoalsRequest) -> ClosedChainOptions:
     for value in tolerances:
         if not 0.0 <= value < np.inf:
             text = f'A tolerance is {value:g}; it has to be a finite number of at least zero.'
-            raise RequestRefused(Refusal.BAD_TOLERANCE, text)
+            raise Refusal.BAD_TOLERANCE.error(text)
     translation, rotation = (value or TOLERANCE for value in tolerances)
     return ClosedChainOptions(
         translation_converge_threshold=translation,

@@ -26,7 +26,7 @@ from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 
 MOST_SAMPLES = 100_000
@@ -132,10 +132,9 @@ class PathFollower:
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
             path = time_path(points, velocity, acceleration, self._least_times(points))
         if not path.times[-1] < LONGEST:
-            raise RequestRefused(
-                Refusal.BAD_TARGET,
+            raise Refusal.BAD_TARGET.error(
                 f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
-                f'{LONGEST:g} s can be told.',
+                f'{LONGEST:g} s can be told.'
             )
         fraction, failed = 1.0, -1
         text = f'{counted(len(points), "point")} for {counted(len(steps), "sample")} of {counted(waypoints, "line")}.'
@@ -253,10 +252,9 @@ def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
     """Return the samples of lines."""
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
-        raise RequestRefused(
-            Refusal.BAD_STEP,
+        raise Refusal.BAD_STEP.error(
             f'max_step {max_step:g} m divides the path into {sum(counts):.6g} samples; at most '
-            f'{MOST_SAMPLES} are worked on.',
+            f'{MOST_SAMPLES} are worked on.'
         )
     return [
         _Step(waypoint, k / count, (k + 1) / count)

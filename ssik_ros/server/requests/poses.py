@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
@@ -52,7 +52,7 @@ def require_pose(what: str, pose: FloatArray) -> None:
     elif not is_within_reason(pose[:3, 3]):
         problem = f'has a coordinate {TOO_FAR}'
     if problem:
-        raise RequestRefused(Refusal.BAD_TARGET, f'{what} {problem}.')
+        raise Refusal.BAD_TARGET.error(f'{what} {problem}.')
 
 
 def pose_of_numbers(*numbers: float) -> FloatArray:

@@ -40,6 +40,14 @@ class Refusal(IntEnum):
     BAD_OPTION = 14
     """Something else that a request says has no meaning, or contradicts itself."""
 
+    def error(self, message: str) -> 'RequestRefused':
+        """
+        Return the error that refuses a request.
+
+        :param message: one sentence.
+        """
+        return RequestRefused(self, message)
+
 
 CAUSE_OF_REFUSAL = {
     Refusal.UNKNOWN_GROUP: Cause.UNKNOWN_GROUP,
@@ -81,7 +89,7 @@ def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> 
     :param name: the name as the user wrote it.
     :param known: the names that exist.
     """
-    return RequestRefused(refusal, f'{message}. {describe_choices(name, known)}')
+    return refusal.error(f'{message}. {describe_choices(name, known)}')
 
 
 def explain_refusal(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.poses import FARTHEST, is_within_reason, TOO_FAR
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 
 SURFACE = 1e-9
 """A point so near to a surface [m] lies inside: corners of boxes are requested on purpose."""
@@ -53,7 +53,9 @@ class Region:
         :raises RequestRefused: for no solid, an unknown kind, or numbers that make none.
         """
         if not parts:
-            raise _refuse(f'{what} has no region: give it at least one solid or mesh.')
+            raise Refusal.CONSTRAINTS.error(
+                f'{what} has no region: give it at least one solid or mesh.'
+            )
         self.centre: FloatArray = parts[0].pose[:3, 3].copy()
         """(3) place of the first solid, which distances are measured from [m]."""
         self._tests = [_make_test(part, what) for part in parts]
@@ -70,20 +72,22 @@ class Region:
 def _make_test(part: RegionPart, what: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
     """Return the pose (4, 4) of a solid, and whether a point (3) in its own frame is inside."""
     if not np.isfinite(part.pose).all():
-        raise _refuse(f'{what} has a solid whose pose is no finite rigid transform.')
+        raise Refusal.CONSTRAINTS.error(
+            f'{what} has a solid whose pose is no finite rigid transform.'
+        )
     if not is_within_reason(part.pose[:3, 3]):
-        raise _refuse(f'{what} has a solid {TOO_FAR}.')
+        raise Refusal.CONSTRAINTS.error(f'{what} has a solid {TOO_FAR}.')
     if part.kind == Solid.HULL:
         return part.pose, _hull(part.vertices, what)
     if part.kind not in DIMENSIONS:
-        raise _refuse(
+        raise Refusal.CONSTRAINTS.error(
             f'{what} has a solid of kind {part.kind}; box, sphere, cylinder and cone are '
             'understood, and meshes as their convex hulls.'
         )
     kind = Solid(part.kind)
     sizes = [float(value) for value in part.dimensions[: DIMENSIONS[kind]]]
     if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size <= FARTHEST for size in sizes):
-        raise _refuse(
+        raise Refusal.CONSTRAINTS.error(
             f'{what} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
             f'{DIMENSIONS[kind]} finite ones of at least zero.'
         )
@@ -126,10 +130,8 @@ def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool
         equations = hulls.ConvexHull(vertices).equations
     except (hulls.QhullError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise _refuse(f'{what} has a mesh without a volume: {reason}.') from error
+        raise Refusal.CONSTRAINTS.error(
+            f'{what} has a mesh without a volume: {reason}.'
+        ) from error
     normals, offsets = equations[:, :3], equations[:, 3]
     return lambda p: bool((normals @ p + offsets <= SURFACE).all())
-
-
-def _refuse(text: str) -> RequestRefused:
-    return RequestRefused(Refusal.CONSTRAINTS, text)

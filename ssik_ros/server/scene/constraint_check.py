@@ -33,7 +33,7 @@ from ssik_ros.server.requests.constraints import (
 )
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, numbers_of_pose, TOO_FAR
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.requests.regions import Region
 from ssik_ros.server.scene.frames import FrameReader
 
@@ -75,7 +75,7 @@ class ConstraintCheck:
         :raises RequestRefused: for what is not understood, by name.
         """
         if wishes.others:
-            raise _refuse(
+            raise Refusal.CONSTRAINTS.error(
                 f'Constraints are not honoured here: {list_names(wishes.others)}. Rather than leave them out '
                 'in silence, the request is refused.'
             )
@@ -157,12 +157,12 @@ class ConstraintCheck:
     def _joint_test(self, wish: JointConstraintGiven) -> _Test:
         place = self._variables.get(wish.joint)
         if place is None:
-            raise _refuse(
+            raise Refusal.CONSTRAINTS.error(
                 f'joint_constraints name the joint {quote(wish.joint)}, which robot {quote(self._robot.name)} does not '
                 f'have. {describe_choices(wish.joint, self._variables)}'
             )
         if not (is_within_reason(wish.position) and wish.above >= 0.0 and wish.below >= 0.0):
-            raise _refuse(
+            raise Refusal.CONSTRAINTS.error(
                 f'The joint constraint on {quote(wish.joint)} has a position that is not finite or too large, or a tolerance '
                 'that is no number of at least zero.'
             )
@@ -185,7 +185,9 @@ class ConstraintCheck:
         self._require_link(wish.link, 'position_constraints')
         what = f'The position constraint on {quote(wish.link)}'
         if not is_within_reason(wish.point):
-            raise _refuse(f'{what} has a target_point_offset that is not finite or {TOO_FAR}.')
+            raise Refusal.CONSTRAINTS.error(
+                f'{what} has a target_point_offset that is not finite or {TOO_FAR}.'
+            )
         region, weight = Region(wish.parts, what), _weight(wish.weight)
         pose_in_frame = self._link_in_frame(wish.link, wish.frame)
 
@@ -203,11 +205,13 @@ class ConstraintCheck:
         self._require_link(wish.link, 'orientation_constraints')
         what = f'The orientation constraint on {quote(wish.link)}'
         if not np.isfinite(wish.pose).all():
-            raise _refuse(f'{what} has no orientation: {NO_POSE}.')
+            raise Refusal.CONSTRAINTS.error(f'{what} has no orientation: {NO_POSE}.')
         if not all(tolerance >= 0.0 for tolerance in wish.tolerances):
-            raise _refuse(f'{what} has a tolerance that is no number of at least zero.')
+            raise Refusal.CONSTRAINTS.error(
+                f'{what} has a tolerance that is no number of at least zero.'
+            )
         if wish.kind not in (0, 1):
-            raise _refuse(
+            raise Refusal.CONSTRAINTS.error(
                 f'{what} has the parameterization {wish.kind}; 0 (XYZ_EULER_ANGLES) and 1 '
                 '(ROTATION_VECTOR) exist.'
             )
@@ -247,7 +251,7 @@ class ConstraintCheck:
     def _require_link(self, link: str, kind: str) -> None:
         if link not in self._robot.tree.link_index:
             choices = describe_choices(link, self._robot.tree.link_names)
-            raise _refuse(
+            raise Refusal.CONSTRAINTS.error(
                 f'{kind} name the link {quote(link)}, which robot {quote(self._robot.name)} does not have. {choices}'
             )
 
@@ -276,7 +280,3 @@ def _angles_of(pose: FloatArray) -> list[tuple[float, float, float]]:
         return [(math.atan2(-r[1, 2], r[2, 2]), b, math.atan2(-r[0, 1], r[0, 0]))]
     both = math.atan2(r[1, 0], r[1, 1])
     return [(both if r[0, 2] > 0.0 else -both, b, 0.0), (0.0, b, both)]
-
-
-def _refuse(text: str) -> RequestRefused:
-    return RequestRefused(Refusal.CONSTRAINTS, text)

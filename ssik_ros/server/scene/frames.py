@@ -10,7 +10,7 @@ from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.world import PlacedFrame
 
 Elsewhere = Callable[[str], PlacedFrame | str]
@@ -89,8 +89,7 @@ class FrameReader:
             if frame.startswith('/') and frame[1:2] not in ('', '/'):
                 return self.in_model_frame(frame[1:], state)
             known = {self._model_frame, *self.robot.tree.link_names}
-            raise RequestRefused(
-                Refusal.UNKNOWN_FRAME,
+            raise Refusal.UNKNOWN_FRAME.error(
                 f'Frame {quote(frame)} is neither a link of robot {quote(self.robot.name)} nor its model frame '
                 f'{quote(self._model_frame)}. {describe_choices(frame, known)} {placed}'.rstrip(),
             )

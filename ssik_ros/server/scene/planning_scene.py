@@ -18,7 +18,7 @@ from ssik_ros.server.requests.ik_requests import (
     ObjectGiven,
     StateGiven,
 )
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import Refusal, unknown
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
 from ssik_ros.server.scene.frames import FrameReader
@@ -199,5 +199,5 @@ class PlanningScene:
         try:
             check_objects([carried])
         except ModelError as error:
-            raise RequestRefused(Refusal.BAD_STATE, str(error)) from error
+            raise Refusal.BAD_STATE.error(str(error)) from error
         return carried

@@ -83,16 +83,14 @@ class RobotCollisions:
         """
         checker = self._require_checker()
         if not checker.available:
-            raise RequestRefused(
-                Refusal.NO_COLLISION_CHECK,
+            raise Refusal.NO_COLLISION_CHECK.error(
                 f'Robot {quote(self._robot.name)} has no collision geometry: nothing is known about '
-                'collisions.',
+                'collisions.'
             )
         if checker.warnings:
-            raise RequestRefused(
-                Refusal.NO_COLLISION_CHECK,
+            raise Refusal.NO_COLLISION_CHECK.error(
                 f'A part of robot {quote(self._robot.name)} cannot be checked for collisions: '
-                f'{checker.warnings[0]}',
+                f'{checker.warnings[0]}'
             )
         last = self._last
         if last is None or last[0] is not around:
@@ -118,7 +116,7 @@ class RobotCollisions:
                 try:
                     self._checker = CollisionChecker(self._robot, self._padding)
                 except SolverError as error:
-                    raise RequestRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
+                    raise Refusal.NO_COLLISION_CHECK.error(str(error)) from error
                 for warning in self._checker.warnings:
                     _LOGGER.warning('%s', warning)
             return self._checker

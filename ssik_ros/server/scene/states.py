@@ -178,17 +178,15 @@ class StateReader:
     def _wrong_joints(self, given: StateGiven, places: _Places) -> RequestRefused:
         """Return the refusal of joints with missing, unknown or absurd values."""
         if len(given.names) != len(given.positions):
-            return RequestRefused(
-                Refusal.BAD_STATE,
+            return Refusal.BAD_STATE.error(
                 f'robot_state names {counted(len(given.names), "joint")} and gives '
-                f'{counted(len(given.positions), "position")}.',
+                f'{counted(len(given.positions), "position")}.'
             )
         if places.unknown:
             return self._unknown(places.unknown)
         pairs = zip(given.names, given.positions, strict=True)
         bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
-        return RequestRefused(
-            Refusal.BAD_STATE,
+        return Refusal.BAD_STATE.error(
             f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
         )
 
@@ -196,8 +194,7 @@ class StateReader:
         """Refuse a quaternion that cannot be normalised."""
         wrong = self._no_rotation(positions)
         if wrong:
-            raise RequestRefused(
-                Refusal.BAD_STATE,
+            raise Refusal.BAD_STATE.error(
                 f'robot_state rotates joint {quote(wrong)} by a quaternion of no length.',
             )
 
@@ -213,22 +210,20 @@ class StateReader:
         """Return the refusal of names that are no variables."""
         several = [name for name in names if name in self.robot.tree.joint_index]
         if several:
-            return RequestRefused(
-                Refusal.BAD_STATE,
+            return Refusal.BAD_STATE.error(
                 f'robot_state gives one position to joint {quote(several[0])}, which has several '
-                'variables.',
+                'variables.'
             )
         fixed = [
             n for n in names if n in self.robot.urdf.joints or self._virtual.get(n) == 'fixed'
         ]
         if fixed:
-            return RequestRefused(
-                Refusal.BAD_STATE, f'robot_state moves joint {quote(fixed[0])}, which is fixed.'
+            return Refusal.BAD_STATE.error(
+                f'robot_state moves joint {quote(fixed[0])}, which is fixed.'
             )
-        return RequestRefused(
-            Refusal.BAD_STATE,
+        return Refusal.BAD_STATE.error(
             f'robot_state names the joint {quote(names[0])}, which robot {quote(self.robot.name)} does not '
-            f'have. {describe_choices(names[0], self._variables)}',
+            f'have. {describe_choices(names[0], self._variables)}'
         )
 
     def _write(self, positions: FloatArray, places: _Places, values: FloatArray) -> FloatArray:
@@ -301,23 +296,20 @@ class StateReader:
     def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
         """Return the state with the poses of joints that have several variables."""
         if len(given.multi_dof_names) != len(given.multi_dof_poses):
-            raise RequestRefused(
-                Refusal.BAD_STATE,
+            raise Refusal.BAD_STATE.error(
                 f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '
-                f'{len(given.multi_dof_poses)} transforms.',
+                f'{len(given.multi_dof_poses)} transforms.'
             )
         if given.multi_dof_frame not in ('', self.robot.model_frame):
-            raise RequestRefused(
-                Refusal.BAD_STATE,
+            raise Refusal.BAD_STATE.error(
                 f'robot_state gives multi-DOF joints in the frame {quote(given.multi_dof_frame)}; only the '
-                f'model frame {quote(self.robot.model_frame)} is understood.',
+                f'model frame {quote(self.robot.model_frame)} is understood.'
             )
         tree = self.robot.tree
         positions, root_pose = state.positions.copy(), state.root_pose
         for name, pose in zip(given.multi_dof_names, given.multi_dof_poses, strict=True):
             if not (np.isfinite(pose).all() and is_within_reason(pose[:3, 3])):
-                raise RequestRefused(
-                    Refusal.BAD_STATE,
+                raise Refusal.BAD_STATE.error(
                     f'robot_state is not finite, or {TOO_FAR}, at joint {quote(name)}.',
                 )
             joint = tree.joint_index.get(name)
@@ -356,7 +348,6 @@ def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
         return quaternion
     if kind == JointKind.PLANAR:
         return [x, y, math.atan2(pose[1, 0], pose[0, 0])]
-    raise RequestRefused(
-        Refusal.BAD_STATE,
+    raise Refusal.BAD_STATE.error(
         f'robot_state gives joint {quote(name)}, which has one variable, a transform.',
     )

@@ -18,7 +18,7 @@ from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import require_pose
-from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import Refusal, refused_as, unknown
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
@@ -88,8 +88,7 @@ class TaskSets:
         """
         names = self.find_task_sets(request.task_sets)
         if request.max_iterations > MOST_ITERATIONS:
-            raise RequestRefused(
-                Refusal.BAD_OPTION,
+            raise Refusal.BAD_OPTION.error(
                 f'max_iterations is {request.max_iterations}, above {MOST_ITERATIONS}.',
             )
         state = self.scene.states.merge(current, request.state)
@@ -219,10 +218,9 @@ class TaskSets:
                 text = f'There is no task set {quote(name)} in {self.content.source}'
                 raise unknown(Refusal.UNKNOWN_GROUP, text, name, known)
             if list(names).count(name) > 1:
-                raise RequestRefused(Refusal.BAD_OPTION, f'Task set {quote(name)} is named twice.')
+                raise Refusal.BAD_OPTION.error(f'Task set {quote(name)} is named twice.')
         if not names and only and len(known) > 1:
-            raise RequestRefused(
-                Refusal.UNKNOWN_GROUP,
+            raise Refusal.UNKNOWN_GROUP.error(
                 f'No task set is named, and {self.content.source} has several: {list_names(known)}.',
             )
         return list(names) or known
@@ -242,8 +240,8 @@ class TaskSets:
                 text = f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed'
                 raise unknown(Refusal.UNKNOWN_LINK, text, target.name, self._frames)
             if target.name in given:
-                raise RequestRefused(
-                    Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
+                raise Refusal.GOAL_COUNT.error(
+                    f'There are two poses for the target {quote(target.name)}.'
                 )
             given[target.name] = in_root(
                 self.scene, f'target {quote(target.name)}', target.pose, state, current
@@ -271,10 +269,9 @@ class TaskSets:
             return None
         missing = [joint.name for joint in task_set.joints if joint not in joints]
         if missing:
-            raise RequestRefused(
-                Refusal.BAD_OPTION,
+            raise Refusal.BAD_OPTION.error(
                 'Collisions can be avoided only in configurations of all joints that the task set moves; missing: '
-                f'{list_names(missing)}.',
+                f'{list_names(missing)}.'
             )
         return _Validation(self.worlds, world, joints, state, checks)
 
@@ -334,7 +331,7 @@ def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) ->
             text = f'The robot has no joint {quote(name)}'
             raise unknown(Refusal.BAD_OPTION, text, name, world.joint_names)
         if list(names).count(name) > 1:
-            raise RequestRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
+            raise Refusal.BAD_OPTION.error(f'Joint {quote(name)} is named twice.')
     return [world.joint(name) for name in names] or list(task_set.joints)
 
 
@@ -346,8 +343,8 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
         text = f'{quote(chosen)} is no tip of task set {quote(task_set.name)}'
         raise unknown(Refusal.UNKNOWN_LINK, text, chosen, tips)
     if tips[chosen] is None:
-        raise RequestRefused(
-            Refusal.BAD_OPTION, f'The tip {quote(chosen)} has no target that it could be led to.'
+        raise Refusal.BAD_OPTION.error(
+            f'The tip {quote(chosen)} has no target that it could be led to.'
         )
     return chosen
 
@@ -366,7 +363,7 @@ def _require_path(request: LedPathRequest) -> None:
     elif not (request.tolerance == -1.0 or 0.0 <= request.tolerance < math.inf):
         text = f'The tolerance is {request.tolerance:g}, neither -1 nor a finite number of at least zero.'
     if text:
-        raise RequestRefused(Refusal.BAD_OPTION, text)
+        raise Refusal.BAD_OPTION.error(text)
 
 
 def _tasks_left(result: SolveResult) -> list[TaskLeft]:
