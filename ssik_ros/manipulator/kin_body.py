@@ -7,7 +7,6 @@ rotations of link frames have vanished.
 
 from collections.abc import Sequence
 import math
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +21,7 @@ from ssik_ros.errors import (
     ModelError,
 )
 from ssik_ros.kernels.geometry.rotations import rotate_about, rpy_of_matrix
+from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
@@ -247,34 +247,29 @@ class KinBody:
 
     def to_urdf(self) -> str:
         """Return the arm as the text of a URDF: one link for each joint, without shapes and inertia."""
-        robot = ElementTree.Element('robot', name=self.name)
-        links = [self.base_link, *(f'{joint.name}_link' for joint in self.joints), self.ee_link]
-        for link in links:
-            ElementTree.SubElement(robot, 'link', name=link)
-        corner = np.zeros(3)
-        for joint, parent, child in zip(self.joints, links[:-2], links[1:-1], strict=True):
-            kind = (
-                'continuous' if joint.limits is None and joint.type == 'revolute' else joint.type
-            )
-            element = _append_joint(robot, joint.name, kind, parent, child)
-            _append_origin(element, joint.point - corner, np.zeros(3))
-            ElementTree.SubElement(element, 'axis', xyz=_text(joint.axis))
-            if kind != 'continuous':
-                lower, upper = joint.limits or (-math.inf, math.inf)
-                ElementTree.SubElement(
-                    element,
-                    'limit',
-                    lower=repr(lower),
-                    upper=repr(upper),
-                    effort='1e+30',
-                    velocity='1e+30',
-                )
-            corner = joint.point
-        mount = _append_joint(robot, f'{self.ee_link}_mount', 'fixed', links[-2], links[-1])
-        _append_origin(
-            mount, self.home[:3, 3] - corner, np.array(rpy_of_matrix(self.home[:3, :3]))
+        corners = [np.zeros(3), *(joint.point for joint in self.joints)]
+        flange = self.home[:3, 3] - corners[-1]
+        arm = CatalogueArm(
+            *(self.name, '', '', '', self.base_link, self.ee_link, '', None),
+            joints=tuple(map(_catalogue_joint, self.joints, corners)),
+            flange_xyz=_vector(flange),
+            flange_rpy=rpy_of_matrix(self.home[:3, :3]),
         )
-        return ElementTree.tostring(robot, encoding='unicode')
+        return make_urdf(arm)
+
+
+def _catalogue_joint(joint: KinBodyJoint, corner: FloatArray) -> CatalogueJoint:
+    """Return a joint as the text of a URDF has it; ``corner`` is where the joint before is."""
+    endless = joint.limits is None and joint.type == 'revolute'
+    lower, upper = joint.limits or (-math.inf, math.inf)
+    kind, place = 'continuous' if endless else joint.type, _vector(joint.point - corner)
+    axis = _vector(joint.axis)
+    return CatalogueJoint(joint.name, kind, place, (0.0, 0.0, 0.0), axis, lower, upper)
+
+
+def _vector(values: FloatArray) -> Vector:
+    x, y, z = values.tolist()
+    return x, y, z
 
 
 def _limits(lower: float, upper: float) -> Limits:
@@ -407,22 +402,3 @@ def _pair_values(row: ArrayLike, joint: int) -> FloatArray:
     if values.shape != (2,):
         raise DimensionMismatch(f'The limits of joint {joint + 1} are no pair: {row!r}.')
     return values
-
-
-def _append_joint(
-    robot: ElementTree.Element, name: str, kind: str, parent: str, child: str
-) -> ElementTree.Element:
-    """Return a new joint between two links."""
-    joint = ElementTree.SubElement(robot, 'joint', name=name, type=kind)
-    ElementTree.SubElement(joint, 'parent', link=parent)
-    ElementTree.SubElement(joint, 'child', link=child)
-    return joint
-
-
-def _append_origin(joint: ElementTree.Element, xyz: FloatArray, rpy: FloatArray) -> None:
-    ElementTree.SubElement(joint, 'origin', xyz=_text(xyz), rpy=_text(rpy))
-
-
-def _text(vector: FloatArray) -> str:
-    """Return the numbers with every digit."""
-    return ' '.join(map(repr, vector.tolist()))
