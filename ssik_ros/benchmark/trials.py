@@ -42,6 +42,7 @@ class TrialRecord(NamedTuple):
 
     trial: int
     """Counted from one."""
+    solver_claim: bool
     verdict: TrialVerdict
     solve_time_ns: int
     cpu_time_ns: int
@@ -49,7 +50,6 @@ class TrialRecord(NamedTuple):
     """Largest distance of a tip from its target, by independent FK [m]."""
     orientation_error: float
     """Largest rotation left at a tip, by independent FK [rad]."""
-    solver_claim: bool
     within_limits: bool
     cause: str
     iterations: int
@@ -108,25 +108,8 @@ def _plain(name: str) -> str:
     return ''.join(letter for letter in name.lower() if letter.isalnum())
 
 
-CSV_COLUMNS = (
-    'trial',
-    'found_ik',
-    'solve_time',
-    'position_error',
-    'orientation_error',
-    'solver_claim',
-    'verdict',
-    'solve_time_ns',
-    'cpu_time_ns',
-    'within_limits',
-    'cause',
-    'iterations',
-    'searches',
-    'clock_ended',
-    'seed_distance',
-    'note',
-    'server_time_ns',
-)
+_OF_IK_BENCHMARKING = ('trial', 'found_ik', 'solve_time', 'position_error', 'orientation_error')
+CSV_COLUMNS = tuple(dict.fromkeys((*_OF_IK_BENCHMARKING, *TrialRecord._fields)))
 """The five columns of ik_benchmarking, then ours."""
 
 

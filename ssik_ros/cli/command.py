@@ -14,57 +14,42 @@ import logging
 import os
 import re
 import sys
+from typing import NamedTuple
 
 from ssik_ros.errors import SsikError
-from ssik_ros.value_class import dataclass
 
 NO = 1
 WRONG = 2
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """One verb of the command."""
 
     name: str
-    module: str
     summary: str
 
+    @property
+    def module(self) -> str:
+        """Return the module of the verb."""
+        return f'ssik_ros.cli.verb.{self.name.replace("-", "_")}'
 
-VERBS: tuple[Verb, ...] = (
-    Verb(
-        'solve',
-        'ssik_ros.cli.verb.solve',
-        'solve for one pose and show the errors of the solution',
-    ),
-    Verb('path', 'ssik_ros.cli.verb.path', 'plan the best joint path along a tool path'),
-    Verb('reach', 'ssik_ros.cli.verb.reach', 'map the poses that an arm reaches'),
-    Verb('place', 'ssik_ros.cli.verb.place', 'find where to put the base of an arm for tasks'),
-    Verb(
-        'dataset', 'ssik_ros.cli.verb.dataset', 'write poses with all postures, labels and causes'
-    ),
-    Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
-    Verb(
-        'build',
-        'ssik_ros.cli.verb.build',
-        'write the solver of an arm as one module that needs numpy only',
-    ),
-    Verb('add-arm', 'ssik_ros.cli.verb.add_arm', 'add an arm to a catalogue'),
-    Verb(
-        'recommend',
-        'ssik_ros.cli.verb.recommend',
-        'try all solvers on an arm and recommend one',
-    ),
-    Verb('view', 'ssik_ros.cli.verb.view', 'show a robot in the browser and drag its target'),
-    Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
-    Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
-    Verb('robots', 'ssik_ros.cli.verb.robots', 'list the shipped robots'),
-    Verb(
-        'doctor',
-        'ssik_ros.cli.verb.doctor',
-        'check the installation, or the descriptions of a robot against each other',
-    ),
+
+VERBS = (
+    Verb('solve', 'solve for one pose and show the errors of the solution'),
+    Verb('path', 'plan the best joint path along a tool path'),
+    Verb('reach', 'map the poses that an arm reaches'),
+    Verb('place', 'find where to put the base of an arm for tasks'),
+    Verb('dataset', 'write poses with all postures, labels and causes'),
+    Verb('classify', 'show which closed form fits an arm, and why'),
+    Verb('build', 'write the solver of an arm as one module that needs numpy only'),
+    Verb('add-arm', 'add an arm to a catalogue'),
+    Verb('recommend', 'try all solvers on an arm and recommend one'),
+    Verb('view', 'show a robot in the browser and drag its target'),
+    Verb('bench', 'replay ik_benchmarking configurations, verified'),
+    Verb('solvers', 'list solvers with their parameters'),
+    Verb('robots', 'list the shipped robots'),
+    Verb('doctor', 'check the installation, or the descriptions of a robot against each other'),
 )
 
 
