@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import page_runner
 import pytest
 import ros_lines
 
@@ -22,11 +23,30 @@ GUIDES = [
 ]
 
 
-@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_guide_prints_what_it_shows(page):
+@pytest.fixture(scope='module')
+def pool():
+    """Return what runs pages one after the other, each in a new process."""
+    with page_runner.make_pool() as made:
+        yield made
+
+
+def require_modules(page):
+    """Skip a page that needs what is not installed."""
     for module, sign in (('rclpy', 'import rclpy'), ('xacro', 'xacro_args=')):
         if sign in page.read_text(encoding='utf-8'):
             pytest.importorskip(module, reason=f'the page needs {module} of ROS 2')
+
+
+@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_guide_prints_what_it_shows(page, pool):
+    require_modules(page)
+    assert pool.apply(page_runner.run, (page,)) == ''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_guide_prints_what_it_shows_in_a_new_python(page):
+    require_modules(page)
     script = ROOT / 'tools/run_pages.py'
     done = subprocess.run([sys.executable, script, page], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

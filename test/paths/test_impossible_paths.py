@@ -48,8 +48,15 @@ def test_waypoints_out_of_reach(arms, name, at, spin):
     assert (path.first_waypoint, len(path.positions)) == (0, at)
 
 
-@pytest.mark.parametrize('name', ['panda', 'ur5e'])
-@pytest.mark.parametrize('spin', [None, (0, 0, 1)])
+@pytest.mark.parametrize(
+    'name, spin',
+    [
+        ('panda', None),
+        ('ur5e', None),
+        ('ur5e', (0, 0, 1)),
+        pytest.param('panda', (0, 0, 1), marks=pytest.mark.slow),
+    ],
+)
 def test_walls_across_the_path(arms, name, spin):
     wall = box((2.0, 0.01, 3.0), (1.1, 0.1, 0.5), 'wall')
     poses = across()
@@ -91,7 +98,7 @@ def test_each_posture_is_outside_a_limit(arms):
     assert path.failed_waypoint == 0
 
 
-@pytest.mark.parametrize('name', ['panda', 'ur5e'])
+@pytest.mark.parametrize('name', [pytest.param('panda', marks=pytest.mark.slow), 'ur5e'])
 def test_a_plan_asks_often_whether_it_is_cancelled(arms, name):
     asked = []
 

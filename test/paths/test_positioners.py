@@ -75,9 +75,16 @@ def assert_follows(cell, path, poses, tolerance):
             assert np.abs(reached[:3, 2] - waypoint[:3, 2]).max() < 1e-6
 
 
-@pytest.mark.parametrize('locked', [{}, {'rail': 0.0, 'tilting': 0.0}])
-def test_waypoints_are_met_in_the_frame_of_the_workpiece(cell, locked):
-    poses, own = rim(40), PathTolerance(spin=FREE)
+@pytest.mark.parametrize(
+    'locked, count, turns',
+    [
+        ({'rail': 0.0, 'tilting': 0.0}, 5, 0.1),
+        pytest.param({'rail': 0.0, 'tilting': 0.0}, 40, 1.0, marks=pytest.mark.slow),
+        pytest.param({}, 40, 1.0, marks=pytest.mark.slow),
+    ],
+)
+def test_waypoints_are_met_in_the_frame_of_the_workpiece(cell, locked, count, turns):
+    poses, own = rim(count, turns), PathTolerance(spin=FREE)
     path = plan_tool_path(cell, 'all', poses, workpiece='plate', tolerance=own, locked=locked)
     assert path.valid, path.reason
     assert len(path.joint_names) == 9 - len(locked)
@@ -85,7 +92,7 @@ def test_waypoints_are_met_in_the_frame_of_the_workpiece(cell, locked):
     still = {**locked, 'turning': 0.0}
     fixed = plan_tool_path(cell, 'all', poses, workpiece='plate', tolerance=own, locked=still)
     assert not fixed.valid or path.cost < fixed.cost
-    if not locked:
+    if not locked or count < 40:
         assert_follows(cell, path, poses, own)
 
 
