@@ -94,14 +94,10 @@ def _plot_boxes(
     title, unit = _BOX_PLOTS[quantity]
     figure = _new_figure(_SIZE)
     axes = figure.add_subplot()
-    data = [found_values(run, quantity) for run in runs]
-    _draw_boxes(axes, data, list(range(len(runs))), _COLOURS)
+    _draw_boxes(axes, [found_values(run, quantity) for run in runs], range(len(runs)), _COLOURS)
     _finish_axes(axes, [_tick(run) for run in runs], unit)
-    axes.set_title(f'{title}\n{_subtitle(report)}', fontsize=_FONT_SIZE)
-    axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
     axes.set_ylim(bottom=0.0)
-    figure.savefig(path)
-    return path
+    return _save_titled(figure, title, report, path)
 
 
 def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path) -> Path:
@@ -109,19 +105,23 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
     figure = _new_figure(_SIZE)
     axes = figure.add_subplot()
     rates = [len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
-    _draw_bars(axes, rates, list(range(len(runs))), _COLOURS)
+    _draw_bars(axes, rates, range(len(runs)), _COLOURS)
     labels = [f'{_tick(run)}\n{100.0 * rate:.2f}%' for run, rate in zip(runs, rates)]
     _finish_axes(axes, labels, 'Rate')
-    axes.set_title(f'Success Rate (verified)\n{_subtitle(report)}', fontsize=_FONT_SIZE)
-    axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
     axes.set_ylim(0.0, 1.0)
+    return _save_titled(figure, 'Success Rate (verified)', report, path)
+
+
+def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path) -> Path:
+    """Write a plot over solvers under its title and that of the benchmark."""
+    config = report.config
+    samples = counted(config.sample_size, 'sample')
+    subtitle = f'{report.robot}, {config.planning_group}, {samples}'
+    axes = figure.axes[0]
+    axes.set_title(f'{title}\n{subtitle}', fontsize=_FONT_SIZE)
+    axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
     figure.savefig(path)
     return path
-
-
-def _subtitle(report: BenchmarkReport) -> str:
-    config = report.config
-    return f'{report.robot}, {config.planning_group}, {counted(config.sample_size, "sample")}'
 
 
 def _draw_boxes(
@@ -164,6 +164,11 @@ def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.set_ylabel(unit, fontsize=_FONT_SIZE)
     axes.tick_params(axis='y', labelsize=_FONT_SIZE - 2)
+    _draw_lines(axes)
+
+
+def _draw_lines(axes: Axes) -> None:
+    """Draw pale lines behind the values, and a frame on two sides only."""
     axes.grid(axis='y', alpha=0.35)
     axes.set_axisbelow(True)
     axes.spines[['top', 'right']].set_visible(False)
@@ -305,6 +310,4 @@ def _finish_cell(axes: Axes, labels: Sequence[str], published: int, slots: int) 
     axes.set_xlim(-0.6 - spare, len(labels) - 0.4 + spare)
     if published:
         axes.axvline(published - 0.5, color='#c0c0c0', linewidth=1.0)
-    axes.grid(axis='y', alpha=0.35)
-    axes.set_axisbelow(True)
-    axes.spines[['top', 'right']].set_visible(False)
+    _draw_lines(axes)

@@ -1,6 +1,6 @@
 """One benchmark's outcome as a table, as JSON and as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import io
 import json
@@ -29,18 +29,32 @@ PLOT_FILES = (
 """The plots of one benchmark, named as ik_benchmarking names them."""
 GRID_FILE = 'benchmark_grid.png'
 """The plot over several robots."""
-COLUMNS = (
-    'solver',
-    'verified',
-    'mean',
-    'found',
-    'median',
-    'p95',
-    'p99',
-    'pos [m]',
-    'ori [rad]',
-)
-SERVER_COLUMNS = ('solver mean', 'solver median', 'solver p99')
+
+
+def _milliseconds(microseconds: float | None) -> str:
+    return '' if microseconds is None else f'{microseconds / 1e3:.3g}'
+
+
+def _error(value: float | None) -> str:
+    return '' if value is None else f'{value:.1e}'
+
+
+_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    'verified': ('success_rate', lambda rate: f'{100.0 * rate:.2f} %'),
+    'mean': ('mean_us', _milliseconds),
+    'found': ('mean_found_us', _milliseconds),
+    'median': ('median_us', _milliseconds),
+    'p95': ('p95_us', _milliseconds),
+    'p99': ('p99_us', _milliseconds),
+    'pos [m]': ('worst_position_error', _error),
+    'ori [rad]': ('worst_orientation_error', _error),
+}
+"""Figure of a run in each column, and how it is written."""
+_SERVER_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    'solver mean': ('server_mean_us', _milliseconds),
+    'solver median': ('server_median_us', _milliseconds),
+    'solver p99': ('server_p99_us', _milliseconds),
+}
 """More columns for solvers behind services; the other times are then round trips."""
 
 
@@ -71,7 +85,7 @@ class BenchmarkReport:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the headings of the table."""
-        return (*COLUMNS, *SERVER_COLUMNS) if self.asks_services else COLUMNS
+        return ('solver', *_CELLS, *(_SERVER_CELLS if self.asks_services else ()))
 
     @property
     def asks_services(self) -> bool:
@@ -202,21 +216,8 @@ def _rows(report: BenchmarkReport) -> list[list[str]]:
 def _row(run: SolverRun, summary: RunSummary) -> list[str]:
     if run.status is not RunStatus.RAN:
         return [run.name, run.status.value]
-    cells = [
-        run.title,
-        f'{100.0 * summary.success_rate:.2f} %',
-        _milliseconds(summary.mean_us),
-        _milliseconds(summary.mean_found_us),
-        _milliseconds(summary.median_us),
-        _milliseconds(summary.p95_us),
-        _milliseconds(summary.p99_us),
-        _error(summary.worst_position_error),
-        _error(summary.worst_orientation_error),
-    ]
-    if run.service:
-        times = (summary.server_mean_us, summary.server_median_us, summary.server_p99_us)
-        cells += [_milliseconds(time) for time in times]
-    return cells
+    columns = {**_CELLS, **_SERVER_CELLS} if run.service else _CELLS
+    return [run.title, *(write(getattr(summary, name)) for name, write in columns.values())]
 
 
 def _published_rows(report: BenchmarkReport) -> list[list[str]]:
@@ -229,14 +230,6 @@ def _published_rows(report: BenchmarkReport) -> list[list[str]]:
         ]
         for figure in report.published
     ]
-
-
-def _milliseconds(microseconds: float | None) -> str:
-    return '' if microseconds is None else f'{microseconds / 1e3:.3g}'
-
-
-def _error(value: float | None) -> str:
-    return '' if value is None else f'{value:.1e}'
 
 
 def make_json(reports: Sequence[BenchmarkReport]) -> str:

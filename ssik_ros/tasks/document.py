@@ -107,14 +107,19 @@ def _import_path(function: Callable[..., float] | None) -> str | None:
     if not module or module == '__main__':
         return None
     try:
-        found = _import(f'{module}:{name}')
+        found = import_function(f'{module}:{name}')
     except (ImportError, AttributeError, ValueError):
         return None
     return f'{module}:{name}' if found is function else None
 
 
-def _import(path: str) -> Callable[..., float]:
-    """Return the function of a path like module:name."""
+def import_function(path: str) -> Callable[..., Any]:
+    """
+    Return the function of a path like module:name.
+
+    :param path: the module, a colon, and the name within the module.
+    :raises ImportError: when there is no such module; AttributeError or ValueError when it has no such name.
+    """
     module, _, name = path.partition(':')
     found: Any = importlib.import_module(module)
     for part in name.split('.'):
@@ -385,7 +390,7 @@ def _depend(environment: TaskWorld, joint: IkJoint, entry: Any) -> None:
         path = entry[key]
         if path is not None and (not isinstance(path, str) or ':' not in path):
             raise DocumentError(f"The {key} in the {what} is no 'module:name': {path!r}.")
-        functions[key] = None if path is None else _import(path)
+        functions[key] = None if path is None else import_function(path)
     joint._dependency = Dependency(
         master,
         _number(entry['multiplier'], f'multiplier in the {what}'),

@@ -21,6 +21,8 @@ from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import compose, IDENTITY, invert
 from ssik_ros.tasks.world import TaskWorld
 
+Shapes = list[tuple[int, str, Color, float, FloatArray, str]]
+"""Number, shape, color, size, points and text of markers."""
 RED: Color = (1.0, 0.0, 0.0, 1.0)
 GREEN: Color = (0.0, 1.0, 0.0, 1.0)
 MAGENTA: Color = (1.0, 0.0, 1.0, 1.0)
@@ -102,7 +104,7 @@ class Overlay:
         """Return the pose of an object, a joint's motion included, in the frame of the overlay."""
         return compose(self._to_base, self.world.world_pose(item, moved=True))
 
-    def _ends(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+    def _ends(self) -> Shapes:
         """Return target, tip and base."""
         points = [(1, 'sphere', GREEN, TIP_SIZE, self._at(self.tip)[9:][None], '')]
         if self.tip.target is not None:
@@ -110,9 +112,7 @@ class Overlay:
             points.insert(0, (0, 'sphere', RED, TARGET_SIZE, place, ''))
         return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
 
-    def _chain(
-        self, chain: list[IkObject]
-    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+    def _chain(self, chain: list[IkObject]) -> Shapes:
         """Return lines from the base through every moved frame, and points at objects that are no joints."""
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
@@ -123,12 +123,10 @@ class Overlay:
             (4, 'sphere', WHITE, OBJECT_SIZE, points, ''),
         ]
 
-    def _joints(
-        self, chain: list[IkObject]
-    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+    def _joints(self, chain: list[IkObject]) -> Shapes:
         """Return axes of joints, and balls of spherical ones, by what moves them."""
         kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
-        shapes: list[tuple[int, str, Color, float, FloatArray, str]] = []
+        shapes: Shapes = []
         for index, (color, half) in enumerate(kinds):
             axes, balls = [], []
             for joint in chain:
@@ -148,9 +146,7 @@ class Overlay:
             )
         return shapes
 
-    def _ranges(
-        self, chain: list[IkObject]
-    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+    def _ranges(self, chain: list[IkObject]) -> Shapes:
         """Return lines from limit to limit of each joint that has limits, and a mark where it is."""
         ranges, marks = [], []
         for joint in chain:
@@ -176,7 +172,7 @@ class Overlay:
             (14, 'line_list', WHITE, LINE, np.array(marks).reshape(-1, 3), ''),
         ]
 
-    def _errors(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+    def _errors(self) -> Shapes:
         """Return the line from tip to target, and the errors as text if wanted."""
         if self.tip.target is None:
             return []

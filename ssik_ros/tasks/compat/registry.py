@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-import importlib
 from typing import Any
 
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.document import import_function
 from ssik_ros.tasks.environment import Environment, TaskSet
 from ssik_ros.tasks.objects import IkObject
 from ssik_ros.tasks.overlay import Overlay
@@ -153,16 +153,12 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
     """
     if function is None or callable(function):
         return function
-    module, separator, name = str(function).partition(':')
     try:
-        found: Any = importlib.import_module(module)
-        for part in name.split('.') if separator else ('',):
-            found = getattr(found, part)
+        return import_function(str(function))
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidOption(
             f"{quote(function)} is no function; write 'module:function'. {error}"
         ) from error
-    return found  # type: ignore[no-any-return]
 
 
 def validation(
