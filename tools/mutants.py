@@ -505,7 +505,7 @@ MUTANTS = (
         'closed = True',
         (
             'test/mechanisms/test_closed_chain_solver.py::'
-            'test_an_open_loop_is_no_answer_however_near_the_tip_is',
+            'test_an_open_loop_is_no_solution_however_near_the_tip_is',
         ),
     ),
     Mutant(
@@ -639,7 +639,7 @@ MUTANTS = (
         TASK_HANDLING,
         'place = w.options[packing.SEQUENCE + nv + v] + index',
         'place = 0.5 + index',
-        (f'{SEARCH_TESTS}::test_answers_depend_on_the_seed_and_on_nothing_else',),
+        (f'{SEARCH_TESTS}::test_results_depend_on_the_seed_and_on_nothing_else',),
     ),
     Mutant(
         1,

@@ -1,8 +1,8 @@
-// Time closed-chain-ik on a mechanism: node closed_chain_ik.mjs FOLDER_OF_THE_PACKAGE < question.json > answer.json
+// Time closed-chain-ik on a mechanism: node closed_chain_ik.mjs FOLDER_OF_THE_PACKAGE < request.json > response.json
 //
-// The question: `frames` (parents first: kind, parent, pose, DoF with values and limits, what a frame closes onto), `options` of
-// the solver, `calls` (how often it may be asked to go on), `runs` of positions and quaternions of the goal, `warm_up` frames of
-// each that are not timed. The answer: per run and frame the times [us], whether every status was CONVERGED, and what the state
+// The request: `frames` (parents first: kind, parent, pose, DoF with values and limits, what a frame closes onto), `options` of
+// the solver, `calls` (how often it may be called again), `runs` of positions and quaternions of the goal, `warm_up` frames of
+// each that are not timed. The response: per run and frame the times [us], whether every status was CONVERGED, and what the state
 // misses at most, measured here.
 
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const folder = process.argv[2];
 const { DOF, Goal, Joint, Link, Solver, SOLVE_STATUS } = await import(
   pathToFileURL(join(folder, 'src', 'core', 'index.js'))
 );
-const question = JSON.parse(readFileSync(0, 'utf8'));
+const request = JSON.parse(readFileSync(0, 'utf8'));
 const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
 // One degree of freedom a joint, in the order in which they move a frame, as the package's own examples have them.
@@ -62,8 +62,8 @@ function make(frame) {
   return makeJoint(frame);
 }
 
-const made = question.frames.map(make);
-question.frames.forEach((frame, index) => {
+const made = request.frames.map(make);
+request.frames.forEach((frame, index) => {
   const { top } = made[index];
   top.setPosition(...frame.position);
   top.setQuaternion(...frame.quaternion);
@@ -71,15 +71,15 @@ question.frames.forEach((frame, index) => {
     made[frame.parent].end.addChild(top);
   }
 });
-question.frames.forEach((frame, index) => {
+request.frames.forEach((frame, index) => {
   if (frame.closes >= 0) {
     const pair = { joint: made[index].end, link: made[frame.closes].top, kind: frame.kind };
     pair.joint.makeClosure(pair.link);
     closures.push(pair);
   }
 });
-const solver = new Solver(made.filter((_, k) => question.frames[k].parent < 0).map(({ top }) => top));
-Object.assign(solver, question.options);
+const solver = new Solver(made.filter((_, k) => request.frames[k].parent < 0).map(({ top }) => top));
+Object.assign(solver, request.options);
 
 function distance(a, b) {
   const [p, q] = [new Float64Array(3), new Float64Array(3)];
@@ -101,7 +101,7 @@ function angle(a, b) {
 // A solve that ran out of iterations goes on where it was; one that stalled would stall again.
 function solve() {
   let statuses = solver.solve();
-  for (let count = 1; count < question.calls && statuses.includes(SOLVE_STATUS.TIMEOUT); count += 1) {
+  for (let count = 1; count < request.calls && statuses.includes(SOLVE_STATUS.TIMEOUT); count += 1) {
     statuses = solver.solve();
   }
   return statuses.every((status) => status === SOLVE_STATUS.CONVERGED);
@@ -119,7 +119,7 @@ function follow(poses) {
     const solved = solve();
     const spentWall = Number(process.hrtime.bigint() - wall) / 1000;
     const { user, system } = process.cpuUsage(cpu);
-    if (index >= question.warm_up) {
+    if (index >= request.warm_up) {
       run.cpu.push(user + system);
       run.wall.push(spentWall);
       run.solved.push(solved);
@@ -130,5 +130,5 @@ function follow(poses) {
   return run;
 }
 
-const runs = Object.fromEntries(Object.entries(question.runs).map(([name, poses]) => [name, follow(poses)]));
+const runs = Object.fromEntries(Object.entries(request.runs).map(([name, poses]) => [name, follow(poses)]));
 process.stdout.write(JSON.stringify({ version, degrees, closures: closures.length, runs }));

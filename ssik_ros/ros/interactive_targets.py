@@ -223,7 +223,7 @@ def _frame_of(session: Session) -> str:
     """
     Return the frame of all messages: the root link, or the model frame where the root link is elsewhere.
 
-    A robot_state_publisher publishes the frame of the root link; that of the model frame often nobody does.
+    A robot_state_publisher publishes the frame of the root link; that of the model frame is often not published.
     """
     is_there = np.array_equal(session.state.root_pose, np.eye(4))
     return session.robot.tree.root_link if is_there else session.robot.model_frame

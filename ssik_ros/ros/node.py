@@ -385,7 +385,7 @@ class _Loader:
 
 
 def searches_at_once() -> int:
-    """Return how many long searches may run at once: a processor is left for everybody else."""
+    """Return how many long searches may run at once: one processor is left for the others."""
     return max(1, processors() - 1)
 
 

@@ -92,7 +92,7 @@ def test_peers_say_why_they_cannot_be_compared(tmp_path):
         peers['ssik'].prepare(make_arm('tm5_900', tmp_path))
 
 
-def test_the_question_without_limits_is_measured_without_ours_beside_it(monkeypatch):
+def test_the_request_without_limits_is_measured_without_ours_beside_it(monkeypatch):
     asked = []
 
     def measure(prepared, cases, repeats):
@@ -112,7 +112,7 @@ def test_the_question_without_limits_is_measured_without_ours_beside_it(monkeypa
     assert asked == [{analytic.OWN, 'eaik'}]
 
 
-def test_the_question_without_limits_is_for_six_joints(tmp_path):
+def test_the_request_without_limits_is_for_six_joints(tmp_path):
     free = load_peers()[analytic.FREE]
     with pytest.raises(NotComparable, match='seventh'):
         free.prepare(make_arm('panda', tmp_path))

@@ -50,7 +50,7 @@ def peers(*rows):
     return {'peers': {'conditions': CONDITIONS, 'rows': list(rows)}}
 
 
-def test_the_fastest_whose_answers_hold_count():
+def test_the_fastest_with_verified_solutions_count():
     rows = [
         row('hasty', 1.0, own=True, success=99.9),
         row('ours', 2.0, own=True, success=99.96),
@@ -133,7 +133,7 @@ def test_a_class_without_goals_on_an_arm_is_neither_reached_nor_missed():
 
 
 @pytest.mark.parametrize(('spent', 'reached'), [(100.0, True), (101.0, False)])
-def test_a_refusal_may_cost_five_answers(spent, reached):
+def test_a_refusal_may_cost_five_solutions(spent, reached):
     rows = [
         row('Auto', 20.0, own=True, arm='ur5e'),
         row('Auto', spent, own=True, arm='ur5e', name='unreachable'),

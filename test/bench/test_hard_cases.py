@@ -59,7 +59,7 @@ def test_the_last_joint_does_not_move_the_wrist(arm):
 
 
 @pytest.mark.slow
-def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
+def test_goals_without_a_solution_are_of_both_kinds_and_no_solver_reaches_them(arm):
     cases = hard_cases.draw_unreachable(arm, 20)
     rotation = cases.targets[:, :3, :3]
     np.testing.assert_allclose(
@@ -75,7 +75,7 @@ def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
 
 
 @pytest.mark.slow
-def test_goals_without_an_answer_are_inside_of_what_tip_and_wrist_reach(arm):
+def test_goals_without_a_solution_are_inside_of_what_tip_and_wrist_reach(arm):
     if arm.name in ('gen3', 'fanuc'):
         with pytest.raises(NotComparable, match='the hull tells nearly all'):
             hidden_cases.draw_unreachable_inside(arm, 10)

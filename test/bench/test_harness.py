@@ -115,7 +115,7 @@ def test_every_class_draws_the_same_goals_again(name):
     assert draw(arm, 6).digest != drawn.digest
 
 
-def test_only_answers_that_hold_count(slider):
+def test_only_verified_solutions_count(slider):
     right = np.array([0.5, 1.0])
     targets = np.tile(slider.fk(right[None]), (7, 1, 1))
     answers = [
@@ -133,7 +133,7 @@ def test_only_answers_that_hold_count(slider):
     assert verdict.worst_orientation == pytest.approx(9e-4)
 
 
-def test_an_answer_outside_the_limits_does_not_hold(slider):
+def test_a_solution_outside_the_limits_does_not_hold(slider):
     outside = np.array([1.5, 0.0])
     assert verify(slider, [outside], slider.fk(outside[None]), 1e-3).claimed_wrongly == 1
 
@@ -145,7 +145,7 @@ def test_rotation_errors_keep_their_digits(angle):
     assert pose_errors(np.eye(4)[None], turned)[1][0] == pytest.approx(angle, abs=1e-15)
 
 
-def test_every_peer_answers_every_case_in_every_pass():
+def test_every_peer_solves_every_case_in_every_pass():
     arm = read_arm('fanuc')
     cases = draw_cases(arm, 6)
     warm = np.vstack([cases.q, cases.q, cases.q])
@@ -204,7 +204,7 @@ def refuses(arm):
     raise NotComparable('another arm')
 
 
-def test_where_no_pose_has_an_answer_none_is_right(slider):
+def test_where_no_pose_has_a_solution_none_is_right(slider):
     bench_class = CLASSES['unreachable']
     out_of_reach = draw_cases(slider, 4)
     out_of_reach.targets[:3, 0, 3] += 9.0

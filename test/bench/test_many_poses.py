@@ -16,7 +16,7 @@ def test_poses_are_reachable_and_differ_and_seeds_are_within_limits(tmp_path):
     assert (seeds >= arm.lower).all() and (seeds <= arm.upper).all()
 
 
-def test_what_is_measured_is_what_single_calls_answer(tmp_path):
+def test_measured_calls_give_the_results_of_single_calls(tmp_path):
     words = ['--arms', 'irb6700', '--poses', '600', '--passes', '2', '--output', str(tmp_path)]
     many_poses.main(words)
     content = json.loads((tmp_path / 'many_poses.json').read_text(encoding='utf-8'))

@@ -10,7 +10,7 @@ from bench.peers import load_peers
 from bench.verify import verify
 
 
-def test_every_class_of_one_answer_is_for_one_of_the_two_tolerances():
+def test_every_class_of_one_solution_is_for_one_of_the_two_tolerances():
     assert sorted(AT_MILLI + AT_MICRO) == sorted(CLASSES)
 
 
@@ -25,7 +25,7 @@ def test_every_class_of_one_answer_is_for_one_of_the_two_tolerances():
         ('PoseIK', None),
     ],
 )
-def test_its_answers_are_within_the_tolerance_of_its_classes(name, spread):
+def test_its_solutions_are_within_the_tolerance_of_its_classes(name, spread):
     arm = read_arm('gen3')
     cases = draw_cases(arm, 20, spread)
     peer = load_peers([name])[name]

@@ -42,7 +42,7 @@ def test_the_nearest_of_all_turns_is_chosen(fanuc):
     assert branches.nearest_winding(fanuc, q - 2.0 * np.eye(6)[1], seed) is None
 
 
-def test_the_oracle_is_no_farther_than_the_known_answer(fanuc, tmp_path):
+def test_the_oracle_is_no_farther_than_the_known_solution(fanuc, tmp_path):
     cases = draw_cases(fanuc, 3)
     path = tmp_path / 'branches.npz'
     found = branches.load_nearest(path, fanuc, cases)

@@ -28,7 +28,7 @@ def prepared_response():
     return response
 
 
-def test_empty_server_answers_with_the_same_types_and_size(tmp_path, monkeypatch, domain):
+def test_empty_server_responds_with_the_same_types_and_size(tmp_path, monkeypatch, domain):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
     expected = prepared_response()
     content = serialization.serialize_message(expected)
@@ -80,7 +80,7 @@ class HalfDiscovered:
 
 
 @pytest.mark.parametrize('lost', range(3))
-def test_a_server_is_there_when_it_has_answered(domain, monkeypatch, lost):
+def test_a_server_is_there_when_it_has_responded(domain, monkeypatch, lost):
     monkeypatch.setattr(caller, 'FIRST_TRY', 0.05)
     with caller.Caller(['/half'], domain) as client:
         half = HalfDiscovered(lost)
@@ -89,7 +89,7 @@ def test_a_server_is_there_when_it_has_answered(domain, monkeypatch, lost):
     assert len(half.pending) == 1 and half.pending[0].done()
 
 
-def test_a_server_that_never_answers_is_not_there(domain, monkeypatch):
+def test_a_server_that_never_responds_is_not_there(domain, monkeypatch):
     with caller.Caller(['/half'], domain) as client:
         monkeypatch.setitem(client._clients, '/half', HalfDiscovered(1000))
         with pytest.raises(caller.NoResponse, match='did not respond'):

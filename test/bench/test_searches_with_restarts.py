@@ -47,7 +47,7 @@ def test_a_search_that_never_arrives_has_an_end(restarts):
 
 
 @pytest.mark.parametrize('tolerance', ['', ' exact'])
-def test_the_loop_around_pinocchio_answers(tolerance):
+def test_the_loop_around_pinocchio_solves(tolerance):
     name = f'pinocchio loop{tolerance}'
     arm = read_arm('gen3')
     cases = draw_cases(arm, 5)
@@ -61,7 +61,7 @@ def test_the_loop_around_pinocchio_answers(tolerance):
 
 
 @pytest.mark.parametrize('name', ['TRAC-IK', 'KDL LMA'])
-def test_other_peers_answer_where_they_are_installed(name):
+def test_other_peers_solve_where_they_are_installed(name):
     peer = load_peers([name])[name]
     if not peer.available():
         pytest.skip(f'{peer.module} is not installed')

@@ -46,7 +46,7 @@ def test_memory_is_that_of_the_process_and_not_of_its_parent():
     assert fresh_process.peak_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
 
 
-def test_what_does_not_answer_is_a_row_with_the_reason(monkeypatch):
+def test_a_peer_that_does_not_respond_is_a_row_with_the_reason(monkeypatch):
     arm = read_arm('ur5e')
     absent = Peer('absent', 'no_such_module', 'absent', '', lambda arm: None)
     assert start_up.measure(arm, absent, 1.0).note == 'not installed'

@@ -12,7 +12,7 @@ from bench.cases import draw_cases
 
 @pytest.mark.parametrize('seeds', sweep.SEEDS)
 @pytest.mark.parametrize('name', ['ur5e', 'gen3'])
-def test_every_pose_of_a_small_sweep_is_answered(name, seeds):
+def test_every_pose_of_a_small_sweep_is_solved(name, seeds):
     row = sweep.sweep(read_arm(name), seeds, 40)
     assert (row.asked, row.verified, row.wrong) == (40, 100.0, 0)
     assert (row.nearest_asked, row.not_nearest) == (40 if name == 'ur5e' else 0, 0)
@@ -27,7 +27,7 @@ def test_a_row_with_something_missing_is_not_complete(missing):
     assert not dataclasses.replace(row, **missing).is_complete
 
 
-def test_an_answer_on_another_turn_is_further_away_than_the_nearest():
+def test_a_solution_at_another_winding_is_further_away_than_the_nearest():
     arm = read_arm('ur5e')
     cases = draw_cases(arm, 20)
     for q, seed in zip(cases.q, cases.seeds, strict=True):
@@ -42,7 +42,7 @@ def test_an_answer_on_another_turn_is_further_away_than_the_nearest():
     )
 
 
-def test_nearest_answers_that_are_first_ones_are_noticed(monkeypatch):
+def test_nearest_solutions_that_are_first_ones_are_noticed(monkeypatch):
     arm = read_arm('ur5e')
     original = sweep.solver_of
 

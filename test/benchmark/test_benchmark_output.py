@@ -144,7 +144,7 @@ def test_all_files_lie_in_the_output_folder(monkeypatch, tmp_path):
     ]
 
 
-def test_the_summary_counts_only_verified_answers(mixed):
+def test_the_summary_counts_only_verified_solutions(mixed):
     summary = summarise(mixed)
     assert (summary.samples, summary.found, summary.success_rate) == (4, 3, 0.75)
     assert (summary.claimed, summary.false_claims) == (4, 1)
@@ -162,12 +162,12 @@ def test_percentiles_are_over_all_trials():
     )
 
 
-def test_worst_errors_are_over_verified_answers(mixed):
+def test_worst_errors_are_over_verified_solutions(mixed):
     summary = summarise(mixed)
     assert (summary.worst_position_error, summary.worst_orientation_error) == (1e-4, 2e-4)
 
 
-def test_a_run_without_verified_answer_has_no_errors_and_a_rate_of_zero():
+def test_a_run_without_verified_solution_has_no_errors_and_a_rate_of_zero():
     summary = summarise(make_run('a', [make_trial(1, verdict=TrialVerdict.NO_SOLUTION)]))
     assert (summary.success_rate, summary.mean_found_us) == (0.0, None)
     assert summary.worst_position_error is None
@@ -192,7 +192,7 @@ def test_the_table_has_a_row_for_every_solver_and_every_published_figure(mixed, 
     assert '  TRAC-IK' in text
 
 
-def test_a_label_of_another_solver_does_not_hide_who_answers(mixed):
+def test_a_label_of_another_solver_does_not_hide_the_solver(mixed):
     assert 'mixed (ssik_ros/Auto)' in printed(
         make_report(dataclasses.replace(mixed, requested_solver='ssik_ros/Auto'))
     )
@@ -251,7 +251,7 @@ def test_the_four_plots_of_ik_benchmarking_are_written(mixed, absent, tmp_path):
     assert all(path.read_bytes().startswith(PNG) for path in paths)
 
 
-def test_plots_survive_a_solver_without_verified_answer(tmp_path):
+def test_plots_survive_a_solver_without_verified_solution(tmp_path):
     hopeless = make_run('a', [make_trial(1, verdict=TrialVerdict.NO_SOLUTION, error=np.nan)])
     report = make_report(hopeless)
     assert len(plot_report(report, tmp_path)) == 4

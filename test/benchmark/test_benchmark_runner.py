@@ -32,7 +32,7 @@ def run_one(arena, answer, **kwargs):
     return session.run().runs[0]
 
 
-def test_a_solver_that_answers_truly_is_fully_verified(arena):
+def test_a_right_solver_is_fully_verified(arena):
     run = run_one(arena, planar_arm.honest)
     assert [trial.verdict for trial in run.trials] == [TrialVerdict.VERIFIED] * 20
     assert summarise(run).worst_position_error < 1e-12
@@ -148,7 +148,7 @@ def test_a_solver_that_spoils_its_request_does_not_spoil_the_next_solver(arena):
     assert [summarise(run).success_rate for run in session.run().runs] == [1.0, 1.0]
 
 
-def test_an_answer_is_kept_even_when_the_solver_reuses_its_memory(arena):
+def test_a_solution_is_kept_even_when_the_solver_reuses_its_memory(arena):
     memory = np.zeros(2)
 
     def reusing(request):

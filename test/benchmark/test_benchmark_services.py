@@ -78,7 +78,7 @@ def test_only_the_call_of_a_remote_solver_is_timed(run):
     assert sorted(trial.solve_time_ns for trial in trials)[0] < 1e9 * SLOW
 
 
-def test_remote_answer_is_judged_like_any_other(run):
+def test_remote_solution_is_checked_like_any_other(run):
     _, report = run(planar_arm.lying)
     summary = summarise(report.runs[0])
     assert (summary.found, summary.false_claims) == (0, 5)
@@ -90,7 +90,7 @@ def test_remote_solver_that_raises_is_recorded(run):
     assert (trial.verdict, trial.note) == (TrialVerdict.EXCEPTION, 'RuntimeError: singular matrix')
 
 
-def test_interruption_is_no_answer(run):
+def test_interruption_is_no_response(run):
     def interrupted(request):
         raise KeyboardInterrupt
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from served_robots import errors_between, question, true_pose
+from served_robots import errors_between, ik_request, true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.ik_requests import FullState
@@ -51,7 +51,7 @@ class Asked:
 
     def ask(self, goals, current=None, **more):
         """Return the answer for goals (link, pose[, frame])."""
-        asked = question(self.group.name, goals, **more)
+        asked = ik_request(self.group.name, goals, **more)
         return self.server.solve(asked, current or self.default)
 
     def q(self, answer):

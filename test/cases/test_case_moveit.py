@@ -129,7 +129,7 @@ def pose(robots):
 
 
 @pytest.mark.parametrize('kind', ['planar', 'floating'])
-def test_c07_a_base_that_moves_is_in_seed_and_answer(kind):
+def test_c07_a_base_that_moves_is_in_seed_and_solution(kind):
     robot = mobile_robot(kind)
     desk = Desk(robot)
     place = pose_of((1.5, -0.7, 0.0), (0.0, 0.0, 0.8))

@@ -22,7 +22,7 @@ from rcl_interfaces.srv import ListParameters
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from server_client import ready_server
-from server_questions import assert_solves, ik_request, PANDA, SLOW
+from server_requests import assert_solves, ik_request, PANDA, SLOW
 
 pytestmark = pytest.mark.ros
 

@@ -13,7 +13,7 @@ import arms
 from asked_robots import Asked, from_text
 import numpy as np
 import pytest
-from served_robots import errors_between, pose_of, question, solve_all
+from served_robots import errors_between, ik_request, pose_of, solve_all
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
@@ -113,13 +113,13 @@ def test_cc02_where_both_postures_collide_the_cause_and_a_pair_are_told():
         for link in ('l1', 'l2')
         for post in ('up', 'down')
     )
-    known = arm.server.explain(_question(arm, ELBOW_UP), arm.default)
+    known = arm.server.explain(_request(arm, ELBOW_UP), arm.default)
     assert set(known.colliding) & {'up', 'down'} and set(known.colliding) & {'l1', 'l2'}
     assert known.distance < 1e-3 and any('apart' in line for line in known.advice)
 
 
-def _question(arm, q):
-    return question(arm.group.name, [('', arm.pose(q))], avoid_collisions=True, timeout=30.0)
+def _request(arm, q):
+    return ik_request(arm.group.name, [('', arm.pose(q))], avoid_collisions=True, timeout=30.0)
 
 
 def judged(arm, q, carried=NOTHING_CARRIED):
@@ -210,7 +210,7 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
         pose = line.at(float(part))
         every = solve_all(
             arm.server,
-            question('manipulator', [('', pose)]),
+            ik_request('manipulator', [('', pose)]),
             BranchOptions(enumerate_windings=True),
             start,
         )
@@ -347,8 +347,8 @@ def test_cp10_accelerations_of_the_file_are_those_that_times_keep(robots):
     assert seconds[1] < 0.9 * seconds[0]
 
 
-def test_cc01_carried_objects_of_a_question_count_too():
-    """The same ball, carried for one question only."""
+def test_cc01_carried_objects_of_a_request_count_too():
+    """The same ball, carried for one request only."""
     arm, world = among()
     place = (arm.pose(ELBOW_UP) @ pose_of((0.3, 0.0, 0.0)))[:3, 3]
     world.add(ball('wall', place))

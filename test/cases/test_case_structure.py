@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from served_robots import (
     errors_between,
+    ik_request,
     is_at,
     mobile_robot,
     pose_of,
-    question,
     torso_robot,
     true_pose,
 )
@@ -159,7 +159,7 @@ def test_c08_a_group_that_is_no_chain_is_solved_or_refused_by_name(torso):
     assert answer.solved and all(is_at(robot, answer.state, *goal) for goal in goals)
     closed = GroupKinematics('arms', solver='ssik_ros/Analytic')
     server = RobotServer(robot, [robot.group('arms')], {'arms': closed})
-    refused = server.solve(question('arms', goals), both.default)
+    refused = server.solve(ik_request('arms', goals), both.default)
     assert refused.refusal is Refusal.NO_SOLVER
     assert "'arms'" in refused.text
 

@@ -13,7 +13,7 @@ import arms
 from asked_robots import Asked, from_text, POSE_IK
 import numpy as np
 import pytest
-from served_robots import pose_of, question
+from served_robots import ik_request, pose_of
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
@@ -72,12 +72,12 @@ def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
         arms.chain(('prismatic', '0 0 0', arms.X, '-1 1'), ('revolute', '0.5 0 0', arms.Z, '-3 3'))
     )
     assert 'at least 2.4 m beyond reach' in rail.ask([('', pose_of((4.0, 0.0, 0.0)))]).text
-    known = panda.server.explain(_pose_question(panda, pose_of((5.0, 0.0, 0.3))), panda.default)
+    known = panda.server.explain(_pose_request(panda, pose_of((5.0, 0.0, 0.3))), panda.default)
     assert any(' mm' in line for line in known.advice)
 
 
-def _pose_question(arm, pose):
-    return question(arm.group.name, [('', pose)], timeout=0.1)
+def _pose_request(arm, pose):
+    return ik_request(arm.group.name, [('', pose)], timeout=0.1)
 
 
 def test_e03_an_orientation_out_of_reach_ends_by_the_deadline_and_says_so():
@@ -88,7 +88,7 @@ def test_e03_an_orientation_out_of_reach_ends_by_the_deadline_and_says_so():
     assert not answer.solved
     causes = (Cause.UNREACHABLE, Cause.NOT_FOUND, Cause.DEADLINE, Cause.BUDGET)
     assert answer.cause in causes
-    known = arm.server.explain(_pose_question(arm, pose), arm.default)
+    known = arm.server.explain(_pose_request(arm, pose), arm.default)
     assert known.angle > 0.1
 
 
@@ -114,7 +114,7 @@ def test_e04_a_check_that_is_never_content_sees_distinct_candidates_and_an_end(p
 
 
 def requests_of(robot, count):
-    """Return questions that are the same on every machine and in every process."""
+    """Return requests that are the same on every machine and in every process."""
     rng = np.random.default_rng(6)
     group = robot.group('panda_arm')
     chain = Manipulator(robot, group)
@@ -154,7 +154,7 @@ def in_a_process():
     return subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, text=True)
 
 
-def test_e06_equal_requests_have_equal_answers_in_every_thread_and_process(robots):
+def test_e06_equal_requests_have_equal_responses_in_every_thread_and_process(robots):
     robot = robots['panda']
     requests = requests_of(robot, 200)
     expected = answers_of(robot, requests)
@@ -199,7 +199,7 @@ def test_e08_sixteen_at_once_get_what_they_would_get_alone(panda):
         assert one.text == other.text
 
 
-def test_e11_the_first_answer_takes_no_longer_than_twice_the_others(robots):
+def test_e11_the_first_response_takes_no_longer_than_twice_the_others(robots):
     """
     Servers are made anew; of several first answers the quickest counts, in processor time, for the machine may be busy.
 

@@ -192,7 +192,7 @@ def test_a_chain_of_eight_joints_has_no_class(tmp_path, capsys):
         (['--robot', 'ur5e', '--name', 'x', '--vendor', ' '], 'vendor'),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_two(words, message, tmp_path, capsys):
+def test_a_request_that_makes_no_sense_ends_with_two(words, message, tmp_path, capsys):
     path = tmp_path / 'mine.yaml'
     assert add(path, *words) == 2
     assert message in capsys.readouterr().err

@@ -131,7 +131,7 @@ def test_an_elimination_is_exact_at_singular_poses():
     assert solved >= 38
 
 
-def test_an_artifact_answers_like_the_manipulator(robots):
+def test_an_artifact_gives_the_results_of_the_manipulator(robots):
     subject, _ = subject_of('ur5e')
     module = load_module(write_module(subject, 'none'))
     arm = Manipulator(robots['ur5e'], robots['ur5e'].group('ur_manipulator'))

@@ -142,7 +142,7 @@ def test_an_arm_with_a_slide_is_built_like_others(name, tmp_path, capsys):
         (['--xacro-arg', 'a=b'], 'NAME:=VALUE'),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_two(
+def test_a_request_that_makes_no_sense_ends_with_two(
     words, message, urdf, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)

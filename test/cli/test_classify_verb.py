@@ -92,7 +92,7 @@ def test_the_report_names_everything(capsys):
         assert words in text
 
 
-def test_an_arm_without_a_closed_form_ends_with_one_and_names_what_answers(capsys, tmp_path):
+def test_an_arm_without_a_closed_form_ends_with_one_and_names_its_solver(capsys, tmp_path):
     def slide(text):
         elbow = '<joint name="elbow_joint" type="revolute">'
         return text.replace(elbow, elbow.replace('revolute', 'prismatic'))
@@ -141,7 +141,7 @@ def test_a_follower_in_the_chain_ends_with_one(capsys, tmp_path):
         (['--robot', 'ur5e', '--xacro-arg', 'a:=1'], 'go with a URDF'),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_two(words, message, capsys):
+def test_a_request_that_makes_no_sense_ends_with_two(words, message, capsys):
     assert main(['classify', *words]) == 2
     text = capsys.readouterr().err
     assert message in text and text.count('\n') == 1

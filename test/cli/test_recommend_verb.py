@@ -291,7 +291,7 @@ def test_the_time_is_kept_and_all_get_the_same_requests(register, seconds):
     assert asked <= seconds / clock.step / 2.0
 
 
-def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_answers(arm, capsys, register):
+def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_solutions(arm, capsys, register):
     register(CLOSED_FORM, turn_to)
     register('test/Liar', claim_the_seed)
     words = [arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM, '--solver', 'test/Liar']
@@ -304,7 +304,7 @@ def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_answers(arm, c
     assert 'test/Liar: seed anywhere 16 wrong results; seed near 16 wrong results' in rest
 
 
-def test_time_for_no_question_is_an_answer_too(arm, capsys, register):
+def test_time_for_no_pose_gives_a_table_too(arm, capsys, register):
     register(CLOSED_FORM, turn_to)
     words = ['recommend', arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM]
     assert main([*words, '--seconds', '1e-9']) == 1
@@ -397,7 +397,7 @@ def test_robots_are_found_by_name_and_by_package(capsys, register):
         (['gone.urdf'], 'gone.urdf'),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
+def test_a_request_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
     arm, words, message, capsys, tmp_path
 ):
     path = arm(WHEEL)

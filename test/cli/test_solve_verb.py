@@ -84,7 +84,7 @@ def test_numbers_with_exponent_and_sign_are_numbers(capsys):
     assert (code, content['robot']) == (0, 'ur5e')
 
 
-def test_a_parameter_changes_the_answer(capsys):
+def test_a_parameter_changes_the_result(capsys):
     _, content = answer(capsys, '--pose', *POSE, '--param', 'target_tolerance=1e-9')
     assert content['solutions'][0]['position_error'] <= 1e-9
 
@@ -144,7 +144,7 @@ def test_the_group_of_the_kinematics_file_is_meant_when_none_is_named(capsys):
         (['--pose', *POSE, '--kinematics', 'gone.yaml'], 'gone.yaml'),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
+def test_a_request_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
     words, message, capsys
 ):
     assert solve(*words) == 2

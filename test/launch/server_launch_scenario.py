@@ -74,7 +74,7 @@ class WhileItRuns(unittest.TestCase):
         self.assertTrue(future.done(), f'no answer from {name}')
         return future.result()
 
-    def test_compute_ik_is_answered_in_the_namespace(self):
+    def test_compute_ik_responds_in_the_namespace(self):
         request = GetPositionIK.Request()
         request.ik_request.group_name = 'panda_arm'
         pose = request.ik_request.pose_stamped.pose

@@ -86,7 +86,7 @@ def test_documented_defaults_of_a_solve_are_the_defaults(name):
     assert taken['solver_kwargs'].kind == inspect.Parameter.VAR_KEYWORD
 
 
-def test_ik_answers_as_solve_does(arm):
+def test_ik_returns_the_result_of_solve(arm):
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     target = arm.fk(q)
     found, diagnostic = arm.ik(target, q_seed=q, explain=True, max_solutions=3)

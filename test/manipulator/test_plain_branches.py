@@ -29,7 +29,7 @@ def arm():
     return Manipulator.from_prebuilt('ur5e')
 
 
-def questions(arm, count):
+def requests(arm, count):
     """Return poses (count, 4, 4) that are reached, one that is not, and as many seeds."""
     rng = np.random.default_rng(3)
     limits = np.array([limit or (-3.0, 3.0) for limit in arm.joint_limits])
@@ -47,7 +47,7 @@ def identical(a, b):
 @pytest.mark.parametrize('name', FIRST_OF_CLASS.values())
 def test_the_least_call_and_the_general_one_have_the_same_bytes(name):
     arm = Manipulator.from_prebuilt(name)
-    for pose, seed in zip(*questions(arm, 6), strict=True):
+    for pose, seed in zip(*requests(arm, 6), strict=True):
         for own in (seed, None):
             for options in OPTIONS:
                 general, _ = arm.solve(pose, q_seed=own, explain=True, **options)
@@ -61,7 +61,7 @@ def test_the_least_call_and_the_general_one_have_the_same_bytes(name):
 
 
 def test_options_are_told_apart_by_their_types_too(arm):
-    poses, _ = questions(arm, 2)
+    poses, _ = requests(arm, 2)
     assert len(arm.solve_q(poses[0], max_solutions=1)) == 1
     assert len(arm.solve_q(poses[0], max_solutions=1)) == 1
     for value in (True, 1.0):
@@ -74,8 +74,8 @@ def test_options_are_told_apart_by_their_types_too(arm):
     assert len(arm.solve_q(poses[0], max_solutions=1, respect_limits=False)) == 1
 
 
-def test_options_that_need_more_are_answered_as_before(arm):
-    poses, seeds = questions(arm, 2)
+def test_options_that_need_more_give_the_same_results(arm):
+    poses, seeds = requests(arm, 2)
     for options in (
         {'enumerate_windings': True},
         {'seed_tolerance': 2.0},
@@ -89,8 +89,8 @@ def test_options_that_need_more_are_answered_as_before(arm):
     assert len(every) > len(arm.solve_q(poses[0], seeds[0]))
 
 
-def test_wrong_questions_are_refused_after_right_ones_too(arm):
-    poses, seeds = questions(arm, 2)
+def test_wrong_requests_are_refused_after_right_ones_too(arm):
+    poses, seeds = requests(arm, 2)
     arm.solve_q(poses[0], seeds[0], respect_limits=False)
     with pytest.raises(SsikError, match='T_target'):
         arm.solve_q(2.0 * poses[0], seeds[0], respect_limits=False)
@@ -106,7 +106,7 @@ def test_only_arms_that_are_neither_searched_nor_eliminated_are_asked_so(kind):
 
 
 def test_any_layout_and_any_numbers_give_the_same_bytes(arm):
-    poses, seeds = questions(arm, 2)
+    poses, seeds = requests(arm, 2)
     expected = arm.solve_q(poses[0], seeds[0])
     spread_pose, spread_seed = np.zeros((8, 12)), np.zeros(18)
     spread_pose[::2, ::3], spread_seed[::3] = poses[0], seeds[0]
@@ -132,8 +132,8 @@ def test_whole_numbers_are_read_as_numbers(arm):
         assert identical(arm.solve_q(target, seed), arm.solve_q(target, seed.astype(float)))
 
 
-def test_an_answer_belongs_to_the_caller(arm):
-    poses, seeds = questions(arm, 3)
+def test_a_result_belongs_to_the_caller(arm):
+    poses, seeds = requests(arm, 3)
     first = arm.solve_q(poses[0], seeds[0])
     kept = first.copy()
     arm.solve_q(poses[1], seeds[1])
@@ -143,14 +143,14 @@ def test_an_answer_belongs_to_the_caller(arm):
     assert first.flags.owndata and first.flags.c_contiguous and first.flags.writeable
 
 
-def test_a_pose_out_of_reach_has_an_answer_without_rows(arm):
-    poses, seeds = questions(arm, 3)
+def test_a_pose_out_of_reach_has_a_result_without_rows(arm):
+    poses, seeds = requests(arm, 3)
     assert arm.solve_q(poses[-1], seeds[-1]).shape == (0, 6)
     assert arm.solve(poses[-1], q_seed=seeds[-1]) == []
 
 
 def test_a_nearly_rigid_pose_is_made_exact(arm):
-    poses, seeds = questions(arm, 2)
+    poses, seeds = requests(arm, 2)
     bent = poses[0].copy()
     bent[:3, :3] *= 1.0 + 1e-6
     assert arm.solve_q(bent, seeds[0]) == pytest.approx(arm.solve_q(poses[0], seeds[0]), abs=1e-5)
@@ -158,7 +158,7 @@ def test_a_nearly_rigid_pose_is_made_exact(arm):
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_a_seed_that_is_not_finite_is_refused_wherever_it_is_not(arm, value):
-    poses, seeds = questions(arm, 2)
+    poses, seeds = requests(arm, 2)
     for joint in range(arm.dof):
         seed = seeds[0].copy()
         seed[joint] = value
@@ -167,7 +167,7 @@ def test_a_seed_that_is_not_finite_is_refused_wherever_it_is_not(arm, value):
 
 
 def test_threads_get_what_each_would_get_alone(arm):
-    poses, seeds = questions(arm, 40)
+    poses, seeds = requests(arm, 40)
     expected = [arm.solve_q(*question) for question in zip(poses, seeds, strict=True)]
 
     def ask(start):

@@ -73,7 +73,7 @@ def test_a_slide_is_held_and_kept_near_a_seed_without_turns(sliding):
         assert not len(sliding.solve_q(target, **near))
 
 
-def test_the_solver_of_the_registry_answers_for_slides(sliding, on_rail):
+def test_the_solver_of_the_registry_solves_slides(sliding, on_rail):
     for arm in (sliding, on_rail):
         solver = create_solver('ssik_ros/Analytic', arm.robot, arm.group)
         lower, upper = np.array(arm.joint_limits).T
@@ -119,7 +119,7 @@ def test_limits_of_a_slide_are_the_cause_when_they_are():
     assert (solutions, diagnostic.cause) == ([], Cause.UNREACHABLE)
 
 
-def test_a_batch_answers_as_single_calls_do(sliding):
+def test_a_batch_gives_the_results_of_single_calls(sliding):
     rows = postures(sliding, 20)
     targets = np.array([sliding.fk(q) for q in rows])
     batch = sliding.solve_batch(targets, rows, threads=2)

@@ -164,7 +164,7 @@ def test_a_platform_goes_where_its_legs_are_long_enough(hexapod):
     assert seen == {True, False}
 
 
-def test_an_open_loop_is_no_answer_however_near_the_tip_is(hexapod):
+def test_an_open_loop_is_no_solution_however_near_the_tip_is(hexapod):
     solver, home = hexapod
     target = np.eye(4)
     # Every leg would have to be about a centimetre longer than it can be.

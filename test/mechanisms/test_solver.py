@@ -502,7 +502,7 @@ def test_wrong_options_are_errors(options):
         Solver(Link(), **options)
 
 
-def test_the_same_question_gives_the_same_bytes():
+def test_the_same_request_gives_the_same_bytes():
     answers = []
     for _ in range(2):
         solver = Solver(draw_mechanism(np.random.default_rng(5)))

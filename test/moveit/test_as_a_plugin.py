@@ -198,7 +198,7 @@ def test_a_callback_decides(trial):
     assert solved >= BAR * COUNT
 
 
-def test_the_seed_is_the_answer_where_it_reaches_the_pose(trial):
+def test_the_seed_is_the_solution_where_it_reaches_the_pose(trial):
     for _ in range(COUNT):
         q = trial.sample()
         reply = trial.plugin.get_position_ik(trial.pose(q), q)

@@ -124,7 +124,7 @@ def test_a_link_that_is_rigid_with_the_mount_is_taken_as_the_tip():
     assert opened.tip_frames == ('panda_hand',)
 
 
-def test_a_plain_question_is_answered_in_the_shared_arrays(panda, channel):
+def test_a_plain_request_is_solved_in_the_shared_arrays(panda, channel):
     assert channel.search(1.0) == SUCCESS
     assert reaches(panda, channel)
 
@@ -173,7 +173,7 @@ def test_redundant_joints_are_held(panda, channel):
         search_by(channel, LOCK_REDUNDANT, redundancy=((9,), (0.1,)))
 
 
-def test_an_approximate_answer_says_that_it_is_one(channel):
+def test_an_approximate_solution_says_that_it_is_one(channel):
     channel.poses[0, 0, 3] = 5.0
     assert channel.search(1.0) == NO_IK_SOLUTION
     assert channel.reason()

@@ -108,7 +108,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize('name', WRONG)
-def test_wrong_input_is_an_answer(plugin, target, name):
+def test_wrong_input_has_an_error_code(plugin, target, name):
     reply = WRONG[name](plugin, target)
     assert (reply.solved, reply.error_code, len(reply.solution)) == (False, NO_IK_SOLUTION, 0)
     assert reply.cause is not Cause.NONE and reply.text

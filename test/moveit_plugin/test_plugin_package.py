@@ -199,7 +199,7 @@ def test_wrong_keys_of_the_plugin_are_refused(programs, tmp_path, key, value, pa
     assert part in line
 
 
-def test_a_server_is_asked_with_bounded_waits_and_its_answers_are_judged(programs, tmp_path):
+def test_calls_of_a_server_have_bounded_waits_and_checked_results(programs, tmp_path):
     lines = programs.run('service', tmp_path / 'none')
     told = dict(line.split(' ', 1) for line in lines)
     # A server that is not there: one wait, the code of a timeout; afterwards it may come back.

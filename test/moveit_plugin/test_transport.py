@@ -59,7 +59,7 @@ def values_of(line):
     return int(code), np.array([float(x) for x in numbers])
 
 
-def test_eight_threads_get_the_answers_that_one_gets(programs, judge, asked):
+def test_eight_threads_get_the_results_of_one(programs, judge, asked):
     path, poses, _ = asked
     *lines, last = programs.run('threads', path, 20)
     assert len(lines) == QUESTIONS
@@ -70,7 +70,7 @@ def test_eight_threads_get_the_answers_that_one_gets(programs, judge, asked):
     assert last == 'different 0'
 
 
-def test_the_solver_that_is_named_answers(programs, judge, asked):
+def test_the_named_solver_solves(programs, judge, asked):
     path, poses, _ = asked
     lines = programs.run('everything', path, kinematics_solver='ssik_ros/PoseIK')
     assert 'solver ssik_ros/PoseIK' in lines
@@ -90,7 +90,7 @@ def everything(programs, asked):
     return programs.run('everything', asked[0])
 
 
-def test_every_kind_of_question_is_answered(everything, judge, asked):
+def test_every_kind_of_request_is_solved(everything, judge, asked):
     lines, (_, poses, seeds) = everything, asked
     assert find(lines, 'base ') == BASE
     joints = [line.split()[1] for line in lines if line.startswith('joint ')]
@@ -141,7 +141,7 @@ WRONG = {
 }
 
 
-def test_wrong_questions_have_codes_and_reasons(programs, asked):
+def test_wrong_requests_have_codes_and_reasons(programs, asked):
     lines = programs.run('faults', asked[0])
     told = {line.split()[0]: line for line in lines}
     for name in ('good', 'far_seed', 'long_quaternion'):

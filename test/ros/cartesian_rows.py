@@ -10,7 +10,7 @@ from geometry_msgs.msg import Pose
 from moveit_msgs.msg import RobotTrajectory
 import numpy as np
 from scipy.spatial.transform import Rotation
-from server_questions import message_of, set_state
+from server_requests import message_of, set_state
 from service_rows import (
     FAILURE,
     FAR,

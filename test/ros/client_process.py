@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 from server_client import Client
-from server_questions import ik_request, PANDA, positions_of, SUCCESS
+from server_requests import ik_request, PANDA, positions_of, SUCCESS
 
 TIMEOUT = 5.0
 """Of each search [s]: far more than it takes, for answers are not to depend on the load of the machine."""

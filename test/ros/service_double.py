@@ -18,7 +18,7 @@ from rclpy.node import Node
 from ssik_ros.ros.services.service_solver import ServiceSolver
 
 FAR = 100.0
-"""Targets beyond it [m] are first questions of a client, which any server refuses."""
+"""Targets beyond it [m] are first requests of a client, which any server refuses."""
 
 
 class ServiceDouble:

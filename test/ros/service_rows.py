@@ -1,7 +1,7 @@
 """
-What MoveIt's services do, row by row, as questions with known answers; MoveIt's order of checks is part of it.
+What MoveIt's services do, row by row, as requests with known answers; MoveIt's order of checks is part of it.
 
-Each function yields questions of one row and is named by its id (docs/reference/cases.md); the truth is constructed: postures come
+Each function yields requests of one row and is named by its id (docs/reference/cases.md); the truth is constructed: postures come
 first, poses are computed from them, and what is wrong was made wrong on purpose.
 """
 
@@ -24,7 +24,7 @@ from moveit_msgs.msg import (
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 from scipy.spatial.transform import Rotation
-from server_questions import (
+from server_requests import (
     assert_solves,
     ik_request,
     matrix_of,
@@ -61,7 +61,7 @@ class Ask(NamedTuple):
 
 
 class Arm:
-    """Questions about one arm, each made anew."""
+    """Requests about one arm, each made anew."""
 
     def __init__(self, arm):
         self.arm = arm
@@ -79,7 +79,7 @@ class Arm:
         return request
 
     def ask(self, code=SUCCESS, *parts, check=None, pose=None, **fields):
-        """Return a question for ``compute_ik``; success is judged at the pose."""
+        """Return a request for ``compute_ik``; success is judged at the pose."""
         if code == SUCCESS and check is None:
             wanted = self.pose if pose is None else pose
             link = fields.get('ik_link_name', '')
@@ -109,7 +109,7 @@ class Arm:
         return request
 
     def follow(self, *waypoints, code=SUCCESS, parts=(), check=None, **fields):
-        """Return a question for ``compute_cartesian_path``."""
+        """Return a request for ``compute_cartesian_path``."""
         return Ask('compute_cartesian_path', self.path(*waypoints, **fields), code, parts, check)
 
     def moved(self, *xyz, turn=None):

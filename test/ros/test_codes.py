@@ -11,7 +11,6 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 
 import re
 
-import answer_rows
 import cartesian_rows
 from geometry_msgs.msg import Pose, Transform
 from moveit_msgs.msg import (
@@ -24,8 +23,9 @@ from moveit_msgs.msg import (
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 import pytest
+import response_rows
 from server_client import ready_server
-from server_questions import (
+from server_requests import (
     ARMS,
     assert_solves,
     fk_request,
@@ -61,7 +61,7 @@ def clients(tmp_path_factory):
 
 
 class Rows:
-    """Questions about one arm, each made anew."""
+    """Requests about one arm, each made anew."""
 
     def __init__(self, arm):
         self.arm = arm
@@ -191,7 +191,7 @@ def _scaled(rows, factor):
 
 
 def _free(rows):
-    """Return a question for a pose at which the arm is free, from next to it."""
+    """Return a request for a pose at which the arm is free, from next to it."""
     ready = {
         'panda': (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),
         'fanuc': (0.1, 0.2, -0.3, 0.1, 0.4, 0.0),
@@ -243,7 +243,7 @@ TABLES = {
     'compute_fk': fk_rows,
 }
 NOT_CHECKED = ('F12 every candidate collides', 'F12 object on an unknown link')
-"""Rows that are another question to solve_ik, which leaves collisions to its caller."""
+"""Rows that are another request to solve_ik, which leaves collisions to its caller."""
 
 
 @pytest.mark.parametrize('name', ARMS)
@@ -272,7 +272,7 @@ def test_every_code_and_what_its_message_says(clients, service, name):
 
 ROWS = {
     name.removeprefix('row_'): row
-    for module in (service_rows, answer_rows, cartesian_rows)
+    for module in (service_rows, response_rows, cartesian_rows)
     for name, row in vars(module).items()
     if name.startswith('row_')
 }

@@ -15,7 +15,7 @@ from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from server_client import client_of, LATCHED
 from server_process import ended_server, running_server
-from server_questions import CONFIG, message_of, PANDA
+from server_requests import CONFIG, message_of, PANDA
 from ssik_msgs.msg import StreamStatus
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory

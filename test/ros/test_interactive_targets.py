@@ -10,7 +10,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from server_client import client_of, ready_server, WAIT
-from server_questions import message_of
+from server_requests import message_of
 from visualization_msgs.msg import (
     InteractiveMarkerControl,
     InteractiveMarkerFeedback,

@@ -15,7 +15,7 @@ from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from server_client import ready_server
 from server_process import ended_server
-from server_questions import message_of, SUCCESS
+from server_requests import message_of, SUCCESS
 from ssik_msgs.msg import ChainReport, LinkGoal
 from ssik_msgs.srv import CompleteState, SolveGoals
 

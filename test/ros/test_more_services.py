@@ -12,7 +12,7 @@ import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from server_client import LATCHED, ready_server
-from server_questions import (
+from server_requests import (
     assert_refused,
     assert_solves,
     fk_request,
@@ -75,7 +75,7 @@ def test_a_batch_has_a_row_for_each_pose(client):
     assert np.isnan(rows[-1]).all()
 
 
-def test_a_row_is_what_compute_ik_answers(client):
+def test_a_row_is_the_response_of_compute_ik(client):
     posture, seed = PANDA.postures(2, seed=5)
     request = batch_request([PANDA.pose(posture)])
     set_state(request.robot_state, seed)

@@ -253,7 +253,7 @@ def test_wanted_an_integer_for_a_double_at_run_time(make_node, every_type, name,
 
 
 @pytest.mark.parametrize('which', OURS)
-def test_wanted_nothing_is_taken_over_before_everybody_agrees(make_node, every_type, which):
+def test_wanted_nothing_is_taken_over_before_all_callbacks_agree(make_node, every_type, which):
     def play(made):
         node = make_node(REQUIRED)
         refused = {'gain'}

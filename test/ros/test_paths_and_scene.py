@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from server_client import ready_server
-from server_questions import (
+from server_requests import (
     ARMS,
     assert_refused,
     assert_solves,

@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from server_client import Client, LATCHED
-from server_questions import message_of, PANDA
+from server_requests import message_of, PANDA
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 

@@ -12,7 +12,7 @@ from server_process import ended_server, READY, running_server
 
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from server_client import client_of, ready_server
-from server_questions import (
+from server_requests import (
     assert_refused,
     assert_solves,
     FANUC,
@@ -240,7 +240,7 @@ def test_two_robots_in_two_namespaces_keep_apart(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_node_without_joint_states_says_so_once_and_in_every_answer(tmp_path):
+def test_a_node_without_joint_states_says_so_once_and_in_every_response(tmp_path):
     with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
         pose = PANDA.pose({})
         note = 'No joint states of this robot came on /joint_states'

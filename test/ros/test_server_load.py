@@ -23,7 +23,7 @@ from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from server_client import client_of, LATCHED, ready_server
-from server_questions import (
+from server_requests import (
     assert_solves,
     FANUC,
     fk_request,
@@ -75,14 +75,16 @@ def serial(panda):
     return positions_table(answers)
 
 
-def test_requests_in_flight_are_answered_as_one_by_one(panda, serial):
+def test_requests_in_flight_get_the_responses_of_one_by_one(panda, serial):
     _, client = panda
     answers = client.call_all('compute_ik', requests_of(CALLS, SEED)[1])
     assert positions_table(answers).tobytes() == serial.tobytes()
 
 
 @pytest.mark.slow
-def test_clients_in_processes_of_their_own_are_answered_as_one_by_one(panda, serial, tmp_path):
+def test_clients_in_processes_of_their_own_get_the_responses_of_one_by_one(
+    panda, serial, tmp_path
+):
     """Of full size, 500 calls of each client, in ``bench/load.py``."""
     server, _ = panda
     command = [sys.executable, str(HERE / 'client_process.py'), str(server.domain), str(SEED)]
@@ -144,7 +146,7 @@ def test_slow_requests_do_not_stop_others(panda):
         assert future.result().error_code.val == MoveItErrorCodes.NO_IK_SOLUTION
 
 
-def test_more_slow_requests_than_threads_are_all_answered(panda):
+def test_more_slow_requests_than_threads_all_get_responses(panda):
     _, client = panda
     slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
     slow.ik_request.group_name = SLOW_GROUP
@@ -157,7 +159,7 @@ def test_more_slow_requests_than_threads_are_all_answered(panda):
 # Faults.
 
 
-def test_handler_that_raises_is_answered_and_the_node_lives(tmp_path):
+def test_handler_that_raises_has_a_response_and_the_node_lives(tmp_path):
     program = (str(HERE / 'raising_server.py'),)
     parameters = {'moveit_config_package': 'fanuc'}
     with ready_server(tmp_path, parameters, program=program) as (server, client):

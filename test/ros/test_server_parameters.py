@@ -12,7 +12,7 @@ import pytest
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters
 from server_client import client_of, ready_server
-from server_questions import assert_solves, errors_of, ik_request, PANDA, positions_of
+from server_requests import assert_solves, errors_of, ik_request, PANDA, positions_of
 import yaml
 
 pytestmark = pytest.mark.ros

@@ -102,7 +102,7 @@ def asked(server, tmp_path_factory):
     return output, log
 
 
-def test_every_answer_is_verified_and_both_times_are_kept(asked):
+def test_every_solution_is_verified_and_both_times_are_kept(asked):
     trials = rows(asked[0])
     assert [trial['found_ik'] for trial in trials] == ['true'] * SAMPLES
     assert all(0 < int(t['server_time_ns']) < int(t['solve_time_ns']) for t in trials)
@@ -127,7 +127,7 @@ def test_progress_and_table_are_logged(asked):
     assert '100.00 %' in asked[1]
 
 
-def test_service_answers_what_the_process_answers_and_is_asked_the_same(asked, tmp_path):
+def test_service_and_process_get_the_same_requests_and_return_the_same(asked, tmp_path):
     config = read_benchmark_config(find_benchmark_config('panda')).with_samples(SAMPLES)
     session = prepare_benchmark(config.with_solvers(['PoseIK']))
     write_results(session, session.run(), tmp_path)
@@ -241,7 +241,7 @@ def test_arm_that_is_running_is_asked_about_its_own_group_in_a_namespace(tmp_pat
         ({'goals': 'no_such.jsonl'}, 'no_such.jsonl'),
     ],
 )
-def test_wrong_question_ends_with_two_before_anybody_is_asked(parameters, text, tmp_path):
+def test_wrong_request_ends_with_two_before_any_call(parameters, text, tmp_path):
     with claimed_domain() as domain:
         code, log = run_benchmark(domain, tmp_path / 'out', **parameters)
     assert code == 2, log
@@ -254,7 +254,7 @@ def test_wrong_question_ends_with_two_before_anybody_is_asked(parameters, text, 
     ('parameters', 'text'),
     [({}, 'no service /compute_ik'), ({'robot': 'topics'}, 'topic /robot_description')],
 )
-def test_nobody_there_ends_with_one(parameters, text, tmp_path):
+def test_missing_server_ends_with_one(parameters, text, tmp_path):
     with claimed_domain() as domain:
         code, log = run_benchmark(domain, tmp_path, service_timeout=0.5, **parameters)
     assert code == 1, log
@@ -278,7 +278,7 @@ def test_interrupted_benchmark_ends_without_files_or_traceback(tmp_path):
 
 
 @pytest.mark.slow
-def test_shutdown_between_two_questions_ends_the_benchmark(server, tmp_path):
+def test_shutdown_between_two_requests_ends_the_benchmark(server, tmp_path):
     options = {'samples': 20000, 'config': 'panda'}
     with running_benchmark(server.domain, tmp_path / 'out', **options) as process:
         for line in process.stdout:

@@ -99,7 +99,7 @@ def test_several_tips_are_asked_for_by_name(client, double, panda):
     assert [p.pose.position.y for p in question.pose_stamped_vector] == targets[:, 1, 3].tolist()
 
 
-def test_answer_is_picked_by_name_whatever_its_order(client, double, panda, arm):
+def test_solution_is_picked_by_name_whatever_its_order(client, double, panda, arm):
     named = dict(zip(arm.joint_names, SEED.tolist(), strict=True))
     mixed = {'panda_finger_joint1': 0.03, **dict(reversed(named.items()))}
     double.answer = service_double.solve_by(mixed)
@@ -108,7 +108,7 @@ def test_answer_is_picked_by_name_whatever_its_order(client, double, panda, arm)
     assert result.q.tolist() == SEED.tolist()
 
 
-def test_joint_that_an_answer_leaves_out_is_not_made_up(client, double, panda, arm):
+def test_joint_that_a_response_leaves_out_is_not_made_up(client, double, panda, arm):
     double.answer = service_double.solve_by({'panda_joint1': 0.1})
     result = service_double.make_solver(client, arm).solve(reachable(GroupOracle(panda, arm)))
     assert np.isnan(result.q).tolist() == [False] + [True] * 6
@@ -160,7 +160,7 @@ def test_solver_time_is_read_where_the_message_ends_in_it(message, nanoseconds, 
     assert read_response(response, arm.joint_names, 1).server_time_ns == nanoseconds
 
 
-def test_answer_that_does_not_come_is_a_failure_with_a_text(client, double, panda, arm):
+def test_missing_response_is_a_failure_with_a_text(client, double, panda, arm):
     solver = service_double.make_solver(client, arm, response_timeout=0.01)
     double.answer = service_double.answer_late
     request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
@@ -178,7 +178,7 @@ def test_server_that_keeps_silent_is_not_asked_for_ever(client, double, arm, mon
     assert [note.startswith('not called') for note in notes] == [False] * 2 + [True] * 18
 
 
-def test_late_answer_is_not_taken_for_that_of_the_next_request(client, double, panda, arm):
+def test_late_response_is_not_taken_for_that_of_the_next_request(client, double, panda, arm):
     solver = service_double.make_solver(client, arm, response_timeout=0.01)
     double.answer = service_double.answer_late
     solver.solve(SolveRequest(targets=np.eye(4), timeout=0.0))

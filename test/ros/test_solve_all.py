@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from server_client import client_of, ready_server
 from server_process import running_server
-from server_questions import (
+from server_requests import (
     Arm,
     FANUC,
     ik_request,
@@ -291,7 +291,7 @@ def test_tolerance_without_sense(clients, tolerance):
     assert answer.error_code.val == -16 and 'tolerance' in answer.error_code.message
 
 
-def test_many_at_once_have_the_answers_of_one_by_one(clients):
+def test_many_at_once_have_the_responses_of_one_by_one(clients):
     client = clients['panda']
     requests = [all_request(PANDA, PANDA.pose(p)) for p in PANDA.postures(40, seed=40)]
     together = client.call_all(SERVICE, requests)

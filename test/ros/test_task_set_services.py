@@ -13,7 +13,7 @@ import pytest
 from rclpy.qos import QoSProfile
 from server_client import ready_server
 from server_process import ended_server
-from server_questions import (
+from server_requests import (
     assert_refused,
     matrix_of,
     message_of,
@@ -177,7 +177,7 @@ def test_out_of_reach_is_told_with_numbers(client):
     assert answer.linear == pytest.approx(distance, abs=1e-9) and distance > 1.0
 
 
-def test_questions_do_not_hang_together(client):
+def test_requests_are_independent(client):
     """Many at once have the answers of one by one: nothing is left behind in an environment."""
     requests = [handle_request(target('goal', near(0.002 * k))) for k in range(40)]
     together = client.call_all(HANDLE, requests)
@@ -263,7 +263,7 @@ def test_wrong_targets_are_refused_by_all(client, fault):
         assert not other.positions and not other.joint_names
 
 
-def test_wrong_questions_for_task_sets(client):
+def test_wrong_requests_for_task_sets(client):
     unknown = client.call(HANDLE, handle_request(task_sets=('am',)))
     assert_refused(unknown, -15, "'am'", 'arm')
     twice = client.call(HANDLE, handle_request(task_sets=('arm', 'arm')))
@@ -343,7 +343,7 @@ def test_configurations_avoid_objects(client):
     )
 
 
-def test_wrong_questions_for_configurations(client):
+def test_wrong_requests_for_configurations(client):
     for fields, code, words in (
         ({'task_set': 'am'}, -15, "'am'"),
         ({'task_set': ''}, -15, 'several'),
@@ -387,7 +387,7 @@ def test_a_path_through_poses_and_one_that_fails(client):
     assert not nothing.positions and nothing.failed_index == failed.failed_index
 
 
-def test_wrong_questions_for_paths(client):
+def test_wrong_requests_for_paths(client):
     for fields, code, words in (
         ({'points': 1}, -16, 'two points'),
         ({}, -16, 'two points'),

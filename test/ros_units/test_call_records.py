@@ -117,7 +117,7 @@ def test_long_reasons_are_cut():
     assert len(records.summary().reasons[0]) == LONGEST_REASON
 
 
-def test_calls_that_nobody_asks_about_do_not_pile_up():
+def test_unread_calls_do_not_pile_up():
     solved = Result(Refusal.NONE, Cause.NONE, '')
     records, _ = handled(*[solved] * (KEPT + 3))
     assert len(records.calls) < KEPT

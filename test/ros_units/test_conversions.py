@@ -1,4 +1,4 @@
-"""Messages to questions and back: every field is read, or ignored for a reason that stands here."""
+"""Messages to requests and back: every field is read, or ignored for a reason that stands here."""
 
 from array import array
 import copy
@@ -175,7 +175,7 @@ def changed_value(value):
 
 
 def content(question):
-    """Return everything in a question in a form that compares."""
+    """Return everything in a request in a form that compares."""
     state = question.state
     return (
         question.group,
@@ -456,7 +456,7 @@ def test_a_fixed_virtual_joint_is_not_written():
     assert message.joint_state.header.frame_id == 'l0'
 
 
-def test_two_answers_share_nothing(robots):
+def test_two_responses_share_nothing(robots):
     panda = robots['panda']
     writer, state = StateWriter(panda), some_state(panda, 1)
     first, second, third = RobotState(), RobotState(), RobotState()

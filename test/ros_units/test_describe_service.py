@@ -77,7 +77,7 @@ def test_without_a_robot_that_is_told():
     assert not response.success and 'no robot' in response.message
 
 
-def test_a_fault_is_an_answer(server):
+def test_a_fault_has_a_response(server):
     def fail(message):
         raise KeyError('lost')
 

@@ -105,7 +105,7 @@ def test_postures_go_out_along_the_way_and_end_at_the_goal(pair):
 
 
 @pytest.mark.parametrize('end', ['stop', 'unknown'])
-def test_postures_end_when_stopped_and_when_nobody_knows_where_the_robot_is(pair, end):
+def test_postures_end_when_stopped_and_when_the_robot_state_is_unknown(pair, end):
     pair.receive(JointState)
     pair.wait_for(lambda: not pair.sender.problem)
     pair.sender.send(MOTION._replace(seconds=60.0))

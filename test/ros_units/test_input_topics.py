@@ -97,7 +97,7 @@ def test_the_absolute_name_counts_where_the_relative_one_has_no_publisher(world,
     assert world.spin(lambda: world.taken['/ssik'])
     assert world.taken['/ssik'] == ['robot'] and heard.name == '/robot_description'
     (line,) = caplog.messages
-    assert '/robot_description' in line and 'Nobody publishes /ssik/robot_description' in line
+    assert '/robot_description' in line and 'No node publishes /ssik/robot_description' in line
 
 
 def test_a_publisher_that_comes_later_on_the_relative_name_takes_over(world):

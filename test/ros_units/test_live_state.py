@@ -151,7 +151,7 @@ def test_threads_see_whole_messages(live, reader):
     assert values(live, reader, *names) == [0.1999] * 3
 
 
-def test_no_question_can_spoil_the_state(live, reader):
+def test_no_request_can_spoil_the_state(live, reader):
     live.take(state_message(panda_joint1=0.1))
     state = live.current(reader)
     changed = reader.update(state, ['panda_joint1'], [0.5])
@@ -161,11 +161,11 @@ def test_no_question_can_spoil_the_state(live, reader):
 
 
 def given(**positions):
-    """Return what a question names."""
+    """Return what a request names."""
     return StateGiven(list(positions), list(positions.values()))
 
 
-def test_an_assumed_posture_is_told_with_the_joints_that_nobody_named(live, reader):
+def test_an_assumed_posture_is_told_with_the_joints_that_were_not_named(live, reader):
     assert live.assumption(reader, given()) == (
         'No joint states of this robot came on /ns/joint_states, and the request does not name '
         'panda_joint1, panda_joint2, panda_joint3 and 5 more: default positions were used.'
@@ -215,7 +215,7 @@ def test_a_value_that_cannot_be_used_leaves_the_last_one_and_is_told(live, reade
 
 
 @pytest.mark.parametrize('value', [NAN, 1e308])
-def test_a_joint_without_any_usable_value_is_told_in_the_answers(live, reader, value):
+def test_a_joint_without_any_usable_value_is_told_in_the_responses(live, reader, value):
     live.take(state_message(panda_joint1=value, panda_joint2=0.6))
     assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.0, 0.6]
     text = live.assumption(reader, given())

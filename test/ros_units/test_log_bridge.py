@@ -77,7 +77,7 @@ def test_lines_appear_once(kept, caplog):
     assert len(kept.lines) == 1 and not caplog.records
 
 
-def test_a_logger_that_fails_stops_nobody(kept, monkeypatch):
+def test_a_logger_that_fails_stops_no_call(kept, monkeypatch):
     monkeypatch.setattr(logging, 'raiseExceptions', False)
 
     def fail(*line):

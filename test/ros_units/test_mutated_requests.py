@@ -190,7 +190,7 @@ def _content(answer):
 # Numbers that are none, or absurdly large, are refused before anything is computed with them.
 @pytest.mark.filterwarnings('error::RuntimeWarning')
 @pytest.mark.parametrize('service', COUNTS)
-def test_every_request_gets_an_answer_and_the_next_one_its_own(handlers, service):
+def test_every_request_gets_its_own_response(handlers, service):
     handler, kind = handlers[service], KINDS[service]
     spoiler = Spoiler(11)
     expected = _content(handler(good_request(service), kind.Response()))
@@ -249,7 +249,7 @@ def texts_of(message):
 
 
 @pytest.mark.parametrize('service', COUNTS)
-def test_no_name_of_a_request_makes_an_answer_long(handlers, service):
+def test_no_name_of_a_request_makes_a_response_long(handlers, service):
     request = good_request(service)
     for _field in with_long_name(request):
         answer = handlers[service](request, KINDS[service].Response())

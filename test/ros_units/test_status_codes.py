@@ -51,7 +51,7 @@ def test_the_table_is_complete():
 
 
 @pytest.mark.parametrize('refusal', IK)
-def test_a_refused_question_has_its_code(refusal):
+def test_a_refused_request_has_its_code(refusal):
     assert code_of(answer(refusal)) == IK[refusal]
     assert code_of_fk(refusal) == FK.get(refusal, IK[refusal])
 
@@ -68,7 +68,7 @@ def test_only_a_state_is_success():
 
 
 @pytest.mark.parametrize('cause', Cause)
-def test_an_answer_without_a_state_is_no_solution(cause):
+def test_a_response_without_a_state_is_no_solution(cause):
     assert code_of(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
 
 

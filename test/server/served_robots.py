@@ -216,7 +216,7 @@ def serve(robot, *names, **kinematics):
     return server
 
 
-def question(group, goals, carried=None, **more):
+def ik_request(group, goals, carried=None, **more):
     """Return a request for goals (link, pose) or (link, pose, frame)."""
     if carried is not None:
         more['state'] = more.get('state', NOTHING_GIVEN)._replace(carried=carried)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from served_robots import (
     errors_between,
+    ik_request,
     joint,
     mobile_robot,
-    question,
     random_full_state,
     robot_text,
     serve,
@@ -87,7 +87,7 @@ def cases(server, group, count, seed=0):
 
 def ask(server, group, pose, current, link='', **wishes):
     """Return the answer for one pose in the model frame."""
-    return solve_all(server, question(group, [(link, pose)]), BranchOptions(**wishes), current)
+    return solve_all(server, ik_request(group, [(link, pose)]), BranchOptions(**wishes), current)
 
 
 def full_state(server, group, current, branch):
@@ -267,7 +267,7 @@ def test_a_rigid_link_in_a_moving_frame(servers):
     wanted = wanted._replace(root_pose=current.root_pose)
     pose = true_pose(robot, wanted, 'panda_hand')
     inside = np.linalg.inv(true_pose(robot, current, 'panda_link3')) @ pose
-    asked = question(group, [('panda_hand', inside, 'panda_link3')])
+    asked = ik_request(group, [('panda_hand', inside, 'panda_link3')])
     answer = solve_all(server, asked, BranchOptions(), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
@@ -275,12 +275,12 @@ def test_a_rigid_link_in_a_moving_frame(servers):
         assert max(errors_between(true_pose(robot, state, 'panda_hand'), pose)) < 1e-8
 
 
-def test_the_state_of_a_question_is_the_seed(six):
+def test_the_state_of_a_request_is_the_seed(six):
     server, group = six
     found = server.robot.group(group)
     wanted, pose, current = next(cases(server, group, 1, seed=12))
     given = StateGiven(found.variable_names, wanted.positions[found.idx_q].tolist())
-    asked = question(group, [('', pose)], state=given)
+    asked = ik_request(group, [('', pose)], state=given)
     best = solve_all(server, asked, BranchOptions(), current).branches[0]
     assert best.positions == pytest.approx(wanted.positions[found.idx_q], abs=1e-7)
 
@@ -290,7 +290,7 @@ def test_links_without_collisions(robots):
     checker = CollisionChecker(server.robot)
     refused = 0
     for _, pose, current in cases(server, 'panda_arm', 6, seed=13):
-        asked = question('panda_arm', [('', pose)], timeout=10.0)
+        asked = ik_request('panda_arm', [('', pose)], timeout=10.0)
         every = solve_all(server, asked, BranchOptions(), current)
         asked.avoid_collisions = True
         answer = solve_all(server, asked, BranchOptions(), current)
@@ -312,7 +312,7 @@ def test_links_without_collisions(robots):
 def test_no_time_for_checks_is_told(servers):
     server, group = servers['panda'], 'panda_arm'
     _, pose, current = next(cases(server, group, 1, seed=14))
-    asked = question(group, [('', pose)], timeout=1e-9, avoid_collisions=True)
+    asked = ik_request(group, [('', pose)], timeout=1e-9, avoid_collisions=True)
     answer = solve_all(server, asked, BranchOptions(), current)
     assert answer.cause is Cause.DEADLINE and 'clock' in answer.text
     assert answer.report.clock_ended and answer.report.dropped_by_clock
@@ -323,11 +323,11 @@ def test_a_node_that_ends_checks_no_more(robots):
     server = serve(robots['panda'], 'panda_arm')
     _, pose, current = next(cases(server, 'panda_arm', 1, seed=14))
     server.cancel[0] = 1
-    asked = question('panda_arm', [('', pose)], timeout=10.0, avoid_collisions=True)
+    asked = ik_request('panda_arm', [('', pose)], timeout=10.0, avoid_collisions=True)
     assert solve_all(server, asked, BranchOptions(), current).report.dropped_by_clock
 
 
-# What is wrong with a question is told as compute_ik tells it.
+# What is wrong with a request is told as compute_ik tells it.
 
 BOX = WorldObject('box', np.eye(4), (ObjectShape(SolidKind.BOX, (0.1, 0.1, 0.1), np.eye(4)),))
 FAULTS = {
@@ -356,7 +356,7 @@ FAULTS = {
 def test_faults_are_told_as_for_one_solution(servers, fault):
     server, group = servers['panda'], 'panda_arm'
     _, pose, current = next(cases(server, group, 1, seed=15))
-    asked = question(group, [('', pose)])
+    asked = ik_request(group, [('', pose)])
     FAULTS[fault](asked)
     one = server.solve(copy.copy(asked), current)
     every = solve_all(server, asked, BranchOptions(), current)
@@ -402,7 +402,7 @@ def test_a_pose_beyond_the_limits(servers):
 # Which solver answers.
 
 
-def test_the_own_closed_form_of_a_group_answers(robots):
+def test_the_own_closed_form_of_a_group_responds(robots):
     group = GROUPS['ur5e']
     server = serve(robots['ur5e'], group, **{group: ANALYTIC})
     _, pose, current = next(cases(server, group, 1))
@@ -463,7 +463,7 @@ def test_a_chain_without_closed_form_is_searched():
     wanted, current = random_full_state(robot, rng), random_full_state(robot, rng)
     pose = true_pose(robot, wanted, 'tip')
     for windings in (False, True):
-        asked = question('arm', [('', pose)], timeout=5.0)
+        asked = ik_request('arm', [('', pose)], timeout=5.0)
         wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
         answer = solve_all(server, asked, wishes, current)
         assert answer.solved and 'no closed form (' in answer.report.reason
@@ -492,7 +492,7 @@ def test_a_pose_that_the_closed_form_does_not_reach_is_searched():
         assert answer.report.tier == 'iterative' and not answer.report.complete
         idx_q = robot.group('arm').idx_q
         assert has_row(rows_of(answer), wanted.positions[idx_q], near=0.05)
-        one = server.solve(question('arm', [('', typed)]), current)
+        one = server.solve(ik_request('arm', [('', typed)]), current)
         assert one.solved
 
 
@@ -503,7 +503,7 @@ def test_tips_that_are_not_named_stay_where_they_are():
     stays = true_pose(robot, current, 'right_tool')
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += 0.01
-    asked = question('upper_body', [('left_camera', moves)], timeout=2.0)
+    asked = ik_request('upper_body', [('left_camera', moves)], timeout=2.0)
     answer = solve_all(server, asked, BranchOptions(max_solutions=5), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
@@ -592,7 +592,7 @@ def test_postures_outside_the_limits_are_left_out(robots):
         assert answer.report.complete is complete
 
 
-def test_answers_repeat_to_the_byte_and_change_nothing(arm):
+def test_responses_repeat_to_the_byte_and_change_nothing(arm):
     server, group = arm
     _, pose, current = next(cases(server, group, 1, seed=19))
     before = snapshot(current)

@@ -1,4 +1,4 @@
-"""Many poses at once, and why poses have no solution, against single questions and constructed truth."""
+"""Many poses at once, and why poses have no solution, against single requests and constructed truth."""
 
 import math
 
@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from served_robots import (
     errors_between,
+    ik_request,
     joint,
     pose_of,
-    question,
     random_full_state,
     robot_text,
     serve,
@@ -77,7 +77,7 @@ def test_quaternions_of_any_length_are_read_as_scipy_reads_them():
 
 
 @pytest.mark.parametrize('frame', ['', 'panda_link0', 'panda_hand'])
-def test_each_pose_is_answered_as_if_it_were_asked_alone(server, ready, frame):
+def test_each_pose_is_solved_as_in_a_request_of_its_own(server, ready, frame):
     poses = [*reachable(server, ready, 20), FAR]
     framed = np.eye(4) if frame == '' else true_pose(server.robot, ready, frame)
     local = [np.linalg.inv(framed) @ pose for pose in poses]
@@ -90,7 +90,7 @@ def test_each_pose_is_answered_as_if_it_were_asked_alone(server, ready, frame):
         assert np.hypot(*measured) <= 1e-3 + 1e-9
         assert np.allclose(errors, measured, atol=1e-6)
     if not frame:
-        alone = server.solve(question(ARM, [('', poses[0])]), ready)
+        alone = server.solve(ik_request(ARM, [('', poses[0])]), ready)
         assert np.allclose(alone.state.positions[:7], answer.positions[0], atol=1e-9)
 
 
@@ -128,7 +128,7 @@ def test_candidates_of_a_batch_are_checked(server, ready):
     assert server.solve_batch(asked, ready).solved_count == 1
 
 
-def test_no_pose_is_an_answer(server, ready):
+def test_no_poses_give_an_empty_response(server, ready):
     answer = server.solve_batch(BatchRequest(ARM, np.empty(0)), ready)
     assert answer.refusal is Refusal.NONE and answer.positions.shape == (0, 7)
 
@@ -178,7 +178,7 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
 
 def explain(server, current, target, group=ARM, **more):
     return server.explain(
-        IkRequest(group, [''], question(group, [('', target)]).poses, **more), current
+        IkRequest(group, [''], ik_request(group, [('', target)]).poses, **more), current
     )
 
 
@@ -265,7 +265,7 @@ def test_an_arm_of_few_joints_is_told_so():
     assert any('2 joints' in line for line in known.advice)
 
 
-def test_a_question_that_is_refused_is_not_searched(server, ready):
+def test_a_request_that_is_refused_is_not_searched(server, ready):
     known = explain(server, ready, np.eye(4) * math.nan)
     assert known.refusal is Refusal.BAD_TARGET and known.nearest is None
     assert math.isnan(known.distance)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from served_robots import (
+    ik_request,
     is_at,
     joint,
     pose_of,
-    question,
     random_full_state,
     robot_text,
     serve,
@@ -251,7 +251,7 @@ def test_an_unknown_frame_has_its_own_refusal(server, ready):
 
 def ask(server, current, target, **wishes):
     return server.solve(
-        question(ARM, [('', target)], constraints=ConstraintsGiven(**wishes)), current
+        ik_request(ARM, [('', target)], constraints=ConstraintsGiven(**wishes)), current
     )
 
 
@@ -262,7 +262,7 @@ def test_a_joint_constraint_decides_between_solutions(server, ready):
     values = []
     for _ in range(4):
         elsewhere = ready._replace(positions=random_full_state(server.robot, rng).positions)
-        other = server.solve(question(ARM, [('', target)]), elsewhere)
+        other = server.solve(ik_request(ARM, [('', target)]), elsewhere)
         value = float(other.state.positions[place])
         answer = ask(
             server, ready, target, joints=[JointConstraintGiven('panda_joint7', value, 0.01, 0.01)]
@@ -300,7 +300,9 @@ def test_constraints_that_nothing_keeps_are_the_cause(server, ready):
         },
     }
     for name, wishes in cases.items():
-        asked = question(ARM, [('', target)], constraints=ConstraintsGiven(**wishes), timeout=60.0)
+        asked = ik_request(
+            ARM, [('', target)], constraints=ConstraintsGiven(**wishes), timeout=60.0
+        )
         answer = server.solve(asked, ready)
         assert not answer.solved
         assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name

@@ -8,9 +8,9 @@ import pytest
 from served_robots import (
     errors_between,
     FOUR_AXES,
+    ik_request,
     is_at,
     mobile_robot,
-    question,
     random_full_state,
     robot_text,
     serve,
@@ -44,7 +44,7 @@ def torso_server():
 
 def ask(server, group, goals, state, **more):
     """Return the answer for goals in the model frame, from a state as the current one."""
-    return server.solve(question(group, goals, **more), state)
+    return server.solve(ik_request(group, goals, **more), state)
 
 
 @pytest.mark.parametrize('seed', range(8))
@@ -139,7 +139,7 @@ def test_an_empty_name_is_no_tip_where_there_are_several(torso_server):
 
 
 @pytest.mark.parametrize('seed', range(6))
-def test_joints_below_the_base_count_from_the_question_s_state(torso_server, seed):
+def test_joints_below_the_base_count_from_the_request_s_state(torso_server, seed):
     robot, rng = torso_robot(), np.random.default_rng(seed)
     current, asked = random_full_state(robot, rng), random_full_state(robot, rng)
     names = ('lift', 'torso')
@@ -148,7 +148,7 @@ def test_joints_below_the_base_count_from_the_question_s_state(torso_server, see
     group = robot.group('left')
     wanted = torso_server.groups['left'].with_group(merged, asked.positions[group.idx_q])
     target = true_pose(robot, wanted, 'left_tool')
-    given = question('left', [('left_tool', target)])
+    given = ik_request('left', [('left_tool', target)])
     given.state = given.state._replace(names=names, positions=values)
     answer = torso_server.solve(given, current)
     assert answer.solved, answer.text

@@ -378,7 +378,7 @@ def test_a_link_is_not_faster_than_asked(arm):
     assert answer.path.times[-1] > 2.0 * arm.ask(target).path.times[-1]
 
 
-# What is wrong with a question
+# What is wrong with a request
 
 
 def wrong(arm):

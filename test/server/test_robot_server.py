@@ -1,4 +1,4 @@
-"""Questions and answers: the order of checks, collisions with known truth, forward kinematics, immutability."""
+"""Requests and answers: the order of checks, collisions with known truth, forward kinematics, immutability."""
 
 import copy
 import itertools
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from served_robots import (
+    ik_request,
     is_at,
     joint,
     pose_of,
-    question,
     random_full_state,
     random_rigid,
     robot_text,
@@ -101,8 +101,8 @@ FAULTS = {
 
 
 def faulty(faults, target, goals=1):
-    """Return a question with some faults."""
-    asked = question(ARM, [('', target)] * goals)
+    """Return a request with some faults."""
+    asked = ik_request(ARM, [('', target)] * goals)
     for name in faults:
         FAULTS[name][1](asked)
     return asked
@@ -131,14 +131,14 @@ def test_all_faults_at_once_are_told_one_after_the_other(server, ready, target):
 
 
 def test_a_frame_outranks_a_bad_number_of_another_pose(server, ready, target):
-    asked = question(ARM, [('', target * math.nan), ('', target, 'nowhere')])
+    asked = ik_request(ARM, [('', target * math.nan), ('', target, 'nowhere')])
     assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_FRAME
 
 
 def test_two_poses_for_one_tip_come_after_the_frames(server, ready, target):
-    asked = question(ARM, [('', target), ('panda_hand', target, 'nowhere')])
+    asked = ik_request(ARM, [('', target), ('panda_hand', target, 'nowhere')])
     assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_FRAME
-    asked = question(ARM, [('', target), ('panda_hand', target)])
+    asked = ik_request(ARM, [('', target), ('panda_hand', target)])
     assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_LINK
 
 
@@ -153,13 +153,13 @@ def test_a_group_without_solver_is_told_before_the_link(robots, ready, target):
 
 
 def test_the_names_of_groups_are_told(server, ready, target):
-    asked = question('panda_amr', [('', target)])
+    asked = ik_request('panda_amr', [('', target)])
     text = server.solve(asked, ready).text
     assert "'panda_amr'" in text and ARM in text and 'hand' in text
-    assert 'empty' in server.solve(question('', [('', target)]), ready).text
+    assert 'empty' in server.solve(ik_request('', [('', target)]), ready).text
 
 
-def test_a_question_without_poses_is_refused(server, ready):
+def test_a_request_without_poses_is_refused(server, ready):
     assert server.solve(IkRequest(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
 
 
@@ -168,7 +168,7 @@ def test_a_question_without_poses_is_refused(server, ready):
 def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, place, spoilt):
     bad = target.copy()
     bad[place] = spoilt
-    answer = server.solve(question(ARM, [('panda_hand', bad)]), ready)
+    answer = server.solve(ik_request(ARM, [('panda_hand', bad)]), ready)
     assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
     assert 'panda_hand' in answer.text
 
@@ -176,22 +176,22 @@ def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, pla
 @pytest.mark.parametrize('far', [10.0, 1e4, 1e8])
 @pytest.mark.parametrize('frame', ['', 'panda_hand', 'panda_link0'])
 def test_a_pose_out_of_reach_is_an_outcome(server, ready, far, frame):
-    answer = server.solve(question(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
+    answer = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
     assert answer.refusal is Refusal.NONE and not answer.solved
     assert answer.cause in (Cause.UNREACHABLE, Cause.BAD_TARGET)
     assert answer.result is not None
 
 
 @pytest.mark.parametrize('far', [1e10, 1e20, 1e308])
-def test_a_coordinate_that_nobody_means_is_refused(server, ready, far):
+def test_a_coordinate_beyond_the_bound_is_refused(server, ready, far):
     """Its square would leave the range of numbers, and the sum of squares tells nothing then."""
-    answer = server.solve(question(ARM, [('', pose_of((far, -far, far)))]), ready)
+    answer = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)))]), ready)
     assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
     assert 'beyond 1e+09 m' in answer.text
 
 
 def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, target):
-    answer = server.solve(question(ARM, [('', target * 2.0)]), ready)
+    answer = server.solve(ik_request(ARM, [('', target * 2.0)]), ready)
     assert not answer.solved and answer.cause is Cause.BAD_TARGET
 
 
@@ -199,19 +199,19 @@ def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, 
 
 
 def test_the_text_names_no_link_where_none_was_asked_for(server, ready, target):
-    text = server.solve(question(ARM, [('', target * math.nan)]), ready).text
+    text = server.solve(ik_request(ARM, [('', target * math.nan)]), ready).text
     assert text.startswith('The pose is no finite rigid transform') and "''" not in text
 
 
 def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
     pose = pose_of_numbers(0.4, 0.0, 0.5, 1e300, 0.0, 0.0, 1e300)
-    answer = server.solve(question(ARM, [('', pose)]), ready)
+    answer = server.solve(ik_request(ARM, [('', pose)]), ready)
     assert answer.refusal is Refusal.BAD_TARGET
     assert 'a length below 1e-150 or above 1e150' in answer.text
 
 
 def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server, ready, blocked):
-    answer = server.solve(question(ARM, [('', blocked)], timeout=0.05), ready)
+    answer = server.solve(ik_request(ARM, [('', blocked)], timeout=0.05), ready)
     assert not answer.solved and answer.result.searches
     found = re.search(r'off by (\S+) mm and (\S+) degrees', answer.text)
     group = server.groups[ARM]
@@ -223,7 +223,7 @@ def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server
 
 
 def test_a_proof_tells_the_distance_with_units_too(server, ready):
-    answer = server.solve(question(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
+    answer = server.solve(ik_request(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
     assert answer.cause is Cause.UNREACHABLE and not answer.result.searches
     assert re.search(r'off by \S+ mm and \S+ degrees', answer.text)
     assert 'm beyond reach' in answer.text
@@ -250,13 +250,13 @@ def test_a_pose_is_read_in_its_frame_of_the_present_robot(frame, seed):
     )
     in_model = true_pose(robot, wanted, 'left_tool')
     framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
-    asked = question('left', [('left_tool', np.linalg.inv(framed) @ in_model, frame)])
+    asked = ik_request('left', [('left_tool', np.linalg.inv(framed) @ in_model, frame)])
     answer = server.solve(asked, current)
     assert answer.solved, answer.text
     assert is_at(robot, answer.state, 'left_tool', in_model)
 
 
-def test_frames_are_those_of_the_present_robot_and_not_of_the_question_s_state():
+def test_frames_are_those_of_the_present_robot_and_not_of_the_request_s_state():
     """MoveIt transforms with the present robot too (moveit.md 2.1, step 3)."""
     robot = standing_robot('floating')
     server = serve(robot)
@@ -264,7 +264,7 @@ def test_frames_are_those_of_the_present_robot_and_not_of_the_question_s_state()
     moved = pose_of((0.3, 0.0, 0.1), (0.0, 0.0, 0.5))
     given = StateGiven((), (), ('stand',), (moved,))
     goal = true_pose(robot, current._replace(root_pose=moved), 'tip')
-    asked = question('arm', [('tip', goal, 'l0')], state=given)
+    asked = ik_request('arm', [('tip', goal, 'l0')], state=given)
     answer = server.solve(asked, current)
     assert answer.solved
     assert answer.state.root_pose == pytest.approx(moved, abs=0.0)
@@ -354,26 +354,26 @@ def _end_of(server, q):
 def test_where_the_nearest_posture_collides_the_other_one_is_returned(elbow, q):
     target, current = _end_of(elbow, q)
     # Time enough on a machine that does much else.
-    asked = question('arm', [('', target)], avoid_collisions=True, timeout=5.0)
+    asked = ik_request('arm', [('', target)], avoid_collisions=True, timeout=5.0)
     free = elbow.solve(asked, current)
     assert free.solved, free.text
     assert free.state.positions == pytest.approx(mirrored(q), abs=0.02)
     assert gap(free.state.positions) > 0
-    near = elbow.solve(question('arm', [('', target)]), current)
+    near = elbow.solve(ik_request('arm', [('', target)]), current)
     assert near.state.positions == pytest.approx(q, abs=0.02)
 
 
 @pytest.mark.parametrize('q', postures(True, True), ids=str)
 def test_a_free_posture_near_the_seed_stays(elbow, q):
     target, current = _end_of(elbow, q)
-    answer = elbow.solve(question('arm', [('', target)], avoid_collisions=True), current)
+    answer = elbow.solve(ik_request('arm', [('', target)], avoid_collisions=True), current)
     assert answer.solved and answer.state.positions == pytest.approx(q, abs=0.02)
 
 
 @pytest.mark.parametrize('q', postures(False, False), ids=str)
 def test_where_all_collide_the_pair_is_told(elbow, q):
     target, current = _end_of(elbow, q)
-    asked = question('arm', [('', target)], avoid_collisions=True, timeout=5.0)
+    asked = ik_request('arm', [('', target)], avoid_collisions=True, timeout=5.0)
     elbow.cancel[0] = 0
     answer = elbow.solve(asked, current)
     assert not answer.solved and answer.refusal is Refusal.NONE
@@ -389,7 +389,7 @@ def test_there_are_postures_of_each_kind():
 def test_without_geometry_nothing_is_known(server, ready, target):
     robot = standing_robot('fixed')
     bare = serve(robot)
-    asked = question('arm', [('', np.eye(4))], avoid_collisions=True)
+    asked = ik_request('arm', [('', np.eye(4))], avoid_collisions=True)
     answer = bare.solve(asked, bare.states.default())
     assert (answer.refusal, answer.cause) == (Refusal.NO_COLLISION_CHECK, Cause.COLLISION)
     assert 'no collision geometry' in answer.text
@@ -401,13 +401,13 @@ def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target
 
     monkeypatch.setattr(collision, 'import_coal', missing)
     fresh = serve(robots['panda'], ARM)
-    answer = fresh.solve(question(ARM, [('', target)], avoid_collisions=True), ready)
+    answer = fresh.solve(ik_request(ARM, [('', target)], avoid_collisions=True), ready)
     assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'coal' in answer.text
-    assert fresh.solve(question(ARM, [('', target)]), ready).solved
+    assert fresh.solve(ik_request(ARM, [('', target)]), ready).solved
 
 
 def test_attached_objects_do_not_matter_where_collisions_do_not(server, ready, target):
-    asked = question(ARM, [('', target)], carried=CARRIED)
+    asked = ik_request(ARM, [('', target)], carried=CARRIED)
     assert server.solve(asked, ready).solved
 
 
@@ -425,7 +425,7 @@ def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
     )
     server = serve(robot)
     current = server.states.default()
-    asked = question('arm', [('', true_pose(robot, current, 'l2'))], avoid_collisions=True)
+    asked = ik_request('arm', [('', true_pose(robot, current, 'l2'))], avoid_collisions=True)
     for _ in range(3):
         answer = server.solve(asked, current)
         assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'x.stl' in answer.text
@@ -476,13 +476,13 @@ def saying(robots, outcome):
 
 
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
-def test_the_solver_s_cause_is_the_answer_s(robots, ready, target, cause):
-    answer = saying(robots, cause).solve(question(ARM, [('', target)]), ready)
+def test_the_response_has_the_cause_of_the_solver(robots, ready, target, cause):
+    answer = saying(robots, cause).solve(ik_request(ARM, [('', target)]), ready)
     assert answer.text == answer.result.summary('401 mm and 45 degrees')
 
 
 def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):
-    asked = question(ARM, [('', target)], avoid_collisions=True)
+    asked = ik_request(ARM, [('', target)], avoid_collisions=True)
     answer = saying(robots, Cause.VALIDATION).solve(asked, ready)
     assert answer.cause is Cause.COLLISION and 'in collision' in answer.text
     assert saying(robots, Cause.LIMITS).solve(asked, ready).cause is Cause.LIMITS
@@ -492,7 +492,7 @@ def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, 
 def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, target, ended):
     server = saying(robots, Cause.VALIDATION)
     server.groups[ARM].solver.clock_ended = ended
-    asked = question(ARM, [('', target)], avoid_collisions=True)
+    asked = ik_request(ARM, [('', target)], avoid_collisions=True)
     answer = server.solve(asked, ready)
     assert ('The clock ended the search.' in answer.text) == ended
     assert answer.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
@@ -500,22 +500,22 @@ def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, t
 
 def test_a_search_that_cannot_draw_starts_is_no_fault(robots, ready, target):
     error = InvalidLimits("Other starts cannot be drawn: joint 'base' has no finite limits.")
-    answer = saying(robots, error).solve(question(ARM, [('', target)]), ready)
+    answer = saying(robots, error).solve(ik_request(ARM, [('', target)]), ready)
     assert answer.refusal is Refusal.NOT_SEARCHABLE and 'finite limits' in answer.text
 
 
-def test_an_error_of_the_solver_is_a_fault_and_an_answer(robots, ready, target):
-    answer = saying(robots, SolverError('It broke.')).solve(question(ARM, [('', target)]), ready)
+def test_an_error_of_the_solver_is_a_fault_with_a_response(robots, ready, target):
+    answer = saying(robots, SolverError('It broke.')).solve(ik_request(ARM, [('', target)]), ready)
     assert answer.refusal is Refusal.FAULT and answer.text == 'It broke.'
     assert answer.state is None
 
 
 def test_an_error_that_is_not_ours_is_left_to_the_surface(robots, ready, target):
     with pytest.raises(ZeroDivisionError):
-        saying(robots, ZeroDivisionError('x')).solve(question(ARM, [('', target)]), ready)
+        saying(robots, ZeroDivisionError('x')).solve(ik_request(ARM, [('', target)]), ready)
 
 
-# Other kinematics, unchanged questions
+# Other kinematics, unchanged requests
 
 
 def test_other_kinematics_leave_the_old_server_as_it_was(robots, ready, target):
@@ -533,7 +533,7 @@ def test_other_kinematics_leave_the_old_server_as_it_was(robots, ready, target):
         old.cancel,
     )
     assert new.groups[ARM].warm_up_seconds > 0.0
-    assert new.solve(question(ARM, [('', target)]), ready).solved
+    assert new.solve(ik_request(ARM, [('', target)]), ready).solved
 
 
 def test_other_kinematics_of_an_unknown_group_are_a_mistake(server):
@@ -542,7 +542,7 @@ def test_other_kinematics_of_an_unknown_group_are_a_mistake(server):
 
 
 def _content(asked):
-    """Return everything in a question as bytes and tuples."""
+    """Return everything in a request as bytes and tuples."""
     poses = [(p.frame, p.pose.tobytes()) for p in asked.poses]
     multi = [pose.tobytes() for pose in asked.state.multi_dof_poses]
     state = (
@@ -563,11 +563,11 @@ def _content(asked):
 
 @pytest.mark.parametrize('collisions', [False, True])
 @pytest.mark.parametrize('reachable', [True, False])
-def test_answers_change_neither_question_nor_current_state(
+def test_a_call_changes_neither_request_nor_current_state(
     server, ready, target, collisions, reachable
 ):
     base = random_rigid(np.random.default_rng(2))
-    asked = question(
+    asked = ik_request(
         ARM,
         [('panda_hand', target if reachable else pose_of((5, 0, 0)), 'panda_link0')],
         state=StateGiven(['panda_joint1'], [0.2], ['virtual_joint'], [base]),
@@ -596,8 +596,8 @@ def test_poses_are_named_by_the_frame_that_was_asked_for(server, ready, frame, n
     assert np.array_equal(answer.poses[0], plain.poses[0])
 
 
-def test_equal_questions_get_equal_answers(server, ready, target):
-    asked = question(ARM, [('', target)], state=StateGiven(['panda_joint1'], [0.7]))
+def test_equal_requests_get_equal_responses(server, ready, target):
+    asked = ik_request(ARM, [('', target)], state=StateGiven(['panda_joint1'], [0.7]))
     first, second = (server.solve(asked, ready) for _ in range(2))
     assert first.state.positions.tobytes() == second.state.positions.tobytes()
     assert first.text == second.text
@@ -679,7 +679,7 @@ def test_every_refusal_has_a_cause_or_a_reason_for_none():
     assert Cause.NONE not in CAUSE_OF_REFUSAL.values()
 
 
-def test_a_refused_question_is_one_of_our_errors_with_its_evidence():
+def test_a_refused_request_is_one_of_our_errors_with_its_evidence():
     error = RequestRefused(Refusal.BAD_STATE, 'It is wrong.')
     assert error.refusal is Refusal.BAD_STATE and str(error) == 'It is wrong.'
     assert isinstance(error, ValueError)

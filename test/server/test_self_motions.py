@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from served_robots import question, serve, true_pose
+from served_robots import ik_request, serve, true_pose
 
 from ssik_ros import load_robot
 from ssik_ros.model.description_files import find_moveit_config
@@ -29,7 +29,7 @@ def panda():
 
 def ask(server, group, link, pose, **wishes):
     """Return the answer for a link at a pose in the model frame."""
-    request = question(group, [(link, pose)])
+    request = ik_request(group, [(link, pose)])
     request = dataclasses.replace(request, self_motions=SelfMotionOptions(**wishes))
     return server.self_motions(request, standing(server))
 

@@ -86,7 +86,7 @@ def test_an_unknown_frame_is_refused_with_the_nearest_name(robots, frame, neares
     assert f"'{frame}'" in str(caught.value) and f"Did you mean '{nearest}'?" in str(caught.value)
 
 
-def test_an_unknown_link_is_no_question_but_a_mistake_of_the_caller(robots):
+def test_an_unknown_link_is_a_mistake_of_the_caller(robots):
     reader = FrameReader(robots['panda'])
     with pytest.raises(FrameNotFound, match='panda_link1'):
         reader.links_in_root(['panda_lnik1'], StateReader(robots['panda']).default())

@@ -262,7 +262,7 @@ def test_a_virtual_joint_that_a_group_moves_is_a_joint_like_others(kind):
     assert state.positions[:2].tolist() == [1.0, 2.0] and len(state.positions) == size + 4
 
 
-def test_a_virtual_joint_that_nobody_moves_places_the_root_link():
+def test_a_virtual_joint_that_does_not_move_places_the_root_link():
     pose = random_rigid(np.random.default_rng(1))
     reader = StateReader(standing_robot('floating'))
     state = merged(reader, multi=['stand'], poses=[pose])
@@ -371,7 +371,7 @@ def test_lists_of_the_same_names_in_another_order_are_other_lists(panda):
         assert [values[name] for name in order] == [0.1, 0.2, 0.3]
 
 
-def test_threads_get_the_answers_of_one_thread():
+def test_threads_get_the_results_of_one_thread():
     robot = torso_robot()
     reader, rng = StateReader(robot), np.random.default_rng(8)
     names = [rng.permutation(robot.variable_names).tolist()[: 1 + i % 14] for i in range(400)]

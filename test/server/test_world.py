@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from served_robots import is_at, pose_of, question, serve, true_pose
+from served_robots import ik_request, is_at, pose_of, serve, true_pose
 
 from ssik_ros.errors import ModelError
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
@@ -165,7 +165,7 @@ def ready(server):
 
 
 def ask(server, current, target, **more):
-    return server.solve(question(ARM, [('', target)], avoid_collisions=True, **more), current)
+    return server.solve(ik_request(ARM, [('', target)], avoid_collisions=True, **more), current)
 
 
 def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
@@ -181,7 +181,7 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     judged = server.check_state(StateRequest('', StateGiven(), NO_CONSTRAINTS), answer.state)
     assert judged.is_valid, judged
     # Who does not ask is not kept from it.
-    free = server.solve(question(ARM, [('', target)]), ready)
+    free = server.solve(ik_request(ARM, [('', target)]), ready)
     assert np.allclose(free.state.positions[:7], READY, atol=1e-3)
 
 
@@ -249,7 +249,7 @@ def test_objects_are_frames_of_targets(server, ready):
     server.scene.world.add(ball('table', pose_of((0.4, 0.1, 0.2), (0.0, 0.0, 1.0))))
     target = true_pose(server.robot, ready, TIP)
     local = np.linalg.inv(server.scene.world.now().find_frame('table').pose) @ target
-    answer = server.solve(question(ARM, [('', local, 'table')]), ready)
+    answer = server.solve(ik_request(ARM, [('', local, 'table')]), ready)
     assert answer.solved and is_at(server.robot, answer.state, TIP, target)
     server.scene.world.attach(CarriedObject(ball('cup', pose_of((0.0, 0.0, 0.1))), 'panda_hand'))
     hand = true_pose(server.robot, ready, 'panda_hand')
@@ -267,7 +267,7 @@ def test_frames_of_others_are_looked_up(robots):
             return PlacedFrame('panda_hand', pose_of((0.0, 0.0, 0.05)))
         if name == 'map':
             return PlacedFrame('world', pose_of((-1.0, 0.0, 0.0)))
-        return 'Nobody publishes it.'
+        return 'No node publishes it.'
 
     server = RobotServer(
         robots['panda'],
@@ -279,8 +279,8 @@ def test_frames_of_others_are_looked_up(robots):
     hand = true_pose(robots['panda'], current, 'panda_hand')
     camera = server.frames.in_model_frame('camera', current)
     assert np.allclose(camera, hand @ pose_of((0.0, 0.0, 0.05)))
-    answer = server.solve(question(ARM, [('', np.eye(4), 'moon')]), current)
-    assert answer.refusal is Refusal.UNKNOWN_FRAME and 'Nobody publishes it.' in answer.text
+    answer = server.solve(ik_request(ARM, [('', np.eye(4), 'moon')]), current)
+    assert answer.refusal is Refusal.UNKNOWN_FRAME and 'No node publishes it.' in answer.text
     assert asked == [('map', True), ('camera', True), ('moon', True)]
 
 

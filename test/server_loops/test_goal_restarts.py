@@ -1,4 +1,4 @@
-"""Restarts of questions for goals: found by seed, within a budget, never called solved without being so."""
+"""Restarts of requests for goals: found by seed, within a budget, never called solved without being so."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def pose_of(model, q):
 
 
 def ask(arm, pose, **fields):
-    """Return the answer to a question for one pose of the tool, from the default state."""
+    """Return the answer to a request for one pose of the tool, from the default state."""
     goal = PoseGoal('', 'tool0', FramedPose('', pose), np.eye(4))
     server = arm[0]
     return server.solve_goals(GoalsRequest([goal], **fields), server.states.default())
@@ -60,7 +60,7 @@ def test_restarts_reach_what_the_state_at_hand_does_not_lead_to(arm):
         assert np.abs(pose_of(model, q) - pose).max() < 1e-5
 
 
-def test_the_same_question_has_the_same_answer_after_restarts(arm):
+def test_the_same_request_has_the_same_response_after_restarts(arm):
     pose = missed(arm, 1)[0]
     first, again, other = (
         ask(arm, pose, max_iterations=25, max_restarts=100, seed=seed) for seed in (1, 1, 2)

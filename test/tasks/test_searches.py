@@ -51,7 +51,7 @@ def test_configurations_are_verified_sorted_and_different(arm):
     assert state(arm) == before
 
 
-def test_answers_depend_on_the_seed_and_on_nothing_else(arm):
+def test_results_depend_on_the_seed_and_on_nothing_else(arm):
     options = {'find_multiple': True, 'max_samples': 60}
     first = arm.task_set('arm').find_configs(**options)
     assert first.tobytes() == arm.task_set('arm').find_configs(**options).tobytes()

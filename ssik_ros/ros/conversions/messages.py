@@ -236,7 +236,7 @@ class StateWriter:
             if joint.type != 'fixed' and joint.name not in tree.joint_index
         ]
         self._multi_names = [*self._virtual, *(tree.joint_names[j] for j, _ in self._multi)]
-        # Shared by all messages that say so: nobody changes a message once it is filled.
+        # Shared by all messages that say so: a message never changes once it is filled.
         self._home = [Transform() for _ in self._virtual]
         self._header = Header(frame_id=self._frame)
         self._at_home = MultiDOFJointState(

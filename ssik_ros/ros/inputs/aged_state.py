@@ -29,7 +29,7 @@ class AgedState(LiveState):
         with self._times_lock:
             for name, position in zip(names, positions, strict=True):
                 if math.isfinite(position):
-                    # Behind all others: where there are too many, those go that nobody reports any more.
+                    # Behind all others: where there are too many, those go that are no longer reported.
                     self._times.pop(name, None)
                     self._times[name] = now
             while len(self._times) > MOST_OLDER:
@@ -43,7 +43,7 @@ class AgedState(LiveState):
 
     def too_old(self, names: Iterable[str], max_age: float) -> list[str]:
         """
-        Return the joints that nobody reported lately.
+        Return the joints that were not reported lately.
 
         :param names: of joints.
         :param max_age: what is lately [s].

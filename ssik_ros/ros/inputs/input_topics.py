@@ -104,7 +104,7 @@ class InputTopic:
         if self._grace is not None:
             self._held.append(message)
             return
-        self._come_from(self.absolute, f' Nobody publishes {self.relative}.')
+        self._come_from(self.absolute, f' No node publishes {self.relative}.')
         self._take(message)
 
     def _come_from(self, name: str, reason: str) -> None:

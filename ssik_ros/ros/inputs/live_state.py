@@ -45,7 +45,7 @@ class _MergedState(NamedTuple):
 
 
 class LiveState:
-    """Listens to ``joint_states``; joints that nobody reports have their default values."""
+    """Listens to ``joint_states``; joints that are not reported have their default values."""
 
     def __init__(self, node: Node) -> None:
         """

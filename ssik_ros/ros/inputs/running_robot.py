@@ -40,7 +40,7 @@ class RunningRobot:
         Keep what to look for.
 
         :param node: the node that subscribes for a while.
-        :param executor: an executor that the node belongs to and that nobody else spins.
+        :param executor: an executor that the node belongs to and that no other thread spins.
         :param settings: the parameters of ``ik_benchmark``.
         """
         self._node, self._executor, self._settings = node, executor, settings
@@ -87,7 +87,7 @@ class RunningRobot:
     def _wait_for_state(
         self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
     ) -> FloatArray:
-        """Return where all joints are (nq): those that nobody reports at their default values."""
+        """Return where all joints are (nq): those that are not reported at their default values."""
         settings = self._settings
         wait = settings.service_timeout if is_needed else settings.semantic_timeout
         if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):

@@ -69,7 +69,7 @@ class TransformListener:
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return where a frame is relative to one of some others, or why nobody knows.
+        Return where a frame is relative to one of some others, or why this is unknown.
 
         :param name: the frame.
         :param known: frames whose places are known.

@@ -23,7 +23,7 @@ OF_MOVEIT = (
 
 def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
     """
-    Refuse misspelt parameters, and warn of those that nobody reads.
+    Refuse misspelt parameters, and warn of those that no node reads.
 
     :param node: a node that has declared its own parameters.
     :param prefixes: first parts of names that somebody else reads.

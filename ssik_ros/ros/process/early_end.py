@@ -2,8 +2,8 @@
 What SIGINT and SIGTERM do to an executable of this package, from its first moment on.
 
 Importing ROS and the solvers takes a second or more. This module imports neither, so its handlers are there before:
-until the node runs, a signal ends the process at once. Then it interrupts the main thread, which ends the node. Nobody may
-set handlers after ``rclpy.init``, which would take away those of a benchmark, where rclpy has handlers of its own.
+until the node runs, a signal ends the process at once. Then it interrupts the main thread, which ends the node. No
+handlers are set after ``rclpy.init``: that would take away those of a benchmark, where rclpy has handlers of its own.
 """
 
 from collections.abc import Callable

@@ -149,7 +149,7 @@ class InlineExecutor(SingleThreadedExecutor):
             pass
         with self._change:
             self._threads.discard(threading.current_thread())
-            # All others may be busy too, and nobody leads.
+            # All others may be busy too, and no thread leads.
             if not self._is_led and not self._ended.is_set():
                 self._is_led = True
                 self._add_thread(self._lead)
@@ -216,7 +216,7 @@ class InlineExecutor(SingleThreadedExecutor):
         return self._wait_set
 
     def _waiting_task(self) -> Callable[[], Any] | None:
-        """Return a task that nobody runs; forget those that are done."""
+        """Return a task that no thread runs; forget those that are done."""
         with self._tasks_lock:
             self._tasks[:] = [entry for entry in self._tasks if not entry[0].done()]
             waiting = (task for task, _, _ in self._tasks if not task.executing())
@@ -322,7 +322,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 if self._is_led:
                     self._add_thread(self._lead)
                 return True
-            # While nobody waits, only the watch can notice that the context has ended.
+            # While no thread waits, only the watch can notice that the context has ended.
             if self._callbacks == seen and self._is_led and not self._ended.is_set():
                 self._active.clear()
             return False

@@ -74,7 +74,7 @@ class LogThrottle:
 
     def overdue(self, all_of_them: bool = False) -> list[tuple[int, str]]:
         """
-        Return level and text of causes whose lines have been left out and that nobody has spoken of since.
+        Return level and text of causes whose lines have been left out and that were not logged since.
 
         :param all_of_them: also those whose time is not over, because nothing else will follow.
         """

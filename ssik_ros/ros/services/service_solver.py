@@ -73,7 +73,7 @@ class ServiceSolver:
         Make the client; :meth:`warm_up` waits for the server.
 
         :param node: the node of the client; the fewer other entities it has, the shorter is a round trip.
-        :param executor: an executor that the node belongs to and that nobody else spins.
+        :param executor: an executor that the node belongs to and that no other thread spins.
         :param service: name of the service, relative to the node.
         :param group: the group; every joint of it has one variable.
         :param service_timeout: time to wait for the server [s].

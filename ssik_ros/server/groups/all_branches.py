@@ -183,7 +183,7 @@ class BranchFinder:
             outcomes.append(_Outcome(solver, reason, solve_request, found, spent))
             if found.certified:
                 break
-        # Where nobody reaches the pose, the first one knows best why.
+        # If no solver reaches the pose, the first one gives the best reason.
         chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
         solver, reason, solve_request, found, _ = chosen
         postures = self._order.arrange(found.q, np.asarray(solve_request.seed), options)
@@ -319,7 +319,7 @@ class BranchFinder:
         return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
     def complete_solver(self) -> IkSolver | None:
-        """Return the solver that knows every posture of the group; None where nobody does."""
+        """Return the solver that knows every posture of the group; None if there is none."""
         for solver, _ in self._choose(self.server.require_solver()):
             if isinstance(solver, BranchSolver) and solver.is_complete:
                 return solver

@@ -75,7 +75,7 @@ class PassiveJoints:
             if name in self._heard and math.isfinite(value):
                 self._reported[name] = float(value)
         if self.missing:
-            return Followed((), (), f'Nobody has reported {list_names(self.missing)} yet.')
+            return Followed((), (), f'No message has reported {list_names(self.missing)} yet.')
         if not self._reported:
             return Followed((), (), 'No joint of the robot has been reported yet.')
         try:

@@ -14,7 +14,7 @@ from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.world import PlacedFrame
 
 Elsewhere = Callable[[str], PlacedFrame | str]
-"""Returns where a frame is, relative to a link or the model frame, or a sentence that says why nobody knows."""
+"""Returns where a frame is, relative to a link or the model frame, or a sentence that says why this is unknown."""
 
 
 class FrameReader:

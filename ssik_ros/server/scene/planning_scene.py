@@ -68,7 +68,7 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return where a frame is that is no link, or why nobody knows."""
+        """Return where a frame is that is no link, or why this is unknown."""
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed

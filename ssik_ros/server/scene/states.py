@@ -60,7 +60,7 @@ class StateReader:
         Index the robot's variables by name.
 
         :param robot: the robot.
-        :param initial: where variables that nobody reports are, instead of at their default values.
+        :param initial: values of variables that are not reported, instead of their default values.
         :raises RequestRefused: when the robot has no such variable.
         """
         self.robot = robot

@@ -22,7 +22,7 @@ import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from server_client import client_of, ready_server
-from server_questions import (
+from server_requests import (
     ARMS,
     assert_refused,
     assert_solves,
@@ -237,7 +237,7 @@ def test_names_without_a_vector_are_not_read(client, arm, good):
 
 
 @pytest.mark.slow
-def test_equal_requests_have_equal_answers_bit_by_bit(servers, client, arm):
+def test_equal_requests_have_equal_responses_bit_by_bit(servers, client, arm):
     requests = [ik_request(arm, arm.pose(p)) for p in arm.postures(20, seed=16)]
     requests.append(ik_request(arm, FAR))
     alone = [content_of(ask(client, request)) for request in requests]
@@ -575,7 +575,7 @@ def test_unknown_frame_outranks_an_unknown_link(client, arm):
         ([], {'nobody': 1.0}, INVALID_LINK_NAME),
     ],
 )
-def test_refused_questions_about_poses(client, arm, links, positions, code):
+def test_refused_requests_about_poses(client, arm, links, positions, code):
     names = {'tip': arm.tip, 'first': arm.joints[0]}
     request = fk_request(
         [names.get(link, link) for link in links],

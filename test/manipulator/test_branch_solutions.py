@@ -258,7 +258,7 @@ def test_the_rescue_is_marked_and_measured(ur5e):
 
 @pytest.mark.parametrize('threads', [1, 2, 5])
 @pytest.mark.parametrize('seeds', ['none', 'one', 'each'])
-def test_a_batch_answers_as_single_calls_do(shipped, threads, seeds):
+def test_a_batch_gives_the_results_of_single_calls(shipped, threads, seeds):
     rows = postures(shipped, 60)
     targets = np.array([shipped.fk(q) for q in rows])
     targets[7, :3, 3] *= 50.0
@@ -290,7 +290,7 @@ def test_a_batch_of_many_chunks_is_in_the_order_of_its_poses(name):
 
 
 @pytest.mark.parametrize('name', ['gofa', 'sawyer', 'xarm5', 'hsr065'])
-def test_a_batch_of_any_solver_answers_as_single_calls_do(name):
+def test_a_batch_of_any_solver_gives_the_results_of_single_calls(name):
     arm = Manipulator.from_prebuilt(name)
     rows = postures(arm, 8)
     targets = np.array([arm.fk(q) for q in rows])
@@ -318,7 +318,7 @@ def test_a_batch_honours_every_option(shipped, options):
         assert batch[i].tobytes() == shipped.solve_q(target, rows[0], **options).tobytes()
 
 
-def test_an_empty_batch_is_an_empty_answer(ur5e):
+def test_an_empty_batch_has_an_empty_result(ur5e):
     batch = ur5e.solve_batch(np.empty((0, 4, 4)))
     assert len(batch) == 0 and batch.q.shape == (0, 6) and list(batch) == []
 

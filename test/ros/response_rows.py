@@ -6,7 +6,7 @@ import server_process  # noqa: F401  (skips without ROS)
 
 from moveit_msgs.msg import RobotState
 import numpy as np
-from server_questions import (
+from server_requests import (
     assert_solves,
     fk_request,
     ik_request,

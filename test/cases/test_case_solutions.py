@@ -7,7 +7,7 @@ import arms
 from asked_robots import Asked, from_text, POSE_IK
 import numpy as np
 import pytest
-from served_robots import joint, pose_of, question, robot_text
+from served_robots import ik_request, joint, pose_of, robot_text
 
 from ssik_ros.cli.command import main
 from ssik_ros.errors import InvalidLimits, ModelError
@@ -87,7 +87,7 @@ def test_a03_a_place_without_its_orientation_is_no_success():
     pose = arm.pose([0.3, 0.6, 0.1, 0.2]) @ pose_of(rotation_vector=(0.01, 0.0, 0.0))
     answer = arm.ask([('', pose)], timeout=0.1)
     assert not answer.solved
-    known = arm.server.explain(question(arm.group.name, [('', pose)], timeout=0.1), arm.default)
+    known = arm.server.explain(ik_request(arm.group.name, [('', pose)], timeout=0.1), arm.default)
     assert known.distance < 2e-3 and known.angle == pytest.approx(0.01, abs=2e-3)
 
 
@@ -178,7 +178,7 @@ def test_a08_joints_without_limits_are_never_drawn_as_none():
                 assert arm.is_verified(answer, '', arm.pose(q)), answer.text
 
 
-def test_a09_an_arm_answers_alike_however_it_was_described(robots):
+def test_a09_an_arm_has_one_solution_however_it_was_described(robots):
     robot = robots['ur5e']
     group = robot.group('ur_manipulator')
     by_group = Manipulator(robot, group)
@@ -312,7 +312,7 @@ def test_b03_a_joint_of_two_turns_stays_at_the_turn_of_its_seed():
     assert np.degrees(arm.q(answer)[0]) == pytest.approx(350.0, abs=0.1)
 
 
-def test_b04_an_endless_joint_answers_within_half_a_turn_of_its_seed():
+def test_b04_a_continuous_joint_stays_within_pi_of_its_seed():
     arm = from_text(two_joints(joint('j1', 'continuous', 'l0', 'l1', '0 0 0.3')))
     for value in (0.2, 1.9, -2.9):
         pose = arm.pose([value, 0.4])
