@@ -1,5 +1,6 @@
 """How a parameter of a schema is declared in ROS: its type, and its descriptor with description and range."""
 
+from collections.abc import Callable, Sequence
 import sys
 from typing import Any
 
@@ -7,26 +8,22 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.parameter import Parameter as RosParameter
 
 from ssik_ros.solvers.options.parameters import Parameter
-from ssik_ros.solvers.options.validators import Validator
 
-_SCALARS = {
-    'bool': RosParameter.Type.BOOL,
-    'int': RosParameter.Type.INTEGER,
-    'double': RosParameter.Type.DOUBLE,
-    'string': RosParameter.Type.STRING,
-}
-_ARRAYS = {
-    'bool': RosParameter.Type.BOOL_ARRAY,
-    'int': RosParameter.Type.INTEGER_ARRAY,
-    'double': RosParameter.Type.DOUBLE_ARRAY,
-    'string': RosParameter.Type.STRING_ARRAY,
-}
-_BOTH_SIDES = {'bounds', 'element_bounds'}
-_LOWER = {'gt_eq', 'lower_element_bounds'}
-_UPPER = {'lt_eq', 'upper_element_bounds'}
+_TYPES = {'bool': 'BOOL', 'int': 'INTEGER', 'double': 'DOUBLE', 'string': 'STRING'}
 # The numbers of generate_parameter_library: the step inside an excluded bound, and the open sides.
 _INSIDE = {'double': sys.float_info.epsilon, 'int': 1}
 _OPEN = {'double': (-float('inf'), float('inf')), 'int': (-(2**31) - 1, 2**31 - 1)}
+_ENDS: dict[str, Callable[[Sequence[Any], Any], tuple[Any, Any]]] = {
+    'bounds': lambda ends, _: (ends[0], ends[1]),
+    'element_bounds': lambda ends, _: (ends[0], ends[1]),
+    'gt_eq': lambda ends, _: (ends[0], None),
+    'lower_element_bounds': lambda ends, _: (ends[0], None),
+    'lt_eq': lambda ends, _: (None, ends[0]),
+    'upper_element_bounds': lambda ends, _: (None, ends[0]),
+    'gt': lambda ends, inside: (ends[0] + inside, None),
+    'lt': lambda ends, inside: (None, ends[0] - inside),
+}
+"""Lower and upper end that each validator sets, None where it sets none, from its arguments and the step inside."""
 
 
 def ros_type(parameter: Parameter) -> RosParameter.Type:
@@ -35,7 +32,8 @@ def ros_type(parameter: Parameter) -> RosParameter.Type:
 
     :param parameter: any parameter but one of type ``none``, which is not declared.
     """
-    return (_ARRAYS if parameter.type.is_array else _SCALARS)[parameter.type.scalar]
+    suffix = '_ARRAY' if parameter.type.is_array else ''
+    return RosParameter.Type[_TYPES[parameter.type.scalar] + suffix]
 
 
 def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
@@ -68,26 +66,11 @@ def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
         return None
     lower = upper = None
     for validator in parameter.validators:
-        below, above = _ends(validator, _INSIDE[scalar])
-        lower = lower if below is None else below
-        upper = upper if above is None else above
+        if validator.name in _ENDS:
+            below, above = _ENDS[validator.name](validator.arguments, _INSIDE[scalar])
+            lower = lower if below is None else below
+            upper = upper if above is None else above
     if lower is None and upper is None:
         return None
     open_below, open_above = _OPEN[scalar]
     return (open_below if lower is None else lower, open_above if upper is None else upper)
-
-
-def _ends(validator: Validator, inside: Any) -> tuple[Any, Any]:
-    """Return the lower and the upper end that one validator sets, None where it sets none."""
-    name, arguments = validator.name, validator.arguments
-    if name in _BOTH_SIDES:
-        return arguments[0], arguments[1]
-    if name in _LOWER:
-        return arguments[0], None
-    if name in _UPPER:
-        return None, arguments[0]
-    if name == 'gt':
-        return arguments[0] + inside, None
-    if name == 'lt':
-        return None, arguments[0] - inside
-    return None, None
