@@ -216,7 +216,7 @@ def loop_section(content: Mapping[str, Any]) -> str:
 
 def absences(results: Results) -> str:
     """
-    Return who was not measured where, and why.
+    Return the peers that were not measured, each with its classes and the reason.
 
     :param results: what was measured.
     """

@@ -98,8 +98,8 @@ def round_trips(
     """
     Return the round trips of single calls [us]; fewer calls if time runs out.
 
-    :param caller: who calls.
-    :param requests: what.
+    :param caller: the client that calls.
+    :param requests: those to send.
     :param limit: for all of them [s].
     :param between: called before each call.
     """
@@ -138,8 +138,8 @@ class Searches:
         """
         Begin.
 
-        :param caller: who calls.
-        :param requests: what.
+        :param caller: the client that calls.
+        :param requests: those to send.
         """
         self._caller = caller
         self._requests = requests
@@ -198,7 +198,7 @@ def start(
     Start the node on an executor and wait for its first response.
 
     :param servers: where it is started.
-    :param caller: who waits.
+    :param caller: the client that waits.
     :param name, threads: the executor.
     :param options: output folder.
     """
@@ -251,7 +251,7 @@ def time_to_end(
     Return how long a server needs to end during searches [ms].
 
     :param process: the server.
-    :param caller: who calls.
+    :param caller: the client that calls.
     :param searches: requests that take long.
     :param number: of the signal.
     """

@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 KIB_IN_MIB = 1024.0
-NOBODY = '-'
+NO_PEER = '-'
 """In place of a peer: import the module and do nothing else."""
 
 
@@ -66,7 +66,7 @@ def main() -> None:
     seed = 0.6 * lower + 0.4 * upper
     target = arm.fk(seed[None])[0]
     result: dict[str, object] = {'import': spent(begin, imported)}
-    if name != NOBODY:
+    if name != NO_PEER:
         peer = load_peers([name])[name]
         start = clocks()
         try:

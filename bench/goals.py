@@ -29,7 +29,7 @@ NODE_MIB = 300.0
 BATCH_US = 1.0
 OWN_ALL, OWN_AS_MANY, OWN_FREE = 'solve_q', 'solve_q as many', 'solve_q free'
 PEER_FREE = 'eaik'
-"""Who knows no limits and no seed, as the row of ours that is asked for none."""
+"""The peer without limits and seed; our row for comparison gets none either."""
 EXPECTED = (
     *('peers', 'analytic', 'many_poses', 'closed_chain', 'start_up'),
     *('round_trip', 'start_up_ratios'),

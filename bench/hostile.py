@@ -1,5 +1,5 @@
 """
-The node among messages that nobody should send: ``python bench/hostile.py --help``, or ``make hostile``.
+The node among malformed messages: ``python bench/hostile.py --help``, or ``make hostile``.
 
 One client sends messages drawn from a seed to every topic and service of the node, a million characters and joint
 values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward

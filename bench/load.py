@@ -211,8 +211,8 @@ def load_in_flight(
     """
     Send many requests before the first response is read.
 
-    :param caller: who calls.
-    :param requests: what.
+    :param caller: the client that calls.
+    :param requests: those to send.
     :param serial: positions of a quiet node.
     :param count: how many.
     """
@@ -241,8 +241,8 @@ def delay_beside(
     """
     Call one by one while so many searches are always under way.
 
-    :param caller: who calls.
-    :param requests: what.
+    :param caller: the client that calls.
+    :param requests: those to send.
     :param long: requests that only the clock ends; repeated as often as needed.
     :param count: how many of them are under way.
     :param quiet: p99 without them [ms].
@@ -262,7 +262,7 @@ def start(options: argparse.Namespace, servers: ServerProcesses, caller: Caller)
 
     :param options: executor, threads and output folder.
     :param servers: where it is started.
-    :param caller: who waits.
+    :param caller: the client that waits.
     """
     command = watched_server(ROBOT, NAMESPACE, options.threads, None, options.executor)
     command[3:3] = ['--searches', str(options.at_once)]

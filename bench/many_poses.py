@@ -68,7 +68,7 @@ class Row:
     solutions: float
     """Mean number."""
     same: bool | None
-    """Whether single calls give the same bytes; None where nobody was asked alone."""
+    """Whether single calls give the same bytes; None without single calls."""
 
 
 def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ def measure(
     """
     Return the times and solutions of every peer.
 
-    :param prepared: the peers by name; who begins alternates from pose to pose.
+    :param prepared: the peers by name; the first of them alternates from pose to pose.
     :param cases: goals and seeds.
     :param repeats: passes over all cases.
     """

@@ -128,7 +128,7 @@ class Comparison:
         for name in self.logarithms:
             pairs = np.empty((PAIRS, 2))
             for number in range(PAIRS):
-                # Who begins alternates: the second one finds the core's caches as the first one left them.
+                # The first process alternates: the second one finds the core's caches as the first one left them.
                 order = (0, 1) if number % 2 else (1, 0)
                 for side in order:
                     pairs[number, side] = (before, now)[side].time(name)

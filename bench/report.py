@@ -65,7 +65,7 @@ class Row:
     worst_orientation: float = np.nan
     worst_norm: float = np.nan
     has_goals: bool = True
-    """False where the class has no goals on this arm, so that nobody was asked."""
+    """False where the class has no goals on this arm, so that no peer was called."""
 
 
 def times_of(passes: FloatArray) -> tuple[Times, tuple[float, ...]]:

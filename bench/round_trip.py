@@ -228,9 +228,9 @@ def call_all(
     """
     Send every request to every server, in random order; return round trips [us] and shares solved [%].
 
-    :param caller: who calls.
-    :param requests: what.
-    :param namespaces: whom.
+    :param caller: the client that calls.
+    :param requests: those to send.
+    :param namespaces: those of the servers.
     :param in_a_row: calls of one server before those of the next one.
     """
     generator = np.random.default_rng(7)

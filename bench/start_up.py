@@ -30,14 +30,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions, pinning, program, report
 from bench.arms import Arm
-from bench.fresh_process import KIB_IN_MIB, NOBODY
+from bench.fresh_process import KIB_IN_MIB, NO_PEER
 from bench.peers import load_peers, Peer
 from bench.run import ARMS, find_arm
 
 CLASS = 'start_up'
 """For solvers that take part in nothing else."""
-PEOPLE = ('first_found_1e-3', CLASS)
-"""Who is asked: everybody who takes part in one of these."""
+CLASSES_OF_PEERS = ('first_found_1e-3', CLASS)
+"""Classes whose peers are measured."""
 OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 """What users of this package import; the package itself is empty."""
 BARE = ('numpy', 'numpy,pinocchio')
@@ -146,7 +146,7 @@ def ask(
 
     :param arm: the arm.
     :param module: what is imported; several with commas between them.
-    :param name: the peer, or :data:`~bench.fresh_process.NOBODY`.
+    :param name: the peer, or :data:`~bench.fresh_process.NO_PEER`.
     :param seconds: after which the process is ended; the result says so.
     :param environment: added to this process' own.
     """
@@ -228,7 +228,7 @@ def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
 
 def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
     """Return the processor time [s] of a process that imports numpy and pinocchio."""
-    return {'import': _steps(ask(arm, BARE[-1], NOBODY, seconds))['import']}
+    return {'import': _steps(ask(arm, BARE[-1], NO_PEER, seconds))['import']}
 
 
 def start_own(arm: Arm, seconds: float) -> dict[str, float]:
@@ -405,7 +405,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         content = {'conditions': around, 'ratios': listed}
         report.write_json(options.output / 'start_up_ratios.json', content)
         return
-    peers = [p for p in load_peers(options.peers).values() if set(PEOPLE) & set(p.classes)]
+    peers = [
+        p for p in load_peers(options.peers).values() if set(CLASSES_OF_PEERS) & set(p.classes)
+    ]
     around = conditions.describe(pinning.pin(options.cpu), peers)
     print(conditions.as_text(around), flush=True)
     rows: list[Row] = []
@@ -413,7 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arm = find_arm(name, options.output)
         if not rows:
             rows += [
-                make_row('none', bare, ask(arm, bare, NOBODY, options.seconds), False)
+                make_row('none', bare, ask(arm, bare, NO_PEER, options.seconds), False)
                 for bare in BARE
             ]
         rows += [measure(arm, peer, options.seconds) for peer in peers]

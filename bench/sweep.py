@@ -115,7 +115,7 @@ def count_further(arm: Arm, cases: Cases) -> tuple[int, int]:
     """
     Return how many nearest solutions were compared with all branches, and how many are further away than one of them.
 
-    :param cases: targets and seeds; nothing is compared for arms with branches that nobody knows.
+    :param cases: targets and seeds; nothing is compared for arms whose branches are unknown.
     """
     robot = load_robot(arm.urdf_path)
     group = robot.group_from_links(arm.base, arm.tip)

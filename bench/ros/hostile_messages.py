@@ -1,4 +1,4 @@
-"""Messages that nobody should send, drawn from a seed: by their declared types, and robot descriptions by their text."""
+"""Malformed messages, drawn from a seed: by their declared types, and robot descriptions by their text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

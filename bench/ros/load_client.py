@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         end = time.monotonic() + START_LIMIT
         while not options.go.exists():
             if time.monotonic() > end:
-                sys.exit('load_client: nobody gave the sign to begin')
+                sys.exit('load_client: the sign to begin did not come')
             time.sleep(0.005)
         for request in requests:
             request.ik_request.timeout.sec = 5

@@ -41,7 +41,7 @@ class EmptyServer(Node):
         """
         Offer the service.
 
-        :param prepared: what everybody gets.
+        :param prepared: the response to every request.
         """
         super().__init__('empty_server')
         self._prepared = prepared
