@@ -1,5 +1,6 @@
 """The bodies of a robot among obstacles as arrays of the collision kernels."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from ssik_ros.kernels.paths import convex
 from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 
 ENDLESS = 100.0
@@ -56,16 +58,19 @@ class BodyArrays(NamedTuple):
     room: FloatArray
 
 
-def make_bodies(chain: ToolChain, scene: CollisionScene) -> tuple[BodyArrays, IntArray]:
+def make_bodies(
+    chain: ToolChain, scene: CollisionScene, look_up: Callable[[], None] = do_nothing
+) -> tuple[BodyArrays, IntArray]:
     """
     Return the bodies that can move towards each other, and the shape of the scene that each is a part of.
 
     :param chain: the joints that move.
     :param scene: the robot among obstacles.
+    :param look_up: is called between shapes.
     :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
     """
     own, n = chain.chain, chain.size
-    parts = [_parts(entry) for entry in scene.shapes]
+    parts = [_parts(entry, look_up) for entry in scene.shapes]
     owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     shapes = [scene.shapes[int(owner)].shape for owner in owners]
     tree_carriers = np.array([shape.carrier for shape in shapes], dtype=np.int64)
@@ -98,9 +103,13 @@ def make_bodies(chain: ToolChain, scene: CollisionScene) -> tuple[BodyArrays, In
     return arrays, owners
 
 
-def _parts(entry: SceneShape) -> list[Core]:
+def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
     """Return the convex bodies that stand for a shape: patches of a large mesh that is no link, one for all others."""
     geometry = entry.shape.geometry
+    look_up()
+    if hasattr(geometry, 'num_tris'):
+        # SciPy's geometry takes long to import, and only meshes need it.
+        import_library('scipy.spatial', look_up)
     if entry.kind is BodyKind.LINK or getattr(geometry, 'num_tris', 0) <= MOST_TRIANGLES:
         return [make_core(geometry)]
     triangles = [geometry.tri_indices(k) for k in range(geometry.num_tris)]
@@ -251,7 +260,6 @@ def _plane(normal: FloatArray, offset: float) -> Core:
 
 def _hull(vertices: NDArray[np.float64]) -> FloatArray:
     """Return the corners of the hull of some points; all points where they are too few or flat."""
-    # SciPy's geometry takes long to import and only meshes need it.
     from scipy.spatial import ConvexHull, QhullError
 
     vertices = np.ascontiguousarray(vertices, dtype=np.float64)

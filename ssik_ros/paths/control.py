@@ -1,12 +1,26 @@
 """Progress, deadline and cancellation of a plan."""
 
+from collections.abc import Callable
+import importlib
+import sys
+import threading
 import time
+from typing import Any
 
-from ssik_ros.paths.requests import ToolPathRequest
+from ssik_ros.paths.requests import PathProgress, ToolPathRequest
+
+OFTEN = 0.05
+"""Time between two reports of the same phase [s]."""
+IMPORT_LOOKS = 0.005
+"""Time between two looks at the caller's flag while a library is imported [s]."""
 
 
 class PlanStopped(Exception):
-    """A plan ends before it is done; says why."""
+    """A plan ends before it is done, with what it has; says why."""
+
+
+class PlanCancelled(Exception):
+    """A plan ends at once, since its caller wants no result."""
 
 
 class PlanControl:
@@ -21,31 +35,91 @@ class PlanControl:
         self._request = request
         self.start = time.monotonic()
         self._end = None if request.timeout is None else self.start + request.timeout
+        self._progress = PathProgress(0.0, 'preparation')
+        self._told, self._told_at = self._progress, self.start
 
     @property
     def seconds(self) -> float:
         """Return the time since the start [s]."""
         return time.monotonic() - self.start
 
-    def pause(self) -> None:
+    def pause(self, waypoint: int = -1) -> None:
         """
         Return, unless the plan has to end.
 
-        :raises PlanStopped: at the deadline, and when the caller has cancelled.
+        :param waypoint: the one that this phase has come to; -1 for no news.
+        :raises PlanStopped: at the deadline.
+        :raises PlanCancelled: when the caller has cancelled.
         """
-        cancelled = self._request.is_cancelled
-        if cancelled is not None and cancelled():
-            raise PlanStopped('the plan was cancelled')
+        self.look_up(waypoint)
         if self._end is not None and time.monotonic() > self._end:
             raise PlanStopped(f'the budget of {self._request.timeout:g} s is used up')
 
-    def report(self, part: float, text: str) -> None:
+    def look_up(self, waypoint: int = -1) -> None:
+        """
+        Return, unless the caller has cancelled; for work on a result that a deadline must not lose.
+
+        :param waypoint: as for :meth:`pause`.
+        :raises PlanCancelled: when the caller has cancelled.
+        """
+        cancelled = self._request.is_cancelled
+        if cancelled is not None and cancelled():
+            raise PlanCancelled('the plan was cancelled')
+        if waypoint >= 0:
+            self._progress = self._progress._replace(waypoint=waypoint)
+        if self._told is not self._progress and time.monotonic() > self._told_at + OFTEN:
+            self._tell()
+
+    def report(self, part: float, phase: str) -> None:
         """
         Tell the caller how far the plan is.
 
-        :param part: from 0 to 1.
-        :param text: what is done next.
+        :param part: from 0 to 1; a plan that begins anew does not fall back.
+        :param phase: what is done next.
         """
+        own = self._progress
+        self._progress = own._replace(part=max(part, own.part), phase=phase, waypoint=0)
         self.pause()
+        self._tell()
+
+    def found(self, cost: float) -> None:
+        """
+        Tell the caller the cost of the best path.
+
+        :param cost: infinite where the last one turned out to be none.
+        """
+        self._progress = self._progress._replace(best_cost=cost)
+
+    def _tell(self) -> None:
+        self._told, self._told_at = self._progress, time.monotonic()
         if self._request.report_progress is not None:
-            self._request.report_progress(part, text)
+            self._request.report_progress(self._progress)
+
+
+def do_nothing() -> None:
+    """Stand for a look at the flag of a caller who has none."""
+
+
+def import_library(name: str, look_up: Callable[[], None]) -> Any:
+    """
+    Return a module that takes long to import, and look at the caller's flag meanwhile.
+
+    :param name: of the module.
+    :param look_up: raises when the import need not be waited for.
+    """
+    if name not in sys.modules:
+        work = threading.Thread(target=_import, args=(name,), name=f'import {name}', daemon=True)
+        work.start()
+        while work.is_alive():
+            look_up()
+            work.join(IMPORT_LOOKS)
+    # Again an error of the import, where there was one.
+    return importlib.import_module(name)
+
+
+def _import(name: str) -> None:
+    """Import a module; an error comes again where the module is used."""
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return

@@ -13,6 +13,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths.layers import LARGEST_STEP
+from ssik_ros.paths.control import PlanControl
 from ssik_ros.paths.layered_search import (
     Layers,
     make_layers,
@@ -64,6 +65,8 @@ class Checks(NamedTuple):
     """For waypoints, and for the motions between them; None for no checks."""
     costs: PostureCosts
     """Penalties."""
+    accepts: Callable[[FloatArray], bool] | None = None
+    """Tells of a posture (n,) whether the caller wants it; None for any."""
 
 
 class CorridorSearch:
@@ -75,7 +78,7 @@ class CorridorSearch:
         limits: StepLimits,
         poses: FloatArray,
         checks: Checks,
-        pause: Callable[[], None],
+        control: PlanControl,
     ) -> None:
         """
         Keep what all grids share.
@@ -84,10 +87,11 @@ class CorridorSearch:
         :param limits: what a step may be.
         :param poses: (m, 4, 4) waypoints.
         :param checks: of postures and motions.
-        :param pause: is called between steps of the search.
+        :param control: ends the search in time.
         """
         self.space, self.limits, self.poses = space, limits, poses
-        self.obstacles, self._costs, self.pause = checks.obstacles, checks.costs, pause
+        self.obstacles, self._costs, self._accepts = checks
+        self._control, self.pause = control, control.pause
         self.rows: IntArray = np.arange(len(poses))
         """The waypoints that corridors are refined on."""
         self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
@@ -120,13 +124,14 @@ class CorridorSearch:
         if self.obstacles is not None:
             for layer in range(layers.count):
                 layers.check_quickly(layers.rows_of(layer), self.obstacles[0])
-                self.pause()
+                self.pause(int(waypoints[layer]))
             layers.prefer_sure_rows(DOUBT)
         piece = self._search(layers, stride == 1)
         if len(piece.rows) == len(waypoints):
             pieces = self._different(layers, piece, spacing)
             return [self._corridor(layers, own, waypoints, spacing) for own in pieces], None
         checks = self.obstacles[0] if self.obstacles else None
+        self.pause()
         failure = explain(self.space.chain, layers, counts, waypoints, checks)
         if stride > 1 or not len(piece.rows):
             return [], failure
@@ -162,6 +167,8 @@ class CorridorSearch:
         for _ in range(MOST_ROUNDS):
             found = self._around(best, spacing, self.space.offsets) or best
             saved, best = best.cost - found.cost, found
+            if self.is_whole:
+                self._control.found(best.cost)
             if not saved > GAIN * found.cost:
                 if (spacing <= finest).all():
                     break
@@ -312,11 +319,11 @@ class CorridorSearch:
         """Return the best piece, whose motions collide nowhere either."""
         checks = self.obstacles[0] if self.obstacles else None
         for _ in range(MOST_REPAIRS):
-            piece = search_layers(layers, checks, self.pause)
+            piece = self._accepted_piece(layers, checks)
             if self.obstacles is None or not are_motions_checked or len(piece.rows) < 2:
                 return piece
             q = unwind(layers.q[piece.rows], layers.limits.turning)
-            reached, _ = self.obstacles[1].follow(q)
+            reached, _ = self.obstacles[1].follow(q, self.pause)
             travels = layers.limits.is_travel[piece.first : piece.first + len(reached)]
             blocked = np.flatnonzero((reached < 1.0) & ~travels)
             if not len(blocked):
@@ -325,6 +332,13 @@ class CorridorSearch:
             early = reached[blocked] < 0.5
             layers.forbid(piece.rows[np.where(early, blocked, blocked + 1)])
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
+
+    def _accepted_piece(self, layers: Layers, checks: Obstacles | None) -> Piece:
+        """Return the best piece of which the caller accepts each posture."""
+        while True:
+            piece = search_layers(layers, checks, self.pause)
+            if self._accepts is None or not layers.ask(piece.rows, self._accepts, self.pause):
+                return piece
 
 
 def every_nth(count: int, stride: int) -> IntArray:

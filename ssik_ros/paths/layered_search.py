@@ -14,6 +14,8 @@ from ssik_ros.value_class import dataclass
 
 ROWS_AT_ONCE = 4000
 """Rows of one kernel call, about, so that a cancelled plan ends soon."""
+ASKED = 4
+"""Rows near a refused one that the caller is asked about too; twice as many after each further one of the layer."""
 NEARBY = 0.03
 """Part of all layers around one with a collision whose postures are checked at the same time."""
 
@@ -97,6 +99,10 @@ class Layers:
     """(k,) number of layers of the best piece that ends at a row."""
     costs: FloatArray
     parents: IntArray
+    is_asked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
+    """(k,) whether the caller has been asked about a row."""
+    refusals: IntArray
+    """(m,) how many rows of each layer the caller has refused, those near them aside."""
     doubt: float = 0.0
     """What rows in doubt cost beside their own cost."""
 
@@ -195,6 +201,41 @@ class Layers:
         self.forbid(rows[hits])
         return int(hits.sum())
 
+    def ask(
+        self, rows: IntArray, accepts: Callable[[FloatArray], bool], pause: Callable[[], None]
+    ) -> int:
+        """
+        Ask the caller about rows, forbid those that are refused and some near them, and return how many of the rows are.
+
+        :param rows: (m,); those that are known already are not asked about again.
+        :param accepts: tells of a posture (n,) whether the path may take it.
+        :param pause: is called between rows.
+        """
+        refused = 0
+        for row in rows[~self.is_asked[rows]].tolist():
+            layer = int(self.layer_of(np.array([row]))[0])
+            if self._ask(row, accepts):
+                continue
+            refused += 1
+            self.refusals[layer] += 1
+            others = self.rows_of(layer)
+            others = others[~self.is_asked[others] & np.isfinite(self.own[others])]
+            away = np.abs(self.q[others] - self.q[row]).max(axis=1, initial=0.0)
+            count = ASKED << min(int(self.refusals[layer]), 20)
+            for other in others[np.argsort(away, kind='stable')[:count]].tolist():
+                pause()
+                self._ask(other, accepts)
+            pause()
+        return refused
+
+    def _ask(self, row: int, accepts: Callable[[FloatArray], bool]) -> bool:
+        """Return whether the caller accepts a row; forbid the row otherwise."""
+        self.is_asked[row] = True
+        is_accepted = accepts(self.q[row])
+        if not is_accepted:
+            self.own[row] = math.inf
+        return is_accepted
+
     def prefer_sure_rows(self, doubt: float) -> None:
         """
         Let rows that the kernels cannot tell of cost more until they are checked: most of them do collide.
@@ -253,6 +294,8 @@ def make_layers(
         limits=limits,
         is_checked=np.zeros(k, dtype=bool),
         is_doubtful=np.zeros(k, dtype=bool),
+        is_asked=np.zeros(k, dtype=bool),
+        refusals=np.zeros(count, dtype=np.int64),
         culprits=np.full(k, -1, dtype=np.int64),
         lengths=np.zeros(k, dtype=np.int64),
         costs=np.full(k, math.inf),

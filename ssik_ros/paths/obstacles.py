@@ -1,6 +1,6 @@
 """Collision checks of postures and motions: kernels for convex bodies, the collision library where a mesh leaves doubt."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.paths.bodies import make_bodies
+from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 
 AT_ONCE = 500
 """Postures of one kernel call: a few milliseconds."""
+MOTIONS_AT_ONCE = 50
+"""Motions of one kernel call."""
 
 
 class Obstacles:
@@ -25,6 +28,7 @@ class Obstacles:
         world: Sequence[WorldObject] = (),
         distance: float = 0.0,
         carried: Sequence[CarriedObject] = (),
+        look_up: Callable[[], None] = do_nothing,
     ) -> None:
         """
         Load the geometry.
@@ -33,13 +37,15 @@ class Obstacles:
         :param world: objects in the frame of the group's base link.
         :param distance: least distance [m].
         :param carried: objects that move with links.
+        :param look_up: is called between steps.
         """
+        import_library('coal', look_up)
         self.distance = distance
         self._chain = chain
         checker = CollisionChecker(chain.robot, distance)
         self.warnings = checker.warnings
         scene = checker.scene([_in_root(chain, item) for item in world], carried)
-        self._arrays, owners = make_bodies(chain, scene)
+        self._arrays, owners = make_bodies(chain, scene, look_up)
         # Bodies that no joint of the chain moves towards each other are not the path's concern.
         shapes = owners[self._arrays.pairs]
         coal = import_coal()
@@ -107,12 +113,24 @@ class Obstacles:
         """
         return self._scene.colliding_pair(self._chain.full_state(q)) is not None
 
-    def follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
+    def follow(
+        self, q: FloatArray, look_up: Callable[[], None] = do_nothing
+    ) -> tuple[FloatArray, IntArray]:
         """
         Return how far each straight motion from one row to the next is free (1: all of it), and what ends it.
 
         :param q: (k, n) postures, angles not wrapped.
+        :param look_up: is called between some of them.
         """
+        reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
+        for begin in range(0, len(q) - 1, MOTIONS_AT_ONCE):
+            look_up()
+            part = slice(begin, begin + MOTIONS_AT_ONCE)
+            reached[part], pairs[part] = self._follow(q[begin : begin + MOTIONS_AT_ONCE + 1])
+        return reached, pairs
+
+    def _follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return the same of a few motions."""
         q = np.ascontiguousarray(q)
         reached, pairs = self._follow_some(q, self._solid_pairs)
         if not len(self._mesh_pairs):

@@ -30,7 +30,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.bounds import lower_bound
-from ssik_ros.paths.control import PlanControl
+from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
 from ssik_ros.paths.corridors import Checks
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
@@ -48,7 +48,7 @@ from ssik_ros.paths.waypoint_search import (
     SearchOutcome,
     WaypointSearch,
 )
-from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times
+from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times, wrong_poses
 from ssik_ros.results import Cause
 
 SPARE = 5e-4
@@ -58,38 +58,52 @@ SPARE = 5e-4
 class ToolPathPlanner:
     """Plans tool paths of one group with the same settings; serves one thread."""
 
-    def __init__(self, robot: RobotModel, group: JointGroup, request: ToolPathRequest) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        request: ToolPathRequest,
+        control: PlanControl | None = None,
+    ) -> None:
         """
         Find the closed form and load the geometry.
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: the settings.
+        :param control: ends the preparation in time; None for one of its own.
         :raises SsikError: for a chain without closed form, and for settings that make no sense.
         """
+        own = control or PlanControl(request)
         self.request = request
         self._tolerances = _tolerances(request)
+        _check_frames(robot, request)
         freedom = PoseFreedom(self._tolerances, len(self._tolerances))
-        self.chain = ToolChain(robot, group, request.locked, request.workpiece, freedom)
+        self.chain = ToolChain(robot, group, request, freedom)
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
         if request.obstacles is not None:
-            own = (request.clearance + SPARE, request.clearance)
             near, exact = (
-                Obstacles(self.chain, request.obstacles, each, request.carried) for each in own
+                Obstacles(self.chain, request.obstacles, each, request.carried, own.pause)
+                for each in (request.clearance + SPARE, request.clearance)
             )
             self.obstacles = near, exact
         self._costs = PostureCosts(
             self.chain, request.penalties, self.obstacles[1] if self.obstacles else None
         )
 
-    def plan(self, waypoints: FloatArray) -> ToolPath:
+    def plan(self, waypoints: FloatArray, control: PlanControl | None = None) -> ToolPath:
         """
         Return the best joint path.
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in that of the workpiece.
+        :param control: ends the plan in time; None for one that starts its clock now.
         :raises InvalidTarget: for anything else.
+        :raises PlanCancelled: when the caller has cancelled.
+        :raises PlanStopped: at a deadline before the search has begun.
         """
-        task = self.task(waypoints)
+        task = self.task(waypoints, control)
+        if task.space.size:
+            import_library('scipy.linalg', task.control.pause)
         ends = (self._posture(task, 0), self._posture(task, -1))
         if self.request.is_closed:
             outcome = search_closed(task, ends)
@@ -106,20 +120,21 @@ class ToolPathPlanner:
         found = WaypointSearch(task._replace(space=space), ends).run()
         return found.q if found.failure is None else None
 
-    def task(self, waypoints: FloatArray) -> PathTask:
+    def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
-        Return the task of planning through some waypoints; the clock starts.
+        Return the task of planning through some waypoints.
 
-        :param waypoints: as for :meth:`plan`.
+        :param waypoints, control: as for :meth:`plan`.
         """
-        control = PlanControl(self.request)
+        control = control or PlanControl(self.request)
         poses = round_corners(check_waypoints(waypoints), self.request.corner)
         freedom = PoseFreedom(self._tolerances, len(poses))
         if self.chain.has_spin:
             freedom.solved_spin()
         limits = _step_limits(self.chain, self.request, poses)
         space = SearchSpace(self.chain, freedom, control.pause)
-        return PathTask(space, limits, poses, Checks(self.obstacles, self._costs), control)
+        checks = Checks(self.obstacles, self._costs, self.request.accepts)
+        return PathTask(space, limits, poses, checks, control)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:
         """Return the given posture at the first or the last waypoint as an array."""
@@ -144,6 +159,7 @@ class ToolPathPlanner:
     def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
         """Return the verified result."""
         space, limits, poses = task.space, task.limits, task.poses
+        task.control.look_up()
         common: dict[str, Any] = {
             'joint_names': self.chain.chain.joint_names,
             'lower_bound': lower_bound(self.chain, poses, limits, space.freedom),
@@ -153,7 +169,8 @@ class ToolPathPlanner:
         if outcome.failure is not None:
             return _refused(outcome, outcome.failure, task, common)
         self._verify(task, outcome.q)
-        away = deviations(self.chain, outcome.q, poses, limits, space.freedom)
+        look_up = task.control.look_up
+        away = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
         common['deviation'] = float(away.max(initial=0.0))
         most = self.request.largest_deviation
         if most is not None and not common['deviation'] <= most:
@@ -191,7 +208,8 @@ class ToolPathPlanner:
         """Raise for a path that is not what was asked; the searches never return one."""
         wrong = check_path(self.chain, q, task.poses, task.limits, task.space.freedom)
         if not wrong and self.obstacles is not None:
-            wrong = check_collisions(q, self.obstacles[1], task.limits)
+            look_up = task.control.look_up
+            wrong = check_collisions(q, self.obstacles[1], task.limits, look_up)
         if wrong:
             raise SolverError(f'The path failed its verification and is withheld: {wrong}.')
 
@@ -222,7 +240,21 @@ def plan_tool_path(
     elif settings:
         raise InvalidOption('Give a request or settings, not both.')
     own = robot.group(group) if isinstance(group, str) else group
-    return ToolPathPlanner(robot, own, request).plan(waypoints)
+    control = PlanControl(request)
+    try:
+        return ToolPathPlanner(robot, own, request, control).plan(waypoints, control)
+    except (PlanCancelled, PlanStopped) as stop:
+        names = tuple(name for name in own.joint_names if name not in request.locked)
+        return ToolPath(
+            valid=False,
+            joint_names=names,
+            positions=np.zeros((0, len(names))),
+            cost=math.inf,
+            lower_bound=0.0,
+            cause=Cause.DEADLINE,
+            reason=f'No path yet: {stop}.',
+            seconds=control.seconds,
+        )
 
 
 def path_cost(q: FloatArray, limits: StepLimits) -> float:
@@ -274,6 +306,18 @@ def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
         f'most {1e3 * most:.3g} mm are allowed: put more waypoints there.'
     )
     return PathFailure(first + 1, Cause.CONSTRAINTS, text)
+
+
+def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
+    """Raise for a tool that is no pose, and for a state that is none of the robot's."""
+    if request.tool is not None:
+        poses = np.asarray(request.tool, dtype=np.float64)[None]
+        if poses.shape != (1, 4, 4) or len(wrong_poses(poses)):
+            raise InvalidOption('tool is no finite rigid transform (4, 4).')
+    if request.state is not None:
+        state = np.asarray(request.state, dtype=np.float64)
+        if state.shape != (robot.tree.nq,) or not np.isfinite(state).all():
+            raise InvalidOption(f'state has {robot.tree.nq} finite values of the whole robot.')
 
 
 def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:

@@ -56,7 +56,8 @@ class PoseFreedom:
         self.upper = np.array([rows[key][1] for key in index])
         self.axes = np.array([rows[key][2] for key in index])
         """(m, 3) tool axis in the tip frame."""
-        self.across = np.stack([_across(axis) for axis in self.axes])
+        across = {key: _across(row[2]) for key, row in rows.items()}
+        self.across = np.array([across[key] for key in index])
         """(m, 2, 3) two axes across."""
         used = (self.lower != 0.0) | (self.upper != 0.0)
         self.columns: IntArray = np.flatnonzero(used.any(axis=0))

@@ -52,10 +52,11 @@ def explain(
         layers.check(rows, obstacles)
     free = rows[np.isfinite(layers.own[rows])]
     if not len(free):
-        if obstacles is None:
-            return PathFailure(
-                waypoint, Cause.CONSTRAINTS, f'Waypoint {waypoint}: no posture is allowed.'
-            )
+        if obstacles is None or layers.refusals[broken]:
+            text = f'Waypoint {waypoint}: no posture is allowed.'
+            if layers.refusals[broken]:
+                text = f'Waypoint {waypoint}: no posture that is free is accepted by the caller.'
+            return PathFailure(waypoint, Cause.CONSTRAINTS, text)
         pairs, times = np.unique(layers.culprits[rows], return_counts=True)
         pair = int(pairs[np.argmax(times)])
         text = f'Waypoint {waypoint}: each of {counted(len(rows), "posture")} collides'

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,21 @@ from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.results import Cause
 from ssik_ros.value_class import dataclass
 
-ProgressReport = Callable[[float, str], None]
+
+class PathProgress(NamedTuple):
+    """How far a plan is."""
+
+    part: float
+    """What is done, from 0 to 1."""
+    phase: str
+    """What is done now."""
+    waypoint: int = 0
+    """Index of the waypoint that this phase has come to."""
+    best_cost: float = math.inf
+    """Cost of the best path so far, which is not verified yet; infinite while there is none."""
+
+
+ProgressReport = Callable[[PathProgress], None]
 
 
 class PathObjective(Enum):
@@ -80,6 +95,8 @@ class ToolPathRequest:
     """Where the tool may be: at all waypoints, or at each one; None for exact poses."""
     largest_deviation: float | None = None
     """How far the tool may leave the tolerance between waypoints [m]; None for any, which the result tells."""
+    tool: FloatArray | None = None
+    """(4, 4) pose in the tip frame of what follows the waypoints; None for the tip itself."""
     workpiece: str | None = None
     """Link that carries the waypoints, a second tip of the group that a positioner moves; None for the base link."""
     tool_speed: float | None = None
@@ -98,6 +115,8 @@ class ToolPathRequest:
     """Largest step of a prismatic joint [m]."""
     locked: Mapping[str, float] = field(default_factory=dict)
     """Joints that do not move, with their values [rad or m]."""
+    state: FloatArray | None = None
+    """(nq) full state, read for joints outside the group [rad or m]; None for default values."""
     start: Sequence[float] | None = None
     """Joint values at the first waypoint; None for any."""
     end: Sequence[float] | None = None
@@ -108,12 +127,14 @@ class ToolPathRequest:
     """Objects on links, a tool or the workpiece; checked as far as ``obstacles`` is not None."""
     clearance: float = 0.0
     """Least distance to obstacles, and of links from each other [m]."""
+    accepts: Callable[[FloatArray], bool] | None = None
+    """Is asked whether the path may take a posture (n,), in the order of ``joint_names``; None for any posture."""
     timeout: float | None = None
     """Wall-clock budget [s]; None for no limit."""
     is_cancelled: Callable[[], bool] | None = None
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None
-    """Is told the part that is done, from 0 to 1, and what is done next."""
+    """Is told again and again how far the plan is."""
 
 
 @dataclass(frozen=True, eq=False)

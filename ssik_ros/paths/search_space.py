@@ -59,14 +59,14 @@ class SearchSpace:
     """The parameters of a chain that follows waypoints."""
 
     def __init__(
-        self, chain: ToolChain, freedom: PoseFreedom, pause: Callable[[], None] = lambda: None
+        self, chain: ToolChain, freedom: PoseFreedom, pause: Callable[[int], None] | None = None
     ) -> None:
         """
         Lay the parameters out: the first joints, the numbers of the pose, the held joint, as far as there are such.
 
         :param chain: the joints.
         :param freedom: what the pose of the tool may be at each waypoint.
-        :param pause: is called between steps of a search.
+        :param pause: is called between steps of a search with the waypoint that the step is at; None for nothing.
         :raises InvalidLimits: for a slide without limits.
         """
         self.chain, self.freedom, self._pause = chain, freedom, pause
@@ -202,7 +202,8 @@ class SearchSpace:
         at_once = max(1, SAMPLES_AT_ONCE // max(1, width))
         for begin in range(0, max(1, len(rows)), at_once):
             end = begin + at_once
-            self._pause()
+            if self._pause is not None:
+                self._pause(int(rows[begin]) if len(rows) else 0)
             found, own = self._some_postures(
                 rows[begin:end], waypoints[begin:end], samples.part(begin, end)
             )

@@ -21,6 +21,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.pose_freedom import FULL_TURN, PoseFreedom, rotations
+from ssik_ros.paths.requests import ToolPathRequest
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 
@@ -48,8 +49,7 @@ class ToolChain:
         self,
         robot: RobotModel,
         group: JointGroup,
-        locked: Mapping[str, float] | None = None,
-        workpiece: str | None = None,
+        request: ToolPathRequest | None = None,
         freedom: PoseFreedom | None = None,
     ) -> None:
         """
@@ -57,16 +57,19 @@ class ToolChain:
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
-        :param locked: joints of the group that do not move, with their values.
-        :param workpiece: that tip, whose frame the waypoints are in; None for the base link.
+        :param request: names tool, workpiece, locked joints, and where other joints are; None for none of these.
         :param freedom: of the tool; an arm of five joints takes the spin out of it and finds the spin itself.
         :raises TopologyMismatch: when the chain has no closed form.
         :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.
         """
-        self.robot, self.locked = robot, dict(locked or {})
+        own = request or ToolPathRequest()
+        self.robot, self.locked = robot, dict(own.locked)
+        self._state = robot.default_positions() if own.state is None else own.state
         self.world_link = group.base_link
         """Link in whose frame obstacles are."""
-        whole, self.turned = _whole_chain(robot, group, workpiece)
+        whole, self.turned = _whole_chain(robot, group, own.workpiece)
+        if own.tool is not None:
+            whole = replace(whole, home=whole.home @ own.tool)
         _check_locked(whole, self.locked)
         self.turned = tuple(name for name in self.turned if name not in self.locked)
         """Joints between workpiece and base link, the one next to the workpiece first."""
@@ -121,11 +124,11 @@ class ToolChain:
 
     def full_state(self, q: FloatArray) -> FloatArray:
         """
-        Return the full state of the robot at a posture; other joints are at their default values.
+        Return the full state of the robot at a posture.
 
         :param q: (n).
         """
-        state = self.robot.default_positions()
+        state = self._state.copy()
         for name, value in self.locked.items():
             state[self.robot.tree.idx_q[self.robot.require_joint(name)]] = value
         state[self.chain.idx_q] = q

@@ -6,6 +6,7 @@ its ends by at most h^2 / 8 times its largest second derivative. The place has a
 distance of the tip from the axis of the later joint; a direction has at most (sum |dq|)^2.
 """
 
+from collections.abc import Callable
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounds import tip_levers
+from ssik_ros.paths.control import do_nothing
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.pose_freedom import PoseFreedom, rotations
@@ -52,18 +54,25 @@ def check_path(
     return ''
 
 
-def check_collisions(q: FloatArray, obstacles: Obstacles, limits: StepLimits) -> str:
+def check_collisions(
+    q: FloatArray,
+    obstacles: Obstacles,
+    limits: StepLimits,
+    look_up: Callable[[int], None] = lambda waypoint: None,
+) -> str:
     """
     Return what is wrong with a path among obstacles; empty for nothing.
 
     :param q: (m, n).
     :param obstacles: what must not be touched, with the clearance that was asked.
     :param limits: tell which steps are free travel, and not checked.
+    :param look_up: is called with each waypoint.
     """
     for waypoint, posture in enumerate(q):
+        look_up(waypoint)
         if obstacles.is_colliding(posture):
             return f'waypoint {waypoint} collides'
-    reached, pairs = obstacles.follow(q)
+    reached, pairs = obstacles.follow(q, lambda: look_up(len(q) - 1))
     blocked = np.flatnonzero((reached < 1.0) & ~limits.is_travel)
     if len(blocked):
         first = int(blocked[0])
@@ -72,7 +81,12 @@ def check_collisions(q: FloatArray, obstacles: Obstacles, limits: StepLimits) ->
 
 
 def deviations(
-    chain: ToolChain, q: FloatArray, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
+    chain: ToolChain,
+    q: FloatArray,
+    poses: FloatArray,
+    limits: StepLimits,
+    freedom: PoseFreedom,
+    look_up: Callable[[], None] = do_nothing,
 ) -> FloatArray:
     """
     Return how far (m - 1,) the tool leaves its tolerance at most on the way from each waypoint to the next [m].
@@ -80,12 +94,14 @@ def deviations(
     The tolerance between two waypoints holds all that either of them allows, around a pose that moves evenly. Free travel has none.
 
     :param chain, q, poses, limits, freedom: as for :func:`check_path`.
+    :param look_up: is called again and again.
     """
     steps = np.diff(q, axis=0)
     rows = np.arange(len(steps))
     turns = _turns(poses)
     worst = np.zeros(len(steps))
     for part in np.arange(1, PARTS) / PARTS:
+        look_up()
         there = poses[:-1].copy()
         there[:, :3, :3] = there[:, :3, :3] @ rotations(part * turns)
         there[:, :3, 3] += part * (poses[1:, :3, 3] - poses[:-1, :3, 3])

@@ -116,8 +116,9 @@ class WaypointSearch:
     def _search(self) -> PathFailure | None:
         """Keep the best path found, or its longest piece; return why there is none."""
         space, limits, poses, checks, control = self._task
-        search = CorridorSearch(space, limits, poses, checks, control.pause)
+        search = CorridorSearch(space, limits, poses, checks, control)
         search.ends = self._ends
+        control.found(math.inf)
         stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
         while densities:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -29,16 +29,26 @@ def check_waypoints(waypoints: FloatArray) -> FloatArray:
         raise InvalidTarget(
             f'A tool path has 2 to {MOST_WAYPOINTS} waypoints, each a 4x4 matrix, not an array of shape {poses.shape}.'
         )
+    wrong = wrong_poses(poses)
+    if len(wrong):
+        index = int(wrong[0])
+        raise InvalidTarget(f'Waypoint {index} is not a finite rigid transform.', waypoint=index)
+    return poses
+
+
+def wrong_poses(poses: FloatArray) -> IntArray:
+    """
+    Return the indices of matrices that are no finite rigid transforms.
+
+    :param poses: (m, 4, 4).
+    """
     wrong = ~np.isfinite(poses).all(axis=(1, 2))
     if not wrong.any():
         turned = np.einsum('mji,mjk->mik', poses[:, :3, :3], poses[:, :3, :3]) - np.eye(3)
         wrong = np.abs(turned).max(axis=(1, 2)) > DEFAULT_TOLERANCES.rigid
         wrong |= np.abs(poses[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1) > DEFAULT_TOLERANCES.rigid
         wrong |= np.linalg.det(poses[:, :3, :3]) < 0.0
-    if wrong.any():
-        index = int(np.flatnonzero(wrong)[0])
-        raise InvalidTarget(f'Waypoint {index} is not a finite rigid transform.', waypoint=index)
-    return poses
+    return np.flatnonzero(wrong)
 
 
 def round_corners(poses: FloatArray, most: float) -> FloatArray:

@@ -234,6 +234,6 @@ def test_a_cancelled_plan_says_so(panda):
 def test_progress_rises_to_the_end(panda):
     parts = []
     plan_tool_path(
-        panda, 'panda_arm', PANDA_LINE, report_progress=lambda part, _: parts.append(part)
+        panda, 'panda_arm', PANDA_LINE, report_progress=lambda own: parts.append(own.part)
     )
     assert parts == sorted(parts) and parts[-1] <= 1.0 and len(parts) > 2

@@ -16,7 +16,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
-from ssik_ros.paths.requests import ToolPath
+from ssik_ros.paths.requests import PathProgress, ToolPath
 from ssik_ros.value_class import dataclass
 
 _WIDTH = 120
@@ -80,8 +80,8 @@ def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task('plan', total=1.0)
 
-        def report(part: float, text: str) -> None:
-            progress.update(task, completed=part, description=text)
+        def report(own: PathProgress) -> None:
+            progress.update(task, completed=own.part, description=own.phase)
 
         settings['report_progress'] = report
         return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
