@@ -17,14 +17,14 @@ Method
 4. The whole path is verified by forward kinematics, limits, steps and collisions before it is returned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
 from typing import Any
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.errors import InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -141,6 +141,8 @@ class ToolPathPlanner:
         q = self.request.start if row == 0 else self.request.end
         if q is None:
             return None
+        if isinstance(q, Mapping):
+            q = self._in_order(q)
         posture = np.asarray(q, dtype=np.float64)
         if posture.shape != (self.chain.size,) or not np.isfinite(posture).all():
             raise InvalidOption(
@@ -155,6 +157,17 @@ class ToolPathPlanner:
                 f'The {name} posture misses its waypoint by {miss.position[0]:.3g} m and {miss.angle[0]:.3g} rad.'
             )
         return posture
+
+    def _in_order(self, values: Mapping[str, float]) -> list[float]:
+        """Return joint values in the order of the chain."""
+        names = self.chain.chain.joint_names
+        for name in values:
+            if name not in names:
+                raise InvalidOption.unknown(f"There is no moving joint '{name}'", name, names)
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise InvalidOption(f'A start or end posture misses {list_names(missing)}.')
+        return [values[name] for name in names]
 
     def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
         """Return the verified result."""

@@ -117,9 +117,9 @@ class ToolPathRequest:
     """Joints that do not move, with their values [rad or m]."""
     state: FloatArray | None = None
     """(nq) full state, read for joints outside the group [rad or m]; None for default values."""
-    start: Sequence[float] | None = None
-    """Joint values at the first waypoint; None for any."""
-    end: Sequence[float] | None = None
+    start: Sequence[float] | Mapping[str, float] | None = None
+    """Joint values at the first waypoint, in order or by name; None for any."""
+    end: Sequence[float] | Mapping[str, float] | None = None
     """Joint values at the last waypoint; None for any."""
     obstacles: Sequence[WorldObject] | None = None
     """Objects in the frame of the group's base link; None for no collision checks at all, not even of the robot with itself."""

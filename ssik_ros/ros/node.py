@@ -224,6 +224,8 @@ class IkServer(ProcessNode):
             self._diagnostics.hardware = robot.name
         if is_first:
             self._offer_all()
+            if HAS_OWN_MESSAGES:
+                self._offer_tool_paths()
         if self._targets is not None:
             self._targets.begin()
         self._announce(server, description)
@@ -262,6 +264,17 @@ class IkServer(ProcessNode):
             services += self._task_sets.SERVICES
         for service in services:
             self._offer(service)
+
+    def _offer_tool_paths(self) -> None:
+        """Offer the action that plans tool paths."""
+        # Modules that services do not wait for.
+        from ssik_ros.ros.services.tool_path_action import GoalLimits, ToolPathAction
+
+        own = self._settings
+        limits = GoalLimits(own.tool_path_goals, own.tool_path_waypoints, own.tool_path_timeout)
+        self._tool_paths = ToolPathAction(
+            self, self._handlers, limits, lambda: bool(self._cancel[0]), self._callbacks
+        )
 
     def _offer_description(self) -> None:
         """Offer the service that needs no robot, if the package of its messages is installed."""

@@ -45,6 +45,8 @@ from ssik_ros.server.groups.notes import (
 from ssik_ros.server.groups.self_motion_finder import SelfMotionFinder, SelfMotionsResponse
 from ssik_ros.server.paths.path_follower import PathFollower
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.paths.tool_path_finder import ToolPathFinder
+from ssik_ros.server.paths.tool_path_requests import ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
     BranchesResponse,
@@ -165,6 +167,8 @@ class RobotServer:
         }
         self._finders = {name: BranchFinder(group) for name, group in self.groups.items()}
         self._motion_finders = {name: SelfMotionFinder(own) for name, own in self._finders.items()}
+        own = ((name, server.group) for name, server in self.groups.items())
+        self._tool_paths = {name: ToolPathFinder(self.scene, group) for name, group in own}
 
     def _make_group(self, group: JointGroup, kinematics: GroupKinematics | None) -> GroupServer:
         return GroupServer(
@@ -421,6 +425,13 @@ class RobotServer:
         follower = PathFollower(self._finders[group.group.name], request, led, state, checks)
         self._require_speed_link(request)
         return follower.follow(waypoints)
+
+    @refused_as(ToolPathResponse, *BLAMED)
+    def plan_tool_path(self, goal: ToolPathGoal, current: FullState) -> ToolPathResponse:
+        """Find the best joint path along a tool path."""
+        state = self.states.merge(current, goal.state)
+        group = self.find_group(goal.group).group
+        return self._tool_paths[group.name].find(goal, state, current)
 
     def _require_speed_link(self, request: PathRequest) -> None:
         """Refuse a limit on the speed of an unknown link."""

@@ -3,11 +3,12 @@
 from array import array
 from collections.abc import Sequence
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.server.paths.path_requests import TimedPath
 
 
 def make_joint_state(names: Sequence[str], positions: FloatArray, stamp: Time) -> JointState:
@@ -34,6 +35,34 @@ def make_trajectory(
     :param seconds: until the joints are there.
     """
     point = JointTrajectoryPoint(positions=array('d', positions.tobytes()))
-    nanoseconds = round(1e9 * seconds)
-    point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 1_000_000_000)
+    point.time_from_start = make_duration(seconds)
     return JointTrajectory(joint_names=list(names), points=[point])
+
+
+def make_timed_trajectory(names: Sequence[str], path: TimedPath) -> JointTrajectory:
+    """
+    Return a path as a trajectory with times and velocities, to be begun when it arrives.
+
+    :param names: of joints with one value, one for each column.
+    :param path: the path.
+    """
+    rows = zip(path.positions, path.velocities, path.times.tolist(), strict=True)
+    points = [
+        JointTrajectoryPoint(
+            positions=array('d', q.tobytes()),
+            velocities=array('d', v.tobytes()),
+            time_from_start=make_duration(time),
+        )
+        for q, v, time in rows
+    ]
+    return JointTrajectory(joint_names=list(names), points=points)
+
+
+def make_duration(seconds: float) -> Duration:
+    """
+    Return a time as a message.
+
+    :param seconds: the time [s].
+    """
+    nanoseconds = round(1e9 * seconds)
+    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)

@@ -1,11 +1,9 @@
 """MoveIt's services: inverse and forward kinematics, validity of states, and Cartesian paths."""
 
-from array import array
 from collections.abc import Sequence
 import logging
 from typing import Any
 
-from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, PoseStamped, Transform, Vector3
 from moveit_msgs.msg import (
     ConstraintEvalResult,
@@ -15,9 +13,10 @@ from moveit_msgs.msg import (
     RobotTrajectory,
 )
 from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
-from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
+from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
 from ssik_ros.model.collision.scene import Contact
+from ssik_ros.ros.conversions.joint_commands import make_duration, make_timed_trajectory
 from ssik_ros.ros.conversions.messages import (
     read_constraints,
     read_ik_request,
@@ -26,7 +25,7 @@ from ssik_ros.ros.conversions.messages import (
 )
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
 from ssik_ros.ros.services.service_handlers import Served, Service
-from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.paths.path_requests import PathRequest, PathResponse, TimedPath
 from ssik_ros.server.requests.ik_requests import (
     FkRequest,
     FkResponse,
@@ -139,22 +138,15 @@ def _write_trajectory(
     joints, multi = message.joint_trajectory, message.multi_dof_joint_trajectory
     joints.header.frame_id = multi.header.frame_id = server.robot.model_frame
     joints.joint_names = [names[column] for column in columns]
-    positions = response.path.positions[:, columns]
-    velocities = response.path.velocities[:, columns]
-    stamps = [_duration(time) for time in response.path.times.tolist()]
+    path = response.path
+    own = TimedPath(path.positions[:, columns], path.times, path.velocities[:, columns])
     if columns:
-        joints.points = [
-            JointTrajectoryPoint(
-                positions=array('d', q.tobytes()),
-                velocities=array('d', v.tobytes()),
-                time_from_start=stamp,
-            )
-            for q, v, stamp in zip(positions, velocities, stamps, strict=True)
-        ]
+        joints.points = make_timed_trajectory(joints.joint_names, own).points
     several = [name for name in group.group.joint_names if name not in set(joints.joint_names)]
     if several:
         multi.joint_names = several
         states = [group.with_group(response.start, q) for q in response.path.positions]
+        stamps = [make_duration(time) for time in path.times.tolist()]
         multi.points = [
             MultiDOFJointTrajectoryPoint(
                 transforms=_transforms(served, state, several), time_from_start=stamp
@@ -170,12 +162,6 @@ def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[
     multi = written.multi_dof_joint_state
     found = dict(zip(multi.joint_names, multi.transforms, strict=True))
     return [found[name] for name in names]
-
-
-def _duration(seconds: float) -> Duration:
-    """Return a time as message."""
-    nanoseconds = round(seconds * 1e9)
-    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
 COMPUTE_IK = Service(

@@ -19,6 +19,7 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 
 _LOGGER = logging.getLogger('ssik_ros.services')
@@ -53,6 +54,15 @@ class Served(NamedTuple):
     """Returns the time stamp of responses."""
 
 
+class _Refused(NamedTuple):
+    """The result of a message that cannot be read as a request."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    solve_ns: int = 0
+
+
 class Service(NamedTuple):
     """A service: one row of a table."""
 
@@ -62,7 +72,7 @@ class Service(NamedTuple):
     method: str
     """Method of the solving part of :class:`Served`; called with a request and where the robot is."""
     read: Callable[[Any], Any]
-    """Returns the request in a message."""
+    """Returns the request in a message; may refuse it."""
     write: Callable[[Any, Any, Served, Any], None]
     """Fills a response message from a response, what is served, and the request message; codes are written elsewhere."""
     part: str = 'server'
@@ -117,9 +127,13 @@ class ServiceHandlers:
                 if served is None:
                     return _refuse(response, NO_ROBOT)
                 known = live.find(served.server.states)
-                request = read(message)
-                result = getattr(getattr(served, part), method)(request, known.state)
-                write(response, result, served, message)
+                try:
+                    request = read(message)
+                    result = getattr(getattr(served, part), method)(request, known.state)
+                except RequestRefused as error:
+                    request, result = None, _Refused(*explain_refusal(error, (), Refusal.FAULT))
+                else:
+                    write(response, result, served, message)
                 text, cause = result.text, result.cause
                 if cause or result.refusal:
                     code = code_of(result, unknown_link, served.report_timeout)

@@ -26,6 +26,7 @@ _OF_REFUSAL = {
     Refusal.BAD_TOLERANCE: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
     Refusal.BAD_STEP: MoveItErrorCodes.FAILURE,
     Refusal.BAD_OPTION: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
+    Refusal.BUSY: MoveItErrorCodes.FAILURE,
     Refusal.FAULT: MoveItErrorCodes.FAILURE,
 }
 

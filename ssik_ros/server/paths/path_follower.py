@@ -22,7 +22,7 @@ from ssik_ros.server.paths.path_search import (
     PathSearch,
     SamplePostures,
 )
-from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
+from ssik_ros.server.paths.path_timing import LONGEST, scaled_limits, time_path
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
 from ssik_ros.server.requests.posture_order import PostureOrder
@@ -35,8 +35,6 @@ PATH_TOLERANCE = 1e-5
 """Tolerance for solvers that iterate: with their own, neighbours could be a millimetre to either side of the line."""
 SEARCHES = 50
 """Starts of one such search: a posture that takes more is not next to the one before."""
-LONGEST = 2.0**31
-"""Longest time of a path [s]: messages count seconds in 32 bits."""
 EVERY = 256
 """More postures than any pose has."""
 
@@ -120,17 +118,11 @@ class PathFollower:
     def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
         """Return the response with its times and its sentence."""
         group = self._server.group
-        velocity = self._server.robot.tree.velocity[group.idx_q] * _scale(
-            self._request.velocity_scale
-        )
-        scale = _scale(self._request.acceleration_scale)
-        limits = self._server.robot.accelerations
-        acceleration = scale * np.array(
-            [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
-        )
+        scales = self._request.velocity_scale, self._request.acceleration_scale
+        limits = scaled_limits(self._server.robot, group, *scales)
         points = np.array(found.points)
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
-            path = time_path(points, velocity, acceleration, self._least_times(points))
+            path = time_path(points, *limits, self._least_times(points))
         if not path.times[-1] < LONGEST:
             raise Refusal.BAD_TARGET.error(
                 f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
@@ -261,8 +253,3 @@ def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
         for waypoint, count in enumerate(counts)
         for k in range(int(count))
     ]
-
-
-def _scale(factor: float) -> float:
-    """Return a scaling factor; outside (0, 1] it is 1, as in MoveIt."""
-    return factor if 0.0 < factor <= 1.0 else 1.0

@@ -18,8 +18,12 @@ corner would stop the path on both sides of a line, a floor below u keeps times 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.paths.path_requests import TimedPath
 
+LONGEST = 2.0**31
+"""Longest time of a path [s]: messages count seconds in 32 bits."""
 SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""
 SAME_POINT = 1e-12
@@ -28,6 +32,42 @@ DEFAULT_VELOCITY = 1.0
 """For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
 DEFAULT_ACCELERATION = 1.0
 """For joints without an acceleration limit [rad/s^2 or m/s^2]: a URDF has none, a joint_limits.yaml may."""
+
+
+def scaled_limits(
+    robot: RobotModel, group: JointGroup, velocity_scale: float, acceleration_scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """
+    Return velocity limits, inf for none, and acceleration limits (n) of the variables of a group.
+
+    :param robot: the robot.
+    :param group: the group.
+    :param velocity_scale, acceleration_scale: parts of the limits; outside (0, 1] all of them, as in MoveIt.
+    """
+    velocity: FloatArray = robot.tree.velocity[group.idx_q] * _scale(velocity_scale)
+    known = robot.accelerations
+    own = [known.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
+    return velocity, _scale(acceleration_scale) * np.array(own)
+
+
+def _scale(factor: float) -> float:
+    """Return a scaling factor; outside (0, 1] it is 1, as in MoveIt."""
+    return factor if 0.0 < factor <= 1.0 else 1.0
+
+
+def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
+    """
+    Return when a path is at each of the points that it was made of, those that repeat included (k,) [s].
+
+    :param points: (k, n) as they were given to :func:`time_path`.
+    :param path: what it returned.
+    """
+    moves = (np.abs(np.diff(points, axis=0)) > SAME_POINT).any(axis=1)
+    index = np.append(0, np.cumsum(moves))
+    # A path of one step has a point in its middle.
+    step = 2 if index[-1] == 1 and len(path.times) == 3 else 1
+    times: FloatArray = path.times[step * index]
+    return times
 
 
 def time_path(

@@ -39,6 +39,8 @@ class Refusal(IntEnum):
     """A step of a path that is not above zero, or divides it into too many samples."""
     BAD_OPTION = 14
     """Something else that a request says has no meaning, or contradicts itself."""
+    BUSY = 15
+    """Other requests of this kind take all the places that there are."""
 
     def error(self, message: str) -> 'RequestRefused':
         """

@@ -27,7 +27,7 @@ class RobotCollisions:
         :param robot: the robot.
         :param padding: bodies nearer than this to each other collide [m].
         """
-        self._robot, self._padding = robot, padding
+        self._robot, self.padding = robot, padding
         self._checker: CollisionChecker | None = None
         # Checker and scenes serve one thread at a time.
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class RobotCollisions:
         with self._lock:
             if self._checker is None:
                 try:
-                    self._checker = CollisionChecker(self._robot, self._padding)
+                    self._checker = CollisionChecker(self._robot, self.padding)
                 except SolverError as error:
                     raise Refusal.NO_COLLISION_CHECK.error(str(error)) from error
                 for warning in self._checker.warnings:

@@ -1,0 +1,171 @@
+"""Goals, feedback and results of the action ``~/plan_tool_path`` as messages."""
+
+from array import array
+import math
+from typing import Any
+
+from geometry_msgs.msg import Pose, Vector3
+import numpy as np
+from sensor_msgs.msg import JointState
+from ssik_msgs.action import PlanToolPath
+from ssik_msgs.msg import PathPenalties as PenaltiesMessage, PathTolerance as ToleranceMessage
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.paths.requests import PathObjective, PathPenalties, PathProgress, PathTolerance
+from ssik_ros.ros.conversions.joint_commands import make_timed_trajectory
+from ssik_ros.ros.conversions.messages import read_seconds, read_state
+from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+
+OBJECTIVES = {getattr(PlanToolPath.Goal, own.name): own for own in PathObjective}
+Z_AXIS = (0.0, 0.0, 1.0)
+ZONES = ('limit_zone', 'singular_zone', 'obstacle_zone')
+
+
+def read_goal(message: PlanToolPath.Goal) -> ToolPathGoal:
+    """
+    Return the goal of a message.
+
+    :param message: the message.
+    :raises RequestRefused: for an unknown objective.
+    """
+    return ToolPathGoal(
+        group=message.group,
+        waypoints=_read_poses(message.waypoints),
+        frame=message.header.frame_id,
+        link=message.link,
+        workpiece=message.workpiece,
+        state=read_state(message.robot_state),
+        start=_read_values(message.start),
+        end=_read_values(message.end),
+        locked=tuple(message.locked),
+        avoid_collisions=message.avoid_collisions,
+        clearance=message.clearance,
+        settings=_read_settings(message),
+        velocity_scale=message.max_velocity_scaling_factor,
+        acceleration_scale=message.max_acceleration_scaling_factor,
+        timeout=read_seconds(message.timeout),
+    )
+
+
+def _read_poses(messages: list[Pose]) -> FloatArray:
+    """Return the numbers (7 m) of poses."""
+    rows = [
+        (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+        for p, q in ((pose.position, pose.orientation) for pose in messages)
+    ]
+    return np.array(rows, dtype=np.float64).ravel()
+
+
+def _read_values(message: JointState) -> NamedValues:
+    return NamedValues(tuple(message.name), message.position.tolist())
+
+
+def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
+    """Return the fields of a plan's settings that are not left at their defaults."""
+    if message.objective not in OBJECTIVES:
+        known = ', '.join(f'{number} ({own.name})' for number, own in OBJECTIVES.items())
+        text = f'There is no objective {message.objective}; known: {known}.'
+        raise RequestRefused(Refusal.BAD_OPTION, text)
+    settings: dict[str, Any] = {
+        'objective': OBJECTIVES[message.objective],
+        'penalties': _read_penalties(message.penalties),
+        'corner': message.corner,
+        'is_closed': message.closed,
+        'passes': message.passes.tolist(),
+    }
+    for name in ('largest_turn', 'largest_slide', 'tool_speed', 'largest_deviation'):
+        value = getattr(message, name)
+        if value:
+            settings[name] = value
+    if message.tolerances:
+        settings['tolerance'] = _read_tolerances(message.tolerances)
+    return settings
+
+
+def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
+    """Return penalties; zones of zero are the default ones."""
+    fields = {name: getattr(message, name) for name in PathPenalties.__dataclass_fields__}
+    return PathPenalties(
+        **{name: value for name, value in fields.items() if value or name not in ZONES}
+    )
+
+
+def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[PathTolerance]:
+    """Return the tolerance of all waypoints, or of each; equal ones are one object, which is checked once."""
+    known: dict[bytes, PathTolerance] = {}
+    found = []
+    for message in messages:
+        fields = _tolerance_fields(message)
+        key = np.array([part for value in fields.values() for part in np.ravel(value)]).tobytes()
+        if key not in known:
+            known[key] = PathTolerance(**fields)
+        found.append(known[key])
+    return found[0] if len(found) == 1 else found
+
+
+def _tolerance_fields(message: ToleranceMessage) -> dict[str, Any]:
+    axis = _read_vector(message.axis)
+    ranges = {
+        name: _read_range(getattr(message, name)) for name in ('spin', 'roll', 'pitch', 'yaw')
+    }
+    return {
+        'axis': axis if any(axis) else Z_AXIS,
+        'cone': message.cone,
+        'position': (_read_vector(message.lower), _read_vector(message.upper)),
+        **ranges,
+    }
+
+
+def _read_vector(message: Vector3) -> tuple[float, float, float]:
+    return message.x, message.y, message.z
+
+
+def _read_range(values: Any) -> tuple[float, float]:
+    low, high = values.tolist()
+    return low, high
+
+
+def write_feedback(progress: PathProgress, seconds: float) -> PlanToolPath.Feedback:
+    """
+    Return how far a plan is as a message.
+
+    :param progress: how far.
+    :param seconds: since the goal was accepted.
+    """
+    return PlanToolPath.Feedback(
+        phase=progress.phase,
+        done=progress.part,
+        waypoint=progress.waypoint,
+        best_cost=progress.best_cost,
+        seconds=seconds,
+    )
+
+
+def empty_result() -> PlanToolPath.Result:
+    """Return the result of a goal without a path."""
+    return PlanToolPath.Result(cost=math.inf, failed_waypoint=-1)
+
+
+def write_result(message: PlanToolPath.Result, response: ToolPathResponse, frame: str) -> None:
+    """
+    Fill a result; its code is written elsewhere.
+
+    :param message: the message to fill.
+    :param response: what was found.
+    :param frame: model frame of the robot.
+    """
+    message.cause, message.reason = response.cause.name, response.text
+    plan = response.plan
+    if plan is None:
+        return
+    message.valid, message.reason = plan.valid, plan.reason
+    message.cost, message.penalty, message.lower_bound = plan.cost, plan.penalty, plan.lower_bound
+    message.deviation, message.seconds = plan.deviation, plan.seconds
+    message.first_waypoint, message.failed_waypoint = plan.first_waypoint, plan.failed_waypoint
+    message.notes = list(plan.notes)
+    message.trajectory.header.frame_id = frame
+    message.trajectory.joint_names = list(plan.joint_names)
+    if response.path is not None and response.waypoint_times is not None:
+        message.trajectory.points = make_timed_trajectory(plan.joint_names, response.path).points
+        message.waypoint_times = array('d', response.waypoint_times.tobytes())

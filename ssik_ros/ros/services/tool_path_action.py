@@ -1,0 +1,160 @@
+"""The action ``~/plan_tool_path``: tool paths as goals that can be cancelled and tell how far they are."""
+
+from collections.abc import Callable
+import threading
+import time
+from typing import Any, NamedTuple
+
+from moveit_msgs.msg import MoveItErrorCodes
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.callback_groups import CallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from ssik_msgs.action import PlanToolPath
+
+from ssik_ros.errors import counted
+from ssik_ros.paths.requests import PathProgress
+from ssik_ros.ros.conversions.tool_path_messages import (
+    empty_result,
+    read_goal,
+    write_feedback,
+    write_result,
+)
+from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
+from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.server.paths.tool_path_requests import PlanWatch, ToolPathGoal, ToolPathResponse
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+
+NAME = '~/plan_tool_path'
+LOOKS = 0.005
+"""Time between two looks at whether a goal is cancelled [s]."""
+GRACE = 0.02
+"""How long a cancelled plan has to end by itself before its goal ends without it [s]."""
+HANDOVER = 1.0
+"""How long a goal waits for the place of one that ends [s]."""
+KEPT = 60
+"""How long a result is kept for clients that ask for it [s]."""
+CANCELLED = 'No path: the goal was cancelled.'
+
+
+class GoalLimits(NamedTuple):
+    """What goals may ask of the node, by its parameters."""
+
+    goals: int
+    """Goals at once."""
+    waypoints: int
+    """Waypoints of one goal."""
+    timeout: float
+    """Budget of a goal that names none [s]."""
+
+
+class _Goal(NamedTuple):
+    """A goal on its way to the handler."""
+
+    request: PlanToolPath.Goal
+    watch: PlanWatch
+    has_place: bool
+    """Whether the node may work on it."""
+
+
+class _Exchange:
+    """What the table of services takes from the action."""
+
+    Response = staticmethod(empty_result)
+
+
+class ToolPathAction:
+    """Serves the action; goals that have no place, or ask too much, end at once with the reason."""
+
+    def __init__(
+        self,
+        node: Node,
+        handlers: ServiceHandlers,
+        limits: GoalLimits,
+        is_stopped: Callable[[], bool],
+        group: CallbackGroup,
+    ) -> None:
+        """
+        Offer the action.
+
+        :param node: the node.
+        :param handlers: of its services.
+        :param limits: what goals may ask.
+        :param is_stopped: tells whether the node ends.
+        :param group: of its callbacks.
+        """
+        self._limits, self._is_stopped = limits, is_stopped
+        self._places = threading.BoundedSemaphore(limits.goals)
+        service = Service(_Exchange, NAME, 'plan_tool_path', self._read, _write_result)
+        self._handle = handlers.handler(service)
+        self._server = ActionServer(
+            node,
+            PlanToolPath,
+            NAME,
+            self._execute,
+            callback_group=group,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+            result_timeout=KEPT,
+        )
+
+    def _execute(self, goal: Any) -> PlanToolPath.Result:
+        """Work on one goal in a thread of its own, so that the goal ends at once when it is cancelled."""
+        results: list[PlanToolPath.Result] = []
+        work = threading.Thread(target=self._work, args=(goal, results), daemon=True)
+        work.start()
+        while work.is_alive() and not goal.is_cancel_requested:
+            work.join(LOOKS)
+        work.join(GRACE if goal.is_cancel_requested else None)
+        is_cancelled = goal.is_cancel_requested
+        result = results[0] if results else empty_result()
+        if is_cancelled and not result.valid:
+            result.reason = CANCELLED
+            write_code(result.error_code, int(MoveItErrorCodes.PREEMPTED), CANCELLED)
+        elif not result.valid and not result.reason:
+            result.reason = getattr(result.error_code, 'message', '')
+        end = goal.succeed if result.valid else goal.canceled if is_cancelled else goal.abort
+        try:
+            end()
+        except rclpy_implementation.RCLError:
+            # A cancellation came between the look at it and this: an aborted goal may be cancelled.
+            goal.canceled()
+        return result
+
+    def _work(self, goal: Any, results: list[PlanToolPath.Result]) -> None:
+        """Respond to one goal."""
+        start = time.monotonic()
+
+        def is_cancelled() -> bool:
+            return bool(goal.is_cancel_requested or self._is_stopped())
+
+        def report(progress: PathProgress) -> None:
+            goal.publish_feedback(write_feedback(progress, time.monotonic() - start))
+
+        has_place = self._places.acquire(timeout=HANDOVER)
+        try:
+            watched = _Goal(goal.request, PlanWatch(is_cancelled, report), has_place)
+            results.append(self._handle(watched, empty_result()))
+        finally:
+            if has_place:
+                self._places.release()
+
+    def _read(self, goal: _Goal) -> ToolPathGoal:
+        """Return the goal of a message."""
+        limits, count = self._limits, len(goal.request.waypoints)
+        if not goal.has_place:
+            text = f'The node plans {counted(limits.goals, "tool path")} at once (parameter tool_path_goals).'
+            raise RequestRefused(Refusal.BUSY, f'{text} Send the goal again when one has ended.')
+        if count > limits.waypoints:
+            text = f'The goal has {count} waypoints; at most {limits.waypoints} are worked on (parameter tool_path_waypoints).'
+            raise RequestRefused(Refusal.BAD_TARGET, text)
+        found = read_goal(goal.request)
+        found.watch = goal.watch
+        if not found.timeout > 0.0:
+            found.timeout = limits.timeout
+        return found
+
+
+def _write_result(
+    message: PlanToolPath.Result, response: ToolPathResponse, served: Served, request: Any
+) -> None:
+    write_result(message, response, served.server.robot.model_frame)

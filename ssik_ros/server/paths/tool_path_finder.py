@@ -1,0 +1,210 @@
+"""Best joint paths along tool paths for goals by name: the robot's state, its frames and the objects around it."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    InvalidTarget,
+    list_names,
+    quote,
+    RequestError,
+    SsikError,
+    TopologyMismatch,
+    UnsupportedJoint,
+)
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.paths.requests import ToolPath, ToolPathRequest
+from ssik_ros.paths.waypoints import step_times
+from ssik_ros.server.groups.batches import read_poses
+from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits, time_path
+from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
+from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
+from ssik_ros.server.requests.poses import NO_POSE
+from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused, unknown
+from ssik_ros.server.scene.planning_scene import PlanningScene
+
+BLAMES: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Refusal], ...] = (
+    (InvalidTarget, Refusal.BAD_TARGET),
+    ((TopologyMismatch, UnsupportedJoint), Refusal.NO_SOLVER),
+    (RequestError, Refusal.BAD_OPTION),
+)
+"""What a goal is to blame for beside what is refused by name."""
+
+
+class ToolPathFinder:
+    """Plans tool paths of one group in a scene; several threads may call it at once."""
+
+    def __init__(self, scene: PlanningScene, group: JointGroup) -> None:
+        """
+        Take a group.
+
+        :param scene: the robot among objects.
+        :param group: the group.
+        """
+        self._scene, self._group = scene, group
+
+    def find(self, goal: ToolPathGoal, state: FullState, current: FullState) -> ToolPathResponse:
+        """
+        Return the best joint path, or why there is none.
+
+        :param goal: the goal.
+        :param state: the state that the goal is about.
+        :param current: where the robot is: frames and objects stand there.
+        """
+        try:
+            poses = self._waypoints(goal, state, current)
+            request = self._request(goal, state, current)
+            plan = plan_tool_path(self._scene.robot, self._group, poses, request)
+            return self._respond(goal, plan, poses)
+        except SsikError as error:
+            found = next((own for own in BLAMES if isinstance(error, own[0])), BLAMES[-1])
+            return ToolPathResponse(*explain_refusal(error, *found))
+
+    def _waypoints(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray:
+        """Return the waypoints (m, 4, 4) in the base frame of the group, or in that of the workpiece."""
+        poses = read_poses(goal.waypoints)
+        wrong = np.flatnonzero(~np.isfinite(poses).all(axis=(1, 2)))
+        if len(wrong):
+            text = f'Waypoint {wrong[0]} is no finite rigid transform: {NO_POSE}.'
+            raise RequestRefused(Refusal.BAD_TARGET, text)
+        if goal.workpiece:
+            if goal.frame not in ('', goal.workpiece):
+                text = f'The waypoints are in the frame {quote(goal.frame)}, and the workpiece is '
+                text += f'{quote(goal.workpiece)}: leave the frame empty, or name the workpiece.'
+                raise RequestRefused(Refusal.BAD_OPTION, text)
+            return poses
+        frame = self._scene.frames.in_model_frame(goal.frame, current)
+        base = self._scene.frames.model_in_link(self._group.base_link, state)
+        placed: FloatArray = (base if frame is None else base @ frame) @ poses
+        return placed
+
+    def _request(
+        self, goal: ToolPathGoal, state: FullState, current: FullState
+    ) -> ToolPathRequest:
+        """Return the settings of the plan."""
+        return ToolPathRequest(
+            **goal.settings,
+            **self._obstacles(goal, state, current),
+            tool=self._tool(goal, state, current),
+            workpiece=goal.workpiece or None,
+            state=state.positions,
+            start=_by_name('start', goal.start),
+            end=_by_name('end', goal.end),
+            locked=self._locked(goal, state),
+            timeout=goal.timeout if goal.timeout > 0.0 else None,
+            is_cancelled=goal.watch.is_cancelled,
+            report_progress=goal.watch.report,
+        )
+
+    def _locked(self, goal: ToolPathGoal, state: FullState) -> dict[str, float]:
+        """Return the values of locked joints."""
+        tree, places = self._scene.robot.tree, {}
+        for name in goal.locked:
+            if name not in self._group.joint_names:
+                text = (
+                    f'The locked joint {quote(name)} is not in the group {quote(self._group.name)}'
+                )
+                raise unknown(Refusal.BAD_OPTION, text, name, self._group.joint_names)
+            places[name] = float(state.positions[tree.idx_q[tree.joint_index[name]]])
+        return places
+
+    def _tool(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray | None:
+        """Return the pose (4, 4) in the tip frame of what follows the path; None for the tip."""
+        tips = [tip for tip in self._group.tips if tip != goal.workpiece]
+        if goal.workpiece and goal.workpiece not in self._group.tips:
+            text = f'The workpiece {quote(goal.workpiece)} is no tip of the group {quote(self._group.name)}'
+            raise unknown(Refusal.UNKNOWN_LINK, text, goal.workpiece, self._group.tips)
+        if len(tips) != 1:
+            text = f'Group {quote(self._group.name)} has {counted(len(tips), "tip")} for the tool ({list_names(tips)}).'
+            raise RequestRefused(Refusal.NO_SOLVER, text)
+        around = self._scene.around(goal.state, state, current)
+        led = self._scene.goal_of(goal.link, around) if goal.link else LinkGoal('', np.eye(4))
+        link, tree = led.link or tips[0], self._scene.robot.tree
+        if link not in tree.link_index:
+            text = f'Robot {quote(self._scene.robot.name)} has no link {quote(link)}'
+            raise unknown(Refusal.UNKNOWN_LINK, text, link, tree.link_names)
+        offset = self._scene.robot.rigid_offset(tips[0], link)
+        if offset is None:
+            text = f'Link {quote(link)} is not rigidly attached to the tip {quote(tips[0])}.'
+            raise RequestRefused(Refusal.UNKNOWN_LINK, text)
+        if link == tips[0]:
+            return led.tool
+        return offset if led.tool is None else offset @ led.tool
+
+    def _obstacles(
+        self, goal: ToolPathGoal, state: FullState, current: FullState
+    ) -> dict[str, Any]:
+        """Return obstacles, carried objects and the least distance."""
+        if not goal.avoid_collisions:
+            if goal.clearance:
+                text = 'clearance needs avoid_collisions: nothing is checked without.'
+                raise RequestRefused(Refusal.BAD_OPTION, text)
+            return {}
+        around = self._scene.surroundings(goal.state.carried, state, current)
+        # Refuses robots of which nothing, or not everything, can be checked.
+        self._scene.collisions.scene(around)
+        base = self._scene.frames.model_in_link(self._group.base_link, state)
+        return {
+            'obstacles': [_moved(item, base) for item in around.standing],
+            'carried': around.carried,
+            'clearance': max(goal.clearance, self._scene.collisions.padding),
+        }
+
+    def _respond(self, goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> ToolPathResponse:
+        """Return the response with times."""
+        text = plan.reason
+        if plan.valid:
+            text = f'A joint path through all {counted(len(poses), "waypoint")}; cost {plan.cost:.6g}.'
+        response = ToolPathResponse(Refusal.NONE, plan.cause, text, plan)
+        if not len(plan.positions):
+            return response
+        columns = [self._group.variable_names.index(name) for name in plan.joint_names]
+        scales = goal.velocity_scale, goal.acceleration_scale
+        limits = scaled_limits(self._scene.robot, self._group, *scales)
+        least = _least_times(goal, plan, poses)
+        velocity, acceleration = (own[columns] for own in limits)
+        path = time_path(plan.positions, velocity, acceleration, least)
+        if not path.times[-1] < LONGEST:
+            text = f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most {LONGEST:g} s '
+            raise RequestRefused(Refusal.BAD_OPTION, f'{text}can be told.')
+        return response._replace(path=path, waypoint_times=row_times(plan.positions, path))
+
+
+def _least_times(goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> FloatArray | None:
+    """Return the times (k - 1) that the steps of a piece take at the tool speed; None for any speed."""
+    speed = goal.settings.get('tool_speed')
+    if speed is None:
+        return None
+    own = slice(plan.first_waypoint, plan.first_waypoint + len(plan.positions))
+    times = step_times(poses[own], speed)
+    travels = np.array(goal.settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
+    times[travels[(travels >= 0) & (travels < len(times))]] = 0.0
+    return times
+
+
+def _moved(item: WorldObject, base: FloatArray) -> WorldObject:
+    """Return an object of the model frame in a link in which that frame is at a pose (4, 4)."""
+    return dataclasses.replace(item, pose=base @ item.pose)
+
+
+def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:
+    """Return joint values by name; None for a posture that is free."""
+    if len(given.names) != len(given.positions):
+        text = f'The {what} posture has {counted(len(given.names), "name")} for '
+        raise RequestRefused(
+            Refusal.BAD_STATE, f'{text}{counted(len(given.positions), "position")}.'
+        )
+    if not given.names:
+        return None
+    wrong = [n for n, q in zip(given.names, given.positions) if not math.isfinite(q)]
+    if wrong:
+        text = f'The {what} posture has positions that are not finite: {list_names(wrong)}.'
+        raise RequestRefused(Refusal.BAD_STATE, text)
+    return dict(zip(given.names, given.positions, strict=True))

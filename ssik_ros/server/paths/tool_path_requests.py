@@ -1,0 +1,82 @@
+"""Goals for the best joint path along a tool path, by names, and their outcomes, without ROS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.paths.requests import PathProgress, ToolPath
+from ssik_ros.results import Cause
+from ssik_ros.server.paths.path_requests import TimedPath
+from ssik_ros.server.requests.ik_requests import NOTHING_GIVEN, StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.value_class import dataclass
+
+
+class PlanWatch(NamedTuple):
+    """How a plan is ended, and who hears how far it is."""
+
+    is_cancelled: Callable[[], bool]
+    report: Callable[[PathProgress], None]
+
+
+UNWATCHED = PlanWatch(lambda: False, lambda progress: None)
+
+
+class NamedValues(NamedTuple):
+    """Values of joints by name; the last of a repeated name counts."""
+
+    names: Sequence[str] = ()
+    positions: Sequence[float] = ()
+
+
+FREE_POSTURE = NamedValues()
+
+
+@dataclass(slots=True)
+class ToolPathGoal:
+    """Plan the best joint path of a group along a tool path."""
+
+    group: str
+    waypoints: FloatArray
+    """(7 m) position [m] and quaternion x, y, z, w of each."""
+    frame: str = ''
+    """Of the waypoints; empty for the model frame, or for that of the workpiece if there is one."""
+    link: str = ''
+    """Empty for the tip of the group."""
+    workpiece: str = ''
+    """Second tip of the group, in whose frame the waypoints are; empty for none."""
+    state: StateGiven = NOTHING_GIVEN
+    start: NamedValues = FREE_POSTURE
+    end: NamedValues = FREE_POSTURE
+    locked: Sequence[str] = ()
+    """Joints of the group that stay where the state has them."""
+    avoid_collisions: bool = False
+    clearance: float = 0.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
+    velocity_scale: float = 1.0
+    """Part of the velocity limits that the times use; outside (0, 1] it is 1."""
+    acceleration_scale: float = 1.0
+    timeout: float = 0.0
+    """Wall-clock budget [s]; zero or less for none."""
+    watch: PlanWatch = UNWATCHED
+
+
+class ToolPathResponse(NamedTuple):
+    """A joint path with times, or why there is none."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    plan: ToolPath | None = None
+    """None where the goal was refused."""
+    path: TimedPath | None = None
+    """The path, or its longest piece, with times; postures that repeat are left out."""
+    waypoint_times: FloatArray | None = None
+    """(m,) when the path is at each waypoint of the piece [s]."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether there is a path."""
+        return self.plan is not None and self.plan.valid
