@@ -195,6 +195,7 @@ class IkServer(ProcessNode):
             initial=loops.initial_positions,
         )
         server = RobotServer(robot, groups, kinematics, self._cancel, scene)
+        server.planning_timeout = settings.cartesian_path_timeout
         loop_server = self._close_loops(server, loops)
         self._loading.enter(2)
         server.warm_up()

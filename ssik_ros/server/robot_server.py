@@ -45,6 +45,7 @@ from ssik_ros.server.groups.notes import (
 from ssik_ros.server.groups.self_motion_finder import SelfMotionFinder, SelfMotionsResponse
 from ssik_ros.server.paths.path_follower import PathFollower
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.paths.planned_lines import LinePlanning
 from ssik_ros.server.paths.tool_path_finder import ToolPathFinder
 from ssik_ros.server.paths.tool_path_requests import ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
@@ -75,6 +76,7 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 _LOGGER = logging.getLogger('ssik_ros.server')
 
+PLANNING_TIMEOUT = 5.0
 WARM_UP_TIMEOUT = 0.05
 """Budget of the request that warms a group up [s]; some solvers use all of their budget."""
 
@@ -158,6 +160,8 @@ class RobotServer:
         self.scene = PlanningScene(robot) if scene is None else scene
         self.states, self.frames = self.scene.states, self.scene.frames
         self.cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
+        self.planning_timeout = PLANNING_TIMEOUT
+        """Budget of the planner where the search for a path along lines ends early [s]; 0: it is not asked."""
         self._links = robot.tree.link_index
         self._model_frames = {robot.model_frame}
         """Frames that are the model frame; the empty name too, after a log line has said so."""
@@ -424,7 +428,9 @@ class RobotServer:
         checks = self.scene.make_checks(request, state, current)
         follower = PathFollower(self._finders[group.group.name], request, led, state, checks)
         self._require_speed_link(request)
-        return follower.follow(waypoints)
+        around = self.scene.around(request.state, state, current)
+        padding = self.scene.collisions.padding
+        return follower.follow(waypoints, LinePlanning(around, padding, self.planning_timeout))
 
     @refused_as(ToolPathResponse, *BLAMED)
     def plan_tool_path(self, goal: ToolPathGoal, current: FullState) -> ToolPathResponse:

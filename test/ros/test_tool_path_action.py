@@ -131,7 +131,7 @@ def test_feedback_rises_and_ends_with_a_cost(paths):
     status, result = paths.run(line_goal(200))
     assert status == SUCCEEDED
     done = [own.done for own in paths.feedback]
-    assert len(done) > 2 and done == sorted(done) and 0.0 <= done[0] and done[-1] <= 1.0
+    assert len(done) > 2 and done == sorted(done) and done[0] >= 0.0 and done[-1] <= 1.0
     assert all(own.phase and 0 <= own.waypoint < 200 for own in paths.feedback)
     assert all(own.best_cost >= result.cost - 1e-9 for own in paths.feedback)
 

@@ -23,11 +23,19 @@ from ssik_ros.server.paths.path_search import (
     SamplePostures,
 )
 from ssik_ros.server.paths.path_timing import LONGEST, scaled_limits, time_path
+from ssik_ros.server.paths.planned_lines import (
+    JOINTS,
+    LinePlanning,
+    LineRequest,
+    place_in_link,
+    plan_line,
+)
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
 from ssik_ros.server.requests.posture_order import PostureOrder
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.server.scene.led_links import tool_at_tip
 
 MOST_SAMPLES = 100_000
 """Samples of one path; more are refused rather than worked on for hours."""
@@ -35,6 +43,8 @@ PATH_TOLERANCE = 1e-5
 """Tolerance for solvers that iterate: with their own, neighbours could be a millimetre to either side of the line."""
 SEARCHES = 50
 """Starts of one such search: a posture that takes more is not next to the one before."""
+LONGER = 'A planned path: step by step it ended earlier.'
+NO_LONGER = 'The planner finds no longer path.'
 EVERY = 256
 """More postures than any pose has."""
 
@@ -81,11 +91,14 @@ class PathFollower:
         self._base_model = server.frames.model_in_link(self._solver.base_frame, start)
         self._position_only = server.kinematics.position_only
 
-    def follow(self, waypoints: Sequence[FloatArray]) -> PathResponse:
+    def follow(
+        self, waypoints: Sequence[FloatArray], planning: LinePlanning | None = None
+    ) -> PathResponse:
         """
         Return how far the lines are followed.
 
         :param waypoints: (4, 4) of the link in the model frame, at least one.
+        :param planning: what the planner may use where the search from sample to sample ends early; None for no planner.
         :raises RequestRefused: for more samples than anybody wants.
         """
         request = self._request
@@ -99,21 +112,63 @@ class PathFollower:
             step = steps[sample]
             return lines[step.waypoint].at(step.begin + part * (step.end - step.begin))
 
-        found = PathSearch(self._model(), pose_at).run(
-            q, len(steps), lambda: bool(self._server.cancel[0])
+        search, cancel = PathSearch(self._model(), pose_at), self._server.cancel
+        found = self._cut(search.run(q, len(steps), lambda: bool(cancel[0])))
+        note = ''
+        if found.reached < len(steps) and planning is not None and self._may_plan(planning):
+            poses = [here, *(pose_at(sample, 1.0) for sample in range(len(steps)))]
+            planned = plan_line(self._line_request(q, np.array(poses), planning))
+            other = self._cut(search.join(planned.rows, planned.cause))
+            note = f' {LONGER if other.reached > found.reached else NO_LONGER} {planned.text}'
+            found = max(found, other, key=lambda own: own.reached)
+        response = self._respond(found, steps, len(lines))
+        return response._replace(text=f'{response.text}{note}'.rstrip())
+
+    def _cut(self, found: Found) -> Found:
+        """Return a path up to its first step that is too long compared with the others."""
+        threshold = self._request.jump_threshold
+        kept = cut_at_jump(np.array(found.points), threshold)
+        if kept == len(found.points):
+            return found
+        text = f'the step is more than {threshold:g} times as long as the mean of the others'
+        points, samples = found.points[:kept], found.samples[:kept]
+        return Found(points, samples, samples[-1], 0.0, Cause.CONSISTENCY, text)
+
+    def _may_plan(self, planning: LinePlanning) -> bool:
+        """Return whether the planner may know more: of an arm with one redundant joint."""
+        group = self._server.group
+        return (
+            planning.timeout > 0.0
+            and len(group.tips) == 1
+            and len(group.variable_names) == JOINTS
+            and not self._position_only
+            and not self._server.cancel[0]
         )
-        kept = cut_at_jump(np.array(found.points), request.jump_threshold)
-        if kept < len(found.points):
-            text = f'the step is more than {request.jump_threshold:g} times as long as the mean of the others'
-            found = Found(
-                found.points[:kept],
-                found.samples[:kept],
-                found.samples[kept - 1],
-                0.0,
-                Cause.CONSISTENCY,
-                text,
-            )
-        return self._respond(found, steps, len(lines))
+
+    def _line_request(
+        self, q: FloatArray, poses: FloatArray, planning: LinePlanning
+    ) -> LineRequest:
+        """Return what the planner is asked."""
+        server, request, start = self._server, self._request, self._start
+        base = server.frames.model_in_link(server.group.base_link, start)
+        constraints = None if self._checks is None else self._checks.constraints
+        around = planning.around() if request.avoid_collisions else None
+        return LineRequest(
+            robot=server.robot,
+            group=server.group,
+            poses=base @ poses,
+            start=q,
+            state=start.positions,
+            tool=tool_at_tip(server.robot, server.group.tips[0], self._led),
+            timeout=planning.timeout,
+            is_cancelled=lambda: bool(server.cancel[0]),
+            obstacles=None if around is None else place_in_link(around.standing, base),
+            carried=() if around is None else around.carried,
+            padding=planning.padding,
+            accepts=None
+            if constraints is None
+            else lambda own: not constraints.complaint(server.with_group(start, own)),
+        )
 
     def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
         """Return the response with its times and its sentence."""

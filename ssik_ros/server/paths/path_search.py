@@ -34,6 +34,7 @@ PAIRS_HALVED = 8
 """Pairs of postures between which a step is halved, the nearest ones."""
 POSTURES_HALVED = 200
 """Samples that halving one step may take."""
+NO_NEXT = 'no posture there continues the path: the arm would have to jump to another branch'
 LAYER = 64
 """Postures of one sample that are followed, the cheapest ones."""
 
@@ -132,6 +133,25 @@ class PathSearch:
             return self._result(layer, sample, 0.0, cause, text)
         return self._result(layer, count, 0.0, Cause.NONE, '')
 
+    def join(self, rows: FloatArray, cause: Cause) -> Found:
+        """
+        Return how far given postures follow the way; between neighbours that do not join others are inserted.
+
+        :param rows: (k, n) the start, and a posture for each of the first samples.
+        :param cause: why there are no more.
+        """
+        nodes = [_PathNode(rows[0], 0.0)]
+        for sample, q in enumerate(rows[1:]):
+            node = nodes[-1]
+            if not self._model.accepts(q):
+                return self._result(nodes[-1:], sample, 0.0, *self._model.refusal())
+            self._left = POSTURES_HALVED
+            between = self._halve(node.q, q, sample, 0.0, 1.0)
+            if between is None:
+                return self._result(nodes[-1:], sample, 0.0, Cause.CONSISTENCY, NO_NEXT)
+            nodes.append(_PathNode(q, 0.0, node, between))
+        return self._result(nodes[-1:], len(rows) - 1, 0.0, cause, 'no path reaches it')
+
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
@@ -174,8 +194,7 @@ class PathSearch:
                 sample,
             )
         following.sort(key=lambda node: node.cost)
-        text = 'no posture there continues the path: the arm would have to jump to another branch'
-        return following[:LAYER], Cause.CONSISTENCY, text
+        return following[:LAYER], Cause.CONSISTENCY, NO_NEXT
 
     def _choices(
         self, layer: list[_PathNode], target: FloatArray

@@ -1,6 +1,5 @@
 """Best joint paths along tool paths for goals by name: the robot's state, its frames and the objects around it."""
 
-import dataclasses
 import math
 from typing import Any
 
@@ -17,17 +16,18 @@ from ssik_ros.errors import (
     TopologyMismatch,
     UnsupportedJoint,
 )
-from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.paths.waypoints import step_times
 from ssik_ros.server.groups.batches import read_poses
 from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits, time_path
+from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
-from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import NO_POSE
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused, unknown
+from ssik_ros.server.scene.led_links import tool_at_tip
 from ssik_ros.server.scene.planning_scene import PlanningScene
 
 BLAMES: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Refusal], ...] = (
@@ -125,18 +125,7 @@ class ToolPathFinder:
             text = f'Group {quote(self._group.name)} has {counted(len(tips), "tip")} for the tool ({list_names(tips)}).'
             raise RequestRefused(Refusal.NO_SOLVER, text)
         around = self._scene.around(goal.state, state, current)
-        led = self._scene.goal_of(goal.link, around) if goal.link else LinkGoal('', np.eye(4))
-        link, tree = led.link or tips[0], self._scene.robot.tree
-        if link not in tree.link_index:
-            text = f'Robot {quote(self._scene.robot.name)} has no link {quote(link)}'
-            raise unknown(Refusal.UNKNOWN_LINK, text, link, tree.link_names)
-        offset = self._scene.robot.rigid_offset(tips[0], link)
-        if offset is None:
-            text = f'Link {quote(link)} is not rigidly attached to the tip {quote(tips[0])}.'
-            raise RequestRefused(Refusal.UNKNOWN_LINK, text)
-        if link == tips[0]:
-            return led.tool
-        return offset if led.tool is None else offset @ led.tool
+        return tool_at_tip(self._scene.robot, tips[0], self._scene.goal_of(goal.link, around))
 
     def _obstacles(
         self, goal: ToolPathGoal, state: FullState, current: FullState
@@ -152,7 +141,7 @@ class ToolPathFinder:
         self._scene.collisions.scene(around)
         base = self._scene.frames.model_in_link(self._group.base_link, state)
         return {
-            'obstacles': [_moved(item, base) for item in around.standing],
+            'obstacles': place_in_link(around.standing, base),
             'carried': around.carried,
             'clearance': max(goal.clearance, self._scene.collisions.padding),
         }
@@ -187,11 +176,6 @@ def _least_times(goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> Float
     travels = np.array(goal.settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
     times[travels[(travels >= 0) & (travels < len(times))]] = 0.0
     return times
-
-
-def _moved(item: WorldObject, base: FloatArray) -> WorldObject:
-    """Return an object of the model frame in a link in which that frame is at a pose (4, 4)."""
-    return dataclasses.replace(item, pose=base @ item.pose)
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:

@@ -3,7 +3,11 @@
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, quote
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.server.requests.ik_requests import LinkGoal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 
 class LedLink:
@@ -39,3 +43,26 @@ class LedLink:
             arm = self._chain.pose(q)[:3, :3] @ self._tool[:3, 3]
             jacobian[:3] += np.cross(jacobian[3:].T, arm).T
         return jacobian
+
+
+def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None:
+    """
+    Return the pose (4, 4) in a tip frame of what is led; None for the tip itself.
+
+    :param robot: the robot.
+    :param tip: the tip link.
+    :param led: a link, or what it carries; an empty link is the tip.
+    :raises RequestRefused: for a link that is not rigidly attached to the tip.
+    """
+    link = led.link or tip
+    if link == tip:
+        return led.tool
+    if link not in robot.tree.link_index:
+        text = f'Robot {quote(robot.name)} has no link {quote(link)}. '
+        text += describe_choices(link, robot.tree.link_names)
+        raise RequestRefused(Refusal.UNKNOWN_LINK, text)
+    offset = robot.rigid_offset(tip, link)
+    if offset is None:
+        text = f'Link {quote(link)} is not rigidly attached to the tip {quote(tip)}.'
+        raise RequestRefused(Refusal.UNKNOWN_LINK, text)
+    return offset if led.tool is None else offset @ led.tool

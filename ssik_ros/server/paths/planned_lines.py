@@ -1,0 +1,125 @@
+"""
+Joint paths along sampled poses by the planner of tool paths, for arms with one redundant joint.
+
+**Problem.** The search from sample to sample knows, for such an arm, only the postures that a solver finds from the ones
+before. It ends where these reach a joint limit, though other postures of the same poses lead on.
+
+**Method.** The planner searches all samples at once, from the given posture, for the least sum of squared joint steps.
+Where no path reaches the end, a second plan ends before the first sample that none reaches.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from typing import NamedTuple
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import SsikError
+from ssik_ros.model.collision.objects import CarriedObject, WorldObject
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.paths.requests import PathObjective, ToolPath, ToolPathRequest
+from ssik_ros.results import Cause
+from ssik_ros.server.scene.world import Surroundings
+from ssik_ros.value_class import dataclass
+
+JOINTS = 7
+"""Of an arm with one redundant joint."""
+LARGEST_TURN, LARGEST_SLIDE = 0.35, 0.1
+"""Largest steps of a plan; the search halves those that are longer than the thresholds of a request [rad, m]."""
+
+
+class LinePlanning(NamedTuple):
+    """What a planner may use."""
+
+    around: Callable[[], Surroundings]
+    """Returns the objects around the robot."""
+    padding: float
+    """Bodies nearer than this to each other collide [m]."""
+    timeout: float
+    """Budget [s]; 0 for no planner."""
+
+
+class PlannedLine(NamedTuple):
+    """Postures along samples."""
+
+    rows: FloatArray
+    """(k, n) the start, and a posture for each of the samples that are reached."""
+    cause: Cause
+    """Why there are no more; NONE if all samples are reached."""
+    text: str
+    """What the planner says of that, and whether the clock ended its search."""
+
+
+@dataclass(slots=True, eq=False)
+class LineRequest:
+    """What the planner is asked."""
+
+    robot: RobotModel
+    group: JointGroup
+    poses: FloatArray
+    """(m, 4, 4) of the link in the base frame of the group, that of the start first."""
+    start: FloatArray
+    """(n)."""
+    state: FloatArray
+    """(nq) full state, for joints outside the group."""
+    tool: FloatArray | None
+    """(4, 4) pose of the link in the tip frame; None for the tip."""
+    timeout: float
+    """Budget [s]."""
+    is_cancelled: Callable[[], bool]
+    obstacles: Sequence[WorldObject] | None = None
+    """In the base frame of the group; None for no checks of collisions."""
+    carried: Sequence[CarriedObject] = ()
+    padding: float = 0.0
+    accepts: Callable[[FloatArray], bool] | None = None
+    """Tells of a posture (n) whether it keeps the constraints; None where there are none."""
+
+
+def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldObject]:
+    """
+    Return objects of the model frame as a link sees them.
+
+    :param items: the objects.
+    :param base: (4, 4) pose of the model frame in the link.
+    """
+    return [dataclasses.replace(item, pose=base @ item.pose) for item in items]
+
+
+def plan_line(asked: LineRequest) -> PlannedLine:
+    """
+    Return postures along samples.
+
+    :param asked: the samples.
+    """
+    try:
+        path = whole = _plan(asked, asked.poses)
+        if not whole.valid and whole.failed_waypoint > 1:
+            path = _plan(asked, asked.poses[: whole.failed_waypoint])
+    except SsikError as error:
+        return PlannedLine(asked.start[None], Cause.NOT_FOUND, str(error))
+    rows = path.positions if path.first_waypoint == 0 else path.positions[:0]
+    if not len(rows):
+        rows = asked.start[None]
+    said = ' '.join(own for own in (whole.reason, *path.notes) if own)
+    text = f'Of the samples, counted from the start as 0, it says: {said}' if said else ''
+    return PlannedLine(rows, whole.cause, text)
+
+
+def _plan(asked: LineRequest, poses: FloatArray) -> ToolPath:
+    """Return the best path along some samples."""
+    request = ToolPathRequest(
+        objective=PathObjective.SQUARED_STEPS,
+        largest_turn=LARGEST_TURN,
+        largest_slide=LARGEST_SLIDE,
+        tool=asked.tool,
+        state=asked.state,
+        start=asked.start.tolist(),
+        obstacles=asked.obstacles,
+        carried=asked.carried,
+        clearance=asked.padding,
+        accepts=asked.accepts,
+        timeout=asked.timeout,
+        is_cancelled=asked.is_cancelled,
+    )
+    return plan_tool_path(asked.robot, asked.group, poses, request)
