@@ -46,16 +46,20 @@ class PostureCosts:
         """
         own, total = self._penalties, np.zeros(len(q))
         if own.limits > 0.0:
-            total += own.limits * _rise(self._margins(q) / own.limit_zone)
+            total += own.limits * _rise(self.margins(q) / own.limit_zone)
         if own.singularities > 0.0:
-            total += own.singularities * _rise(self._smallest_values(q) / own.singular_zone)
+            total += own.singularities * _rise(self.smallest_values(q) / own.singular_zone)
         if own.obstacles > 0.0 and self._obstacles is not None:
             near = self._obstacles.distances(q, own.obstacle_zone) / own.obstacle_zone
             total += own.obstacles * _rise(near)
         return total
 
-    def _margins(self, q: FloatArray) -> FloatArray:
-        """Return the distance from the nearest limit, as a part of the joint's range; windings are chosen later."""
+    def margins(self, q: FloatArray) -> FloatArray:
+        """
+        Return the distance (k,) from the nearest limit, as a part of the joint's range; windings are chosen later.
+
+        :param q: (k, n).
+        """
         own = self._chain.chain
         chosen = (self._chain.turning == 0) & np.isfinite(own.upper - own.lower)
         if not chosen.any():
@@ -64,8 +68,12 @@ class PostureCosts:
         margins = np.minimum(values - low, high - values) / np.maximum(high - low, 1e-12)
         return np.asarray(margins.min(axis=1))
 
-    def _smallest_values(self, q: FloatArray) -> FloatArray:
-        """Return the smallest singular value of each Jacobian, lengths in units of the arm's reach."""
+    def smallest_values(self, q: FloatArray) -> FloatArray:
+        """
+        Return the smallest singular value (k,) of each Jacobian, lengths in units of the arm's reach.
+
+        :param q: (k, n).
+        """
         own = self._chain.chain
         places = np.vstack([own.points, own.home[:3, 3]])
         reach = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

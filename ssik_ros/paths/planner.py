@@ -87,7 +87,7 @@ class ToolPathPlanner:
                 for each in (request.clearance + SPARE, request.clearance)
             )
             self.obstacles = near, exact
-        self._costs = PostureCosts(
+        self.costs = PostureCosts(
             self.chain, request.penalties, self.obstacles[1] if self.obstacles else None
         )
 
@@ -133,7 +133,7 @@ class ToolPathPlanner:
             freedom.solved_spin()
         limits = _step_limits(self.chain, self.request, poses)
         space = SearchSpace(self.chain, freedom, control.pause)
-        checks = Checks(self.obstacles, self._costs, self.request.accepts)
+        checks = Checks(self.obstacles, self.costs, self.request.accepts)
         return PathTask(space, limits, poses, checks, control)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:
@@ -188,7 +188,7 @@ class ToolPathPlanner:
         most = self.request.largest_deviation
         if most is not None and not common['deviation'] <= most:
             return _refused(outcome, _leaves_tolerance(away, most), task, common)
-        penalty = _penalty(self._costs, outcome.q, limits)
+        penalty = _penalty(self.costs, outcome.q, limits)
         return ToolPath(
             valid=True,
             cost=path_cost(outcome.q, limits) + penalty,

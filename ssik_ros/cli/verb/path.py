@@ -1,7 +1,6 @@
 """``ssik path``: the best joint path along a tool path."""
 
 import argparse
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
 from ssik_ros.cli.printing import open_console, print_table
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.kinematic_tree import JointKind
@@ -25,6 +25,7 @@ EXAMPLES = (
     'ssik path weld.yaml',
     'ssik path weld.yaml --json --timeout 5',
     'ssik path weld.yaml -o trajectory.csv',
+    'ssik path weld.yaml -o trajectory.yaml --plot weld.png',
 )
 
 
@@ -37,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'file', type=Path, metavar='FILE', help='YAML that names robot, waypoints and obstacles'
     )
-    add_option(parser, '-o --output CSV', 'write the joint values of each waypoint', type=Path)
+    text = 'write the joint values of each waypoint as CSV, or a trajectory with times as YAML'
+    add_option(parser, '-o --output FILE', text, type=Path)
+    text = 'write a plot of joints, margins, singular values and clearance: a file, or a folder'
+    add_option(parser, '--plot FILE', text, type=Path)
     add_option(parser, '--timeout S', 'wall-clock budget [s]', type=float)
     add_option(parser, '--json', 'print JSON')
 
@@ -59,10 +63,15 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.timeout is not None and not arguments.timeout > 0.0:
         raise InvalidOption(f'--timeout takes a positive number, not {arguments.timeout:g}.')
+    if arguments.output is not None:
+        check_output(arguments.output)
     problem = read_problem(arguments.file)
+    plot = None if arguments.plot is None else check_plot(arguments.plot, problem.name)
     planned = _PlannedPath(problem, _plan(problem, arguments))
     if arguments.output is not None:
-        _write_csv(arguments.output, planned.path)
+        write_path(arguments.output, problem, planned.path)
+    if plot is not None:
+        plot_path(plot, problem, planned.path)
     if arguments.json:
         print(json.dumps(as_mapping(planned.path), indent=2))
     else:
@@ -106,18 +115,6 @@ def as_mapping(path: ToolPath) -> dict[str, Any]:
         'seconds': path.seconds,
         'notes': list(path.notes),
     }
-
-
-def _write_csv(file: Path, path: ToolPath) -> None:
-    """Write one row per waypoint; a path that is not whole says where it begins."""
-    rows = [[first, *q] for first, q in enumerate(path.positions.tolist(), path.first_waypoint)]
-    try:
-        with file.open('w', encoding='utf-8', newline='') as stream:
-            writer = csv.writer(stream)
-            writer.writerow(['waypoint', *path.joint_names])
-            writer.writerows(rows)
-    except OSError as error:
-        raise InvalidOption(f"'{file}' cannot be written: {error.strerror}.") from error
 
 
 def _print(planned: _PlannedPath) -> None:

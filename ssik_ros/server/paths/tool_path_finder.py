@@ -19,9 +19,9 @@ from ssik_ros.errors import (
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
-from ssik_ros.paths.waypoints import step_times
 from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits, time_path
+from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits
+from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.ik_requests import FullState
@@ -154,28 +154,13 @@ class ToolPathFinder:
         response = ToolPathResponse(Refusal.NONE, plan.cause, text, plan)
         if not len(plan.positions):
             return response
-        columns = [self._group.variable_names.index(name) for name in plan.joint_names]
         scales = goal.velocity_scale, goal.acceleration_scale
         limits = scaled_limits(self._scene.robot, self._group, *scales)
-        least = _least_times(goal, plan, poses)
-        velocity, acceleration = (own[columns] for own in limits)
-        path = time_path(plan.positions, velocity, acceleration, least)
+        path = time_plan(plan, self._group, limits, poses, goal.settings)
         if not path.times[-1] < LONGEST:
             text = f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most {LONGEST:g} s '
             raise RequestRefused(Refusal.BAD_OPTION, f'{text}can be told.')
         return response._replace(path=path, waypoint_times=row_times(plan.positions, path))
-
-
-def _least_times(goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> FloatArray | None:
-    """Return the times (k - 1) that the steps of a piece take at the tool speed; None for any speed."""
-    speed = goal.settings.get('tool_speed')
-    if speed is None:
-        return None
-    own = slice(plan.first_waypoint, plan.first_waypoint + len(plan.positions))
-    times = step_times(poses[own], speed)
-    travels = np.array(goal.settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
-    times[travels[(travels >= 0) & (travels < len(times))]] = 0.0
-    return times
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:

@@ -1,0 +1,114 @@
+"""The files that ``ssik path`` writes: joint values as CSV, a trajectory with times as YAML, and a plot."""
+
+import csv
+from pathlib import Path
+from typing import Any, TextIO
+
+import yaml
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.paths.measures import measure_path
+from ssik_ros.paths.path_file import PathProblem
+from ssik_ros.paths.planner import ToolPathPlanner
+from ssik_ros.paths.requests import ToolPath, ToolPathRequest
+from ssik_ros.server.paths.path_timing import scaled_limits
+from ssik_ros.server.paths.plan_timing import time_plan
+from ssik_ros.view.pictures.path_plots import draw_path, save_path_plot, SUFFIXES
+
+TABLE = ('.csv',)
+TRAJECTORY = ('.yaml', '.yml')
+
+
+def check_output(file: Path) -> None:
+    """
+    Check a file for the path before the plan is made, which may take long.
+
+    :param file: the file.
+    :raises InvalidOption: for an ending that means nothing, and a folder that does not exist.
+    """
+    _check(file, '--output', (*TABLE, *TRAJECTORY))
+
+
+def check_plot(file: Path, name: str) -> Path:
+    """
+    Return the file of the plot.
+
+    :param file: the file, or a folder.
+    :param name: of the path.
+    :raises InvalidOption: as :func:`check_output`.
+    """
+    if file.is_dir():
+        plain = ''.join(letter if letter.isalnum() or letter in '-_' else '_' for letter in name)
+        return file / f'{plain or "path"}.png'
+    _check(file, '--plot', SUFFIXES)
+    return file
+
+
+def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
+    if file.suffix.lower() not in endings:
+        known = ', '.join(endings)
+        raise InvalidOption(f"{option} takes a file that ends in {known}, not '{file}'.")
+    if not file.absolute().parent.is_dir():
+        raise InvalidOption(f"'{file}' cannot be written: there is no folder '{file.parent}'.")
+
+
+def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
+    """
+    Write joint values; if there is no path, those of its longest piece.
+
+    :param file: a CSV with one row per waypoint, or a YAML with a trajectory_msgs/JointTrajectory.
+    :param problem, path: the plan.
+    :raises InvalidOption: for a file that cannot be written.
+    """
+    write = _write_table if file.suffix.lower() in TABLE else _write_trajectory
+    try:
+        with file.open('w', encoding='utf-8', newline='') as stream:
+            write(stream, problem, path)
+    except OSError as error:
+        raise InvalidOption(f"'{file}' cannot be written: {error.strerror}.") from error
+
+
+def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
+    """Write one row per waypoint; a path that is not whole says where it begins."""
+    writer = csv.writer(stream)
+    writer.writerow(['waypoint', *path.joint_names])
+    rows = enumerate(path.positions.tolist(), path.first_waypoint)
+    writer.writerows([waypoint, *q] for waypoint, q in rows)
+
+
+def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
+    """Write a trajectory from rest to rest, as ``ros2 topic pub`` reads it."""
+    points: list[dict[str, Any]] = []
+    if len(path.positions):
+        limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)
+        timed = time_plan(path, problem.group, limits, problem.waypoints, problem.settings)
+        rows = (timed.positions.tolist(), timed.velocities.tolist(), timed.times.tolist())
+        points = [_point(q, v, time) for q, v, time in zip(*rows, strict=True)]
+    message = {
+        'header': {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': problem.robot.model_frame},
+        'joint_names': list(path.joint_names),
+        'points': points,
+    }
+    yaml.safe_dump(message, stream, sort_keys=False, default_flow_style=None, width=1_000_000)
+
+
+def _point(positions: list[float], velocities: list[float], time: float) -> dict[str, Any]:
+    seconds, nanoseconds = divmod(round(time * 1e9), 10**9)
+    return {
+        'positions': positions,
+        'velocities': velocities,
+        'time_from_start': {'sec': seconds, 'nanosec': nanoseconds},
+    }
+
+
+def plot_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
+    """
+    Write the plot of a plan.
+
+    :param file: the file.
+    :param problem, path: the plan.
+    :raises InvalidOption: for a file that cannot be written.
+    """
+    planner = ToolPathPlanner(problem.robot, problem.group, ToolPathRequest(**problem.settings))
+    measures = measure_path(planner, path)
+    save_path_plot(draw_path(problem.name, len(problem.waypoints), path, measures), file)

@@ -1,0 +1,55 @@
+"""How far a planned path is from limits, singular postures and obstacles, waypoint by waypoint."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.paths.planner import ToolPathPlanner
+from ssik_ros.paths.requests import ToolPath
+
+FARTHEST = 0.5
+"""Distances beyond this are not told apart [m]."""
+
+
+class PathMeasures(NamedTuple):
+    """Measures of the postures of a path, or of its longest piece."""
+
+    waypoints: IntArray
+    """(k,) index of each."""
+    positions: FloatArray
+    """(k, n) [rad or m]."""
+    lower: FloatArray
+    """(n,) limits, infinite where there are none."""
+    upper: FloatArray
+    margins: FloatArray
+    """(k, n) distance from the nearer limit, as a part of the joint's range; infinite where there is none."""
+    singular: FloatArray
+    """(k,) smallest singular value of the Jacobian, lengths in units of the arm's reach."""
+    clearance: FloatArray | None
+    """(k,) least distance of bodies that move towards each other, up to ``FARTHEST`` [m]; None where collisions are not checked."""
+
+
+def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
+    """
+    Return the measures of a path.
+
+    :param planner: with the settings of the path.
+    :param path: the plan.
+    """
+    own, q = planner.chain.chain, np.ascontiguousarray(path.positions)
+    with np.errstate(invalid='ignore'):
+        margins = np.minimum(q - own.lower, own.upper - q) / (own.upper - own.lower)
+    clearance = None
+    if planner.obstacles is not None and len(q):
+        exact = planner.obstacles[1]
+        clearance = np.minimum(exact.distances(q, FARTHEST) + exact.distance, FARTHEST)
+    return PathMeasures(
+        waypoints=path.first_waypoint + np.arange(len(q)),
+        positions=q,
+        lower=own.lower,
+        upper=own.upper,
+        margins=np.where(np.isfinite(own.upper - own.lower), margins, np.inf),
+        singular=planner.costs.smallest_values(q),
+        clearance=clearance,
+    )

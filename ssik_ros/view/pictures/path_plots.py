@@ -1,0 +1,124 @@
+"""Plots of a planned tool path: joints within their limits, margins, the least singular value, and clearance."""
+
+import math
+from pathlib import Path
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.paths.measures import PathMeasures
+from ssik_ros.paths.requests import ToolPath
+
+SUFFIXES = ('.png', '.svg', '.pdf')
+_WIDTH, _HEIGHT = 9.0, 2.1
+_TITLE = 100
+_FAILED, _BOUND = '#c02020', '#808080'
+
+
+def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> Any:
+    """
+    Return a matplotlib figure of a plan.
+
+    :param name: of the path, for the title.
+    :param count: number of waypoints.
+    :param path: the plan.
+    :param measures: of its postures.
+    """
+    # Matplotlib takes long to import and only plots need it.
+    from matplotlib.figure import Figure
+
+    draw = [_draw_joints, _draw_margins, _draw_singular]
+    if measures.clearance is not None:
+        draw.append(_draw_clearance)
+    heights = [2.0] + [1.0] * (len(draw) - 1)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT * sum(heights)), layout='constrained')
+    axes = figure.subplots(len(draw), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    for own, part in zip(draw, axes, strict=True):
+        own(part, path, measures)
+        _mark_failure(part, count, path)
+        part.grid(alpha=0.3)
+    axes[-1].set_xlim(-0.01 * count, 1.01 * count - 1)
+    axes[-1].set_xlabel('waypoint')
+    figure.suptitle(_title(name, count, path), color='black' if path.valid else _FAILED)
+    return figure
+
+
+def save_path_plot(figure: Any, file: Path) -> None:
+    """
+    Write a figure.
+
+    :param figure: the figure.
+    :param file: a PNG, SVG or PDF.
+    :raises InvalidOption: for a file that cannot be written.
+    """
+    try:
+        figure.savefig(file, dpi=110)
+    except OSError as error:
+        raise InvalidOption(f"'{file}' cannot be written: {error.strerror or error}.") from error
+
+
+def _mark_failure(part: Any, count: int, path: ToolPath) -> None:
+    """Draw where a plan failed, and shade the waypoints that its longest piece leaves out."""
+    if path.valid:
+        return
+    last = path.first_waypoint + len(path.positions) - 1
+    for begin, end in ((0, path.first_waypoint), (max(last, 0), count - 1)):
+        if end > begin:
+            part.axvspan(begin, end, color=_FAILED, alpha=0.08, linewidth=0)
+    if path.failed_waypoint >= 0:
+        part.axvline(path.failed_waypoint, color=_FAILED, linestyle='--', linewidth=1.2)
+
+
+def _title(name: str, count: int, path: ToolPath) -> str:
+    """Return name and outcome."""
+    if path.valid:
+        return f'{name}: {count} waypoints, cost {path.cost:.4g}'
+    return '\n'.join(textwrap.wrap(f'{name}: {path.reason}', _TITLE))
+
+
+def _draw_joints(part: Any, path: ToolPath, measures: PathMeasures) -> None:
+    """Draw each joint as a part of its range, from -1 to 1; a joint without limits in turns."""
+    middle, half = 0.5 * (measures.lower + measures.upper), 0.5 * (measures.upper - measures.lower)
+    for column, name in enumerate(path.joint_names):
+        values = measures.positions[:, column]
+        is_bounded = math.isfinite(half[column])
+        shown = (values - middle[column]) / half[column] if is_bounded else values / (2 * math.pi)
+        label = name if is_bounded else f'{name} [turns]'
+        part.plot(measures.waypoints, shown, '-' if is_bounded else ':', label=label)
+    for limit in (-1.0, 1.0):
+        part.axhline(limit, color=_BOUND, linewidth=1.5)
+    part.set_ylabel('joints')
+    part.set_yticks([-1.0, -0.5, 0.0, 0.5, 1.0], ['lower limit', '', 'middle', '', 'upper limit'])
+    part.legend(fontsize=7, loc='center left', bbox_to_anchor=(1.0, 0.5))
+
+
+def _draw_margins(part: Any, path: ToolPath, measures: PathMeasures) -> None:
+    """Draw the margin of the joint that is nearest to a limit, and name the joint."""
+    if not len(measures.margins) or not np.isfinite(measures.margins).any():
+        part.set_ylabel('margin to limits:\nthere are none')
+        return
+    least = measures.margins.min(axis=1)
+    row = int(np.argmin(least))
+    name = path.joint_names[int(np.argmin(measures.margins[row]))]
+    part.plot(measures.waypoints, least, color='#4c78a8')
+    part.plot(measures.waypoints[row], least[row], 'o', color='#4c78a8')
+    part.annotate(f' {name}', (measures.waypoints[row], least[row]), fontsize=8, va='bottom')
+    part.set_ylim(0.0, 1.25 * max(float(least.max()), 1e-3))
+    part.set_ylabel('margin to limits\n[part of range]')
+
+
+def _draw_singular(part: Any, path: ToolPath, measures: PathMeasures) -> None:
+    """Draw the least singular value."""
+    part.plot(measures.waypoints, measures.singular, color='#54a24b')
+    part.set_ylim(0.0, 1.1 * measures.singular.max(initial=1e-3))
+    part.set_ylabel('least singular\nvalue')
+
+
+def _draw_clearance(part: Any, path: ToolPath, measures: PathMeasures) -> None:
+    """Draw the clearance."""
+    assert measures.clearance is not None
+    part.plot(measures.waypoints, 1e3 * measures.clearance, color='#f58518')
+    part.set_ylim(0.0, 1.1e3 * measures.clearance.max(initial=1e-3))
+    part.set_ylabel('clearance\n[mm]')
