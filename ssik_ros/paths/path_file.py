@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import csv
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     ConfigError,
+    counted,
     DescriptionNotFound,
     InvalidOption,
     InvalidTarget,
@@ -38,6 +40,8 @@ FREEDOM_KEYS = ('axis', 'spin_deg', 'cone_deg', 'position', 'roll_deg', 'pitch_d
 RANGE_KEYS = ('from', 'to')
 """Waypoints that an entry of a list of freedoms is for, both included."""
 STEP_KEYS = ('revolute_deg', 'prismatic')
+MOST_BYTES = 50_000_000
+"""Size of a CSV: 500 bytes for each waypoint that it may have."""
 WORLD = 'world'
 COLUMNS = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
 TOLERANCE = {'position': 1e-4, 'angle_deg': 0.1}
@@ -280,9 +284,11 @@ def read_waypoints(path: Path) -> FloatArray:
     else:
         rows = _rows_of_csv(path)
     if not 2 <= len(rows) <= MOST_WAYPOINTS:
+        found = counted(len(rows), 'waypoint')
+        if len(rows) > MOST_WAYPOINTS:
+            found = f'more than {MOST_WAYPOINTS} waypoints'
         raise InvalidTarget(
-            f"'{path}' has {len(rows)} waypoints; a path has 2 to {MOST_WAYPOINTS}.",
-            path=str(path),
+            f"'{path}' has {found}; a path has 2 to {MOST_WAYPOINTS}.", path=str(path)
         )
     numbers = np.array(rows, dtype=np.float64)
     lengths = np.linalg.norm(numbers[:, 3:], axis=1)
@@ -298,6 +304,9 @@ def read_waypoints(path: Path) -> FloatArray:
 def _rows_of_csv(path: Path) -> list[list[float]]:
     """Return x, y, z, qx, qy, qz, qw of each row of a CSV."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            text = f"'{path}' has more than {MOST_BYTES} bytes; a path has 2 to {MOST_WAYPOINTS} waypoints."
+            raise InvalidTarget(text, path=str(path))
         text = path.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionNotFound(f"'{path}' cannot be read: {error}.", path=str(path)) from error
@@ -308,7 +317,9 @@ def _rows_of_csv(path: Path) -> list[list[float]]:
     reader.fieldnames = names
     order = ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')
     try:
-        return [[float(row[name]) for name in order] for row in reader]
+        # Not all of a file that has too many.
+        rows = itertools.islice(reader, MOST_WAYPOINTS + 1)
+        return [[float(row[name]) for name in order] for row in rows]
     except (TypeError, ValueError) as error:
         line = reader.line_num
         raise InvalidTarget(f"'{path}' line {line}: {quote(error)}.", path=str(path)) from error

@@ -7,8 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
+import yaml
 
 from ssik_ros.cli.command import main
+from ssik_ros.cli.verb import path as path_verb
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.path_file import read_problem, read_waypoints
 
@@ -103,3 +105,100 @@ def test_a_path_message_has_the_same_waypoints(tmp_path):
     file = tmp_path / 'path.yaml'
     file.write_text('\n'.join(lines), encoding='utf-8')
     assert np.array_equal(read_waypoints(file), poses)
+
+
+def seconds(stamp):
+    """Return a duration of a message."""
+    return stamp['sec'] + 1e-9 * stamp['nanosec']
+
+
+def test_a_trajectory_has_times_within_the_velocity_limits(capsys, tmp_path):
+    target = tmp_path / 'trajectory.yaml'
+    assert main(['path', str(FILE), '-o', str(target), '--json']) == 0
+    plan, problem = json.loads(capsys.readouterr().out), read_problem(FILE)
+    message = yaml.safe_load(target.read_text(encoding='utf-8'))
+    assert set(message) == {'header', 'joint_names', 'points'}
+    assert message['joint_names'] == plan['joint_names']
+    q = np.array([point['positions'] for point in message['points']])
+    assert np.array_equal(q, np.array(plan['positions']))
+    times = np.array([seconds(point['time_from_start']) for point in message['points']])
+    assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
+    velocity = problem.robot.tree.velocity[problem.group.idx_q]
+    assert (np.abs(np.diff(q, axis=0)) / np.diff(times)[:, None] <= velocity + 1e-6).all()
+    assert not np.any(message['points'][0]['velocities'] + message['points'][-1]['velocities'])
+
+
+def test_a_tool_speed_makes_the_trajectory_slower(tmp_path):
+    target = tmp_path / 'trajectory.yml'
+    file = copy_with(tmp_path, 'name: line', 'name: line\ntool_speed: 0.02')
+    assert main(['path', str(file), '-o', str(target)]) == 0
+    message = yaml.safe_load(target.read_text(encoding='utf-8'))
+    places = read_problem(file).waypoints[:, :3, 3]
+    way = np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
+    assert seconds(message['points'][-1]['time_from_start']) >= way / 0.02 - 1e-6
+
+
+def size_of_png(file):
+    """Return width and height of a PNG in pixels."""
+    head = file.read_bytes()[:24]
+    assert head.startswith(b'\x89PNG')
+    return int.from_bytes(head[16:20], 'big'), int.from_bytes(head[20:24], 'big')
+
+
+def test_plots_of_a_path_and_of_a_failure(capsys, tmp_path):
+    assert main(['path', str(FILE), '--plot', str(tmp_path)]) == 0
+    whole = size_of_png(tmp_path / 'line.png')
+    assert whole[0] > 500 and whole[1] > 500
+    far = copy_with(tmp_path, '[0.45, 0.0, 0.4]', '[2.0, 0.0, 0.4]')
+    assert main(['path', str(far), '--plot', str(tmp_path / 'far.svg')]) == 1
+    assert 'Waypoint 0 is out of reach.' in capsys.readouterr().out
+    assert (tmp_path / 'far.svg').read_text(encoding='utf-8').count('<svg') == 1
+
+
+@pytest.mark.parametrize(
+    ('option', 'name', 'wanted'),
+    [
+        ('-o', 'path.txt', '.csv, .yaml, .yml'),
+        ('-o', 'missing/path.csv', 'missing'),
+        ('--plot', 'plot.csv', '.png'),
+        ('--plot', 'missing/plot.png', 'missing'),
+    ],
+)
+def test_wrong_files_are_refused_before_the_plan(
+    capsys, tmp_path, monkeypatch, option, name, wanted
+):
+    monkeypatch.setattr(path_verb, 'plan_tool_path', lambda *_, **__: pytest.fail('planned'))
+    assert main(['path', str(FILE), option, str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert error.count('\n') == 1 and wanted in error
+
+
+HEAD = 'x,y,z,qw,qx,qy,qz\n'
+
+
+@pytest.mark.parametrize(
+    ('rows', 'wanted'),
+    [
+        (['0,0,nan,1,0,0,0'] * 2, 'waypoint 0'),
+        (['0,0,0,1,0,0,0'], '1 waypoint; a path has 2 to 100000'),
+        ([], '0 waypoints'),
+        (['0,0,0,1,0,0,0'] * 1_000_000, 'more than 100000 waypoints'),
+    ],
+)
+def test_files_with_bad_waypoints_are_refused_in_one_line(capsys, tmp_path, rows, wanted):
+    file = copy_with(tmp_path, 'name: line', 'name: other')
+    (tmp_path / 'line.csv').write_text(HEAD + '\n'.join(rows), encoding='utf-8')
+    target = tmp_path / 'path.csv'
+    target.write_text('kept', encoding='utf-8')
+    assert main(['path', str(file), '-o', str(target)]) == 2
+    error = capsys.readouterr().err
+    assert error.count('\n') == 1 and wanted in error
+    assert target.read_text(encoding='utf-8') == 'kept'
+
+
+def test_five_joints_without_a_spin_are_refused_in_one_line(capsys, tmp_path):
+    locked = 'locked: {panda_joint3: 0.0, panda_joint5: 0.0}'
+    file = copy_with(tmp_path, 'name: line', f'name: line\n{locked}')
+    assert main(['path', str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.count('\n') == 1 and 'five joints' in error and 'spin' in error

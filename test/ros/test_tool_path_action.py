@@ -255,6 +255,10 @@ def _locked(goal):
     goal.locked = ['panda_joint9']
 
 
+def _five_joints(goal):
+    goal.locked = ['panda_joint3', 'panda_joint5']
+
+
 def _passes(goal):
     goal.passes = [4_000_000_000]
 
@@ -281,6 +285,7 @@ WRONG = {
     _start: 'panda_joint2',
     _lengths: 'position',
     _locked: 'panda_joint1',
+    _five_joints: 'spin',
     _passes: 'passes',
     _workpiece: 'panda_link0',
 }
