@@ -51,7 +51,7 @@ def check(words: list[str]) -> None:
     verb = words[1]
     if verb in ('launch', 'run'):
         check_start(words)
-    elif verb in ('service', 'topic') and words[2] in ('call', 'pub'):
+    elif verb in ('service', 'topic', 'action') and words[2] in ('call', 'pub', 'send_goal'):
         check_message(drop_options(words[3:]), verb)
     elif verb == 'param':
         assert words[2] in {'set', 'get', 'list', 'dump', 'load', 'describe'}, words
@@ -63,7 +63,10 @@ def check(words: list[str]) -> None:
 
 
 def drop_options(words: list[str]) -> list[str]:
-    """Return words without options, and without the number that the option for the rate takes."""
+    """Return words without options, and without the number or the file that options take."""
+    if '--yaml-file' in words:
+        at = words.index('--yaml-file')
+        words = [*words[:at], *words[at + 2 :]]
     kept = [word for word in words if not word.startswith('-')]
     return [word for word in kept if not word.isdigit()]
 
@@ -84,7 +87,7 @@ def check_message(words: list[str], verb: str) -> None:
     """Check that a message has the fields that a line gives it."""
     _, kind, *given = words
     package, folder, name = kind.split('/')
-    assert folder == {'service': 'srv', 'topic': 'msg'}[verb], kind
+    assert folder == {'service': 'srv', 'topic': 'msg', 'action': 'action'}[verb], kind
     check_fields(package, folder, name, parse_yaml(given[0]) if given else {})
 
 

@@ -31,6 +31,7 @@ SHOWN = {
     '25_ported_script': r'success: True, reason 0.*path of 10 points.*1 configuration.*error \[',
     '26_scene_over_ros': r'No robot has come on /example/robot_description.*(reached: True.*){5}',
     '27_tool_path': r'free: sum of .*post: sum of .*wall: Waypoint 1\d: each of \d+ postures collides, .* with wall',
+    '30_tool_path_over_ros': r'100 points in \d+ s, cost [\d.]+ \n100 points .*cost inf Waypoint 0 is out of reach.*refinement.*goal was cancelled',
     '29_learn_from_samples': r'2000 samples by (torch|numpy), \d+ are reached|skipped: pip',
     '28_self_motions': r'proved: True.*limit of panda_joint.*farthest from limits: \d.*png of \d+ kB.*free tool axis: \d+ curves',
     '11_closed_chain': r"\['CONVERGED'\] 0.785398.*STALLED, 1.0000.*\['CONVERGED'\] False",

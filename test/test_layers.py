@@ -38,6 +38,12 @@ LATE_IMPORTS = {
     ('manipulator.manipulator', 'manipulator.self_motion_arms'): 'few users ask for curves',
     ('ros.node', 'ros.interactive_targets'): 'few nodes have targets to drag',
     ('ros.node', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
+    (
+        'ros.node',
+        'ros.services.tool_path_action',
+    ): 'services do not wait for what the action needs',
+    ('server.paths.planned_lines', 'paths.planner'): 'most requests are not planned',
+    ('server.paths.tool_path_finder', 'paths.planner'): 'most nodes get no such goals',
     ('strict_yaml', 'yaml_loader'): 'PyYAML is imported with the first text',
 }
 

@@ -6,8 +6,10 @@ Equal versions of the package and of numpy draw equal pictures.
 
 import argparse
 from collections.abc import Callable, Sequence
+import os
 from pathlib import Path
 import sys
+import tempfile
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -22,6 +24,9 @@ from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.pictures.solids import make_box
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import run_pages
 
 matplotlib.use('Agg')
 FOLDER = Path(__file__).resolve().parents[1] / 'docs/images'
@@ -195,6 +200,18 @@ def draw_path() -> None:
     draw_curves(arm.joint_names, path.q)
 
 
+def draw_bead() -> None:
+    """Draw the plot that the tutorial of the glue bead makes, by running its page."""
+    page, before = FOLDER.parent / 'tutorials' / 'bead.md', Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            run_pages.run_page(page)
+            save_small('bead.png', np.asarray(Image.open('bead.png').convert('RGB')))
+        finally:
+            os.chdir(before)
+
+
 def draw_reach() -> None:
     """Draw the places at which a UR5e can work with its tool down, as the how-to does."""
     arm = load('ur5e', 'base_link', 'tool0')
@@ -259,6 +276,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     'self_collision': draw_self_collision,
     'fanuc_branches': draw_fanuc,
     'joint_path': draw_path,
+    'bead': draw_bead,
     'reach': draw_reach,
 }
 

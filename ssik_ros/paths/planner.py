@@ -51,6 +51,8 @@ from ssik_ros.paths.waypoint_search import (
 from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times, wrong_poses
 from ssik_ros.results import Cause
 
+LIBRARIES = ('coal', 'scipy.linalg', 'scipy.spatial')
+"""Modules that plans import when they need them."""
 SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
 

@@ -122,7 +122,7 @@ class WaypointSearch:
         stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
         while densities:
-            control.report(0.1, f'first grid, every {stride}. waypoint')
+            control.report(0.1, f'first grid, stride {stride}')
             corridors, failure = search.first_grid(stride, densities[0])
             if failure is None:
                 if self._known is not None:

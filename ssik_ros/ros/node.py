@@ -44,6 +44,7 @@ from ssik_ros.ros.services.service_handlers import NO_ROBOT, Served, Service, Se
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.paths.planned_lines import load_planner
 from ssik_ros.server.requests.regions import load_hulls
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.planning_scene import PlanningScene
@@ -142,6 +143,7 @@ class IkServer(ProcessNode):
             self._serve(description)
             # Now, because a request with a deadline cannot wait for it, and services can.
             load_hulls()
+            load_planner()
         except (ConfigError, ParameterException) as error:
             self._report(str(error), can_mend=False)
         except SsikError as error:

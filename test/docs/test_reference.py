@@ -22,8 +22,9 @@ NO_SECTION = {'ssik_ros.__version__', 'ssik_ros.postprocess'}
 FROM_MODULES = {
     'ssik_ros.model.collision.checks': {'CollisionChecker'},
     'ssik_ros.model.description_files': {'find_moveit_config'},
+    'ssik_ros.paths.measures': {'PathMeasures', 'measure_path'},
     'ssik_ros.paths.planner': {'plan_tool_path'},
-    'ssik_ros.paths.requests': {'PathObjective', 'ToolPath', 'ToolPathRequest'},
+    'ssik_ros.paths.requests': {'PathObjective', 'PathProgress', 'ToolPath', 'ToolPathRequest'},
     'ssik_ros.view.pictures': {'RobotPictures', 'save_animation', 'save_picture'},
 }
 """Names for users that they import from modules."""

@@ -17,7 +17,7 @@ from ssik_ros.errors import SsikError
 from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.requests import PathObjective, ToolPath, ToolPathRequest
 from ssik_ros.results import Cause
 from ssik_ros.server.scene.world import Surroundings
@@ -86,6 +86,14 @@ def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldO
     return [dataclasses.replace(item, pose=base @ item.pose) for item in items]
 
 
+def load_planner() -> None:
+    """Import what plans need, so that the first one does not wait for it."""
+    from ssik_ros.paths.planner import LIBRARIES
+
+    for name in LIBRARIES:
+        import_library(name, do_nothing)
+
+
 def plan_line(asked: LineRequest) -> PlannedLine:
     """
     Return postures along samples.
@@ -108,6 +116,9 @@ def plan_line(asked: LineRequest) -> PlannedLine:
 
 def _plan(asked: LineRequest, poses: FloatArray) -> ToolPath:
     """Return the best path along some samples."""
+    # Tens of modules that most requests do without.
+    from ssik_ros.paths.planner import plan_tool_path
+
     request = ToolPathRequest(
         objective=PathObjective.SQUARED_STEPS,
         largest_turn=LARGEST_TURN,

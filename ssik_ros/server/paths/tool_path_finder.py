@@ -17,7 +17,6 @@ from ssik_ros.errors import (
     UnsupportedJoint,
 )
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.server.groups.batches import read_poses
 from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits
@@ -58,6 +57,9 @@ class ToolPathFinder:
         :param state: the state that the goal is about.
         :param current: where the robot is: frames and objects stand there.
         """
+        # Tens of modules that a node without such goals does not wait for.
+        from ssik_ros.paths.planner import plan_tool_path
+
         try:
             poses = self._waypoints(goal, state, current)
             request = self._request(goal, state, current)
