@@ -18,7 +18,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from server_client import ready_server
 from server_process import WAIT
-from server_questions import PANDA
+from server_requests import PANDA
 from shape_msgs.msg import SolidPrimitive
 from ssik_msgs.action import PlanToolPath
 from ssik_msgs.msg import PathTolerance
