@@ -28,7 +28,7 @@ from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 NAME = '~/plan_tool_path'
 LOOKS = 0.005
 """Time between two looks at whether a goal is cancelled [s]."""
-GRACE = 0.02
+GRACE = 0.01
 """How long a cancelled plan has to end by itself before its goal ends without it [s]."""
 HANDOVER = 1.0
 """How long a goal waits for the place of one that ends [s]."""
