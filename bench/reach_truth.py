@@ -33,6 +33,8 @@ HALVINGS = 14
 BESIDE = (0.01, np.radians(1.0))
 """How far poses of the second half are from the edge of reach, at most [m, rad]."""
 HALVES = ('random', 'edge')
+CELL = 0.05
+"""Edge of a cell of the sampled map, over the reach of the arm."""
 KNOWN = 200
 """Poses of a block that are reached, of which the judge's descents find some: what they are worth."""
 
@@ -59,7 +61,7 @@ class Judged:
         low, high = self.arm.sampling_bounds()
         places = self.arm.fk(np.random.default_rng(1).uniform(low, high, (4000, len(low))))
         self.reach = 1.05 * float(np.linalg.norm(places[:, :3, 3], axis=1).max())
-        self.sampled = SampledMap(self.judge, samples, reach=self.reach)
+        self.sampled = SampledMap(self.judge, samples, CELL * self.reach, reach=self.reach)
 
     def draw(self, half: str, rng: np.random.Generator) -> FloatArray:
         """

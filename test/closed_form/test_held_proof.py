@@ -141,7 +141,7 @@ def rule_out_nothing_within(name, half, seed):
     q = rng.uniform(low, high)
     lower, upper = np.maximum(q - half, low), np.minimum(q + half, high)
     tight = replace(chain, lower=lower, upper=upper)
-    proof = HeldDecision(AnalyticArm(tight), held_arm(tight), most=1024)
+    proof = HeldDecision(AnalyticArm(tight), held_arm(tight), most=20_000)
     poses = poses_at(tight, np.vstack([q, rng.uniform(lower, upper)]))
     assert (proof.decide(poses).status != held_decision.PROVED).all()
 
