@@ -97,7 +97,8 @@ def run_speed(arguments: argparse.Namespace) -> None:
         find = arm.self_motions
         print_speed('ssik_ros', poses, find, lambda pose, find=find: find(pose).sample(SPACING))
         read = np.median(times(lambda pose, find=find: len(find(pose)), poses))
-        print(f'  ssik_ros, with all curves read: {read:.1f} us')
+        proved = np.median(times(lambda pose, find=find: find(pose).is_complete, poses))
+        print(f'  ssik_ros, with all curves read: {read:.1f} us; with the proof: {proved:.1f} us')
         if peer is not None:
             partial = functools.partial
             print_speed('ssik', poses, partial(peer_pieces, peer), partial(peer_postures, peer))

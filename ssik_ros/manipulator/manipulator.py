@@ -498,7 +498,7 @@ class Manipulator:
             vector in its frame.
         :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
             sixteenth part of its range, or less; at least a thousandth of it.
-        :returns: the curves, empty when there is no solution.
+        :returns: the curves, empty when there is no solution; ``is_complete`` proves that none is missing.
         :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form.
         :raises ValueError: when the target is not a finite rigid transform.
         :raises TypeError: for arguments of a wrong type.

@@ -17,8 +17,9 @@ Method
 2. Between two knots each joint is a cubic. Where it passes a limit, that joint is put on its limit and the six others are
    solved for. A joint that peaks near its limit gets a knot at its peak.
 3. Where the determinant of [J; tangent] changes its sign within a short step, another curve crosses.
-4. The given postures that a segment passes are crossed off. Whether one lies on the curve is decided by the least pivot of
-   [J; tangent], which says how far other curves are, or by the exact point that has the same place along the chord.
+4. The given postures that a segment passes are crossed off. Whether one lies on the curve is judged by the least pivot of
+   [J; tangent], which says how far other curves are, or by the exact point that has the same place along the chord. What
+   proves it is :mod:`proof`.
 
 Degeneracies
 ------------
