@@ -20,7 +20,7 @@ from ssik_ros.kernels.closed_form.counting import held_decision
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.grid import poses_of
 from ssik_ros.reach.measures import best_measures
-from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.reach.statuses import CellStatus, FACTS
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
 from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
@@ -49,6 +49,10 @@ class Decided(NamedTuple):
     """(n,) largest distance to the limits of all branches [rad or m], NaN for none."""
     effort: NDArray[np.uint16]
     """(n,) values and cells of a sampled joint and starts of a search that were tried, 0 where a closed form or a proof said it."""
+    clearance: NDArray[np.float32] | None = None
+    """(n,) largest of all branches [m], NaN for none; None where nobody asked."""
+    self_motions: NDArray[np.uint8] | None = None
+    """(n,) curves of postures, 255 for more; None where nobody asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,10 @@ class ReachSettings:
     """Whether manipulability and limit margin are wanted."""
     searches: bool = True
     """Whether a search follows where samples have met no posture of seven joints."""
+    clearance: bool = False
+    """Whether the clearance is wanted; it needs shapes, see :class:`ssik_ros.reach.checked_cells.CheckedArm`."""
+    self_motions: bool = False
+    """Whether the self-motions of seven joints are to be counted."""
 
 
 class ReachArm:
@@ -108,8 +116,8 @@ class ReachArm:
         :raises DimensionMismatch: for other shapes.
         :raises InvalidTarget: for a pose that is no rigid transform.
         """
-        matrices = _matrices(poses)
-        decided = _nothing_known(len(matrices))
+        matrices = as_matrices(poses)
+        decided = nothing_known(len(matrices))
         if self._arm is not None and self._is_counted:
             return self._count(self._arm, matrices, decided)
         if self._proof is not None and self._is_decided:
@@ -225,7 +233,7 @@ def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
     :param status: any shape, of :class:`CellStatus`.
     """
-    facts: NDArray[np.bool_] = np.isin(status, (CellStatus.REACHABLE, CellStatus.OUT_OF_REACH))
+    facts: NDArray[np.bool_] = np.isin(status, FACTS)
     return facts
 
 
@@ -236,8 +244,13 @@ def _check_rigid(poses: FloatArray, counts: IntArray) -> None:
         raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)
 
 
-def _matrices(poses: FloatArray) -> FloatArray:
-    """Return poses as contiguous matrices (n, 4, 4)."""
+def as_matrices(poses: FloatArray) -> FloatArray:
+    """
+    Return poses as contiguous matrices (n, 4, 4).
+
+    :param poses: (n, 4, 4), or (n, 7) positions and unit quaternions x, y, z, w.
+    :raises DimensionMismatch: for other shapes.
+    """
     given = np.asarray(poses, dtype=np.float64)
     if given.ndim == 2 and given.shape[1] == 7:
         given = poses_of(given)
@@ -248,8 +261,12 @@ def _matrices(poses: FloatArray) -> FloatArray:
     return np.ascontiguousarray(given)
 
 
-def _nothing_known(count: int) -> Decided:
-    """Return arrays for poses of which nothing is known yet."""
+def nothing_known(count: int) -> Decided:
+    """
+    Return arrays for poses of which nothing is known yet.
+
+    :param count: how many poses.
+    """
     return Decided(
         np.full(count, CellStatus.UNKNOWN, dtype=np.uint8),
         np.zeros(count, dtype=np.uint8),

@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.cells import Decided, ReachArm, ReachSettings
+from ssik_ros.reach.checked_cells import make_arm
+from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.engine import Progress, run_units, Workers
 from ssik_ros.reach.grid import Cells, LARGEST_UNIT
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import ALWAYS, FILLS, MapPlan, MapStore, STATUS, StoreError
 
 MEASURES = ('manipulability', 'limit_margin')
-"""Arrays that a map has if they are asked for."""
+"""Arrays of what the postures are worth."""
+QUANTITIES = (*MEASURES, 'clearance', 'self_motions', 'branches')
+"""What users may ask for; the branches are always there."""
 COMPRESSED = 0.4
 """Share of its bytes that a cell takes on the disk, at most, about."""
 SECONDS = {True: 5e-6, False: 7e-4}
@@ -93,8 +97,9 @@ def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
         store.read_cells(),
         tuple(saved['arrays']),
         saved['settings'],
+        store.read_scene(),
     )
-    return plan, ReachArm(plan.chain, settings_of(plan))
+    return plan, make_arm(plan.chain, settings_of(plan), plan.scene)
 
 
 def settings_of(plan: MapPlan) -> ReachSettings:
@@ -106,6 +111,8 @@ def settings_of(plan: MapPlan) -> ReachSettings:
     return ReachSettings(
         measures=any(name in plan.arrays for name in MEASURES),
         searches=bool(plan.settings['searches']),
+        clearance='clearance' in plan.arrays,
+        self_motions='self_motions' in plan.arrays,
     )
 
 
@@ -115,6 +122,7 @@ def make_plan(
     cells: Cells,
     quantities: tuple[str, ...] = (),
     searches: bool = True,
+    scene: ChainScene | None = None,
 ) -> MapPlan:
     """
     Return the plan of a map.
@@ -122,17 +130,18 @@ def make_plan(
     :param chain: of the arm.
     :param robot: its name.
     :param cells: which poses are asked.
-    :param quantities: ``manipulability``, ``limit_margin``, or none.
+    :param quantities: some of :data:`QUANTITIES`.
     :param searches: whether a search follows where samples of seven joints have met no posture.
-    :raises InvalidOption: for other quantities, and for a map that nobody could make.
+    :param scene: shapes that postures must not touch; None where collisions do not matter.
+    :raises InvalidOption: for other quantities, for some that the arm does not have, and for a map that nobody could make.
     """
     for name in quantities:
-        if name not in (*MEASURES, *ALWAYS):
-            raise InvalidOption.unknown(
-                f"A map has no quantity '{name}'", name, (*MEASURES, 'branches')
-            )
+        if name not in (*QUANTITIES, *ALWAYS):
+            raise InvalidOption.unknown(f"A map has no quantity '{name}'", name, QUANTITIES)
     arrays = tuple(name for name in FILLS if name in ALWAYS or name in quantities)
-    plan = MapPlan(chain, robot, cells, arrays, {'searches': searches})
+    plan = MapPlan(chain, robot, cells, arrays, {'searches': searches}, scene)
+    # What the arm does not have is said now, not by the first worker.
+    make_arm(chain, settings_of(plan), scene)
     if np.prod(cells.chunks, dtype=float) > LARGEST_UNIT:
         raise InvalidOption(
             f'The map is too large: {estimate(plan)}. Take a wider grid, fewer orientations or a smaller region.',

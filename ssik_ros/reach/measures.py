@@ -8,6 +8,12 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.labels import move_axes
 
+SINGULAR = 1e-5
+"""Smallest singular value of a Jacobian, relative to its largest, up to which a posture counts as singular."""
+
+AT_ONCE = 16_384
+"""Postures whose Jacobians are in memory at once."""
+
 
 def best_measures(
     chain: SerialChain, q: FloatArray, counts: IntArray
@@ -20,7 +26,7 @@ def best_measures(
     :param counts: (m,) how many postures each pose has.
     """
     return tuple(
-        _largest(values, counts) for values in (manipulability(chain, q), limit_margin(chain, q))
+        largest_of(values, counts) for values in (manipulability(chain, q), limit_margin(chain, q))
     )
 
 
@@ -31,13 +37,13 @@ def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
     :param chain: the arm; J is its Jacobian at the tip, in metres and radians.
     :param q: (k, n) postures.
     """
-    n = q.shape[1]
-    axes, points = move_axes(chain, q)
-    tip = _tips(chain, q)
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    jacobian = np.empty((len(q), n, 6))
-    jacobian[:, :, :3] = np.where(turns, np.cross(axes, tip[:, None] - points), axes)
-    jacobian[:, :, 3:] = np.where(turns, axes, 0.0)
+    parts = [q[start : start + AT_ONCE] for start in range(0, max(1, len(q)), AT_ONCE)]
+    return np.concatenate([_volumes(jacobians(chain, part)) for part in parts])
+
+
+def _volumes(jacobian: FloatArray) -> FloatArray:
+    """Return the root of the determinant of J J^T, or of J^T J, of transposed Jacobians (k, n, 6)."""
+    n = jacobian.shape[1]
     if n == 6:
         volume: FloatArray = np.abs(np.linalg.det(jacobian))
         return volume
@@ -45,6 +51,36 @@ def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
     square = flipped @ jacobian if n > 6 else jacobian @ flipped
     determinants: FloatArray = np.sqrt(np.maximum(np.linalg.det(square), 0.0))
     return determinants
+
+
+def jacobians(chain: SerialChain, q: FloatArray) -> FloatArray:
+    """
+    Return the transposed Jacobians (k, n, 6) of postures at the tip, linear rows first, in metres and radians.
+
+    :param chain: the arm.
+    :param q: (k, n) postures.
+    """
+    axes, points = move_axes(chain, q)
+    tip = _tips(chain, q)
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    jacobian = np.empty((*q.shape, 6))
+    jacobian[:, :, :3] = np.where(turns, np.cross(axes, tip[:, None] - points), axes)
+    jacobian[:, :, 3:] = np.where(turns, axes, 0.0)
+    return jacobian
+
+
+def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
+    """
+    Return which postures are singular (k,), within rounding: other postures of the same pose may be beside them.
+
+    :param chain: the arm.
+    :param q: (k, n) postures.
+    """
+    if not len(q):
+        return np.zeros(0, dtype=np.bool_)
+    sizes = np.linalg.svd(jacobians(chain, q), compute_uv=False)
+    singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR * sizes[:, 0]
+    return singular
 
 
 def limit_margin(chain: SerialChain, q: FloatArray) -> FloatArray:
@@ -74,8 +110,13 @@ def _tips(chain: SerialChain, q: FloatArray) -> FloatArray:
     return moved
 
 
-def _largest(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
-    """Return the largest value of each pose (m,), NaN for none."""
+def largest_of(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
+    """
+    Return the largest value of each pose (m,), NaN for none.
+
+    :param values: (k,) those of one pose behind those of the pose before.
+    :param counts: (m,) how many values each pose has.
+    """
     largest = np.full(len(counts), np.nan, dtype=np.float32)
     some = counts > 0
     if some.any():

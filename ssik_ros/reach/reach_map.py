@@ -12,6 +12,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.cells import is_proved, ReachArm, ReachSettings
+from ssik_ros.reach.checked_cells import make_arm
 from ssik_ros.reach.grid import Grid
 from ssik_ros.reach.orientations import angles_between, covering_angle, quaternions_of
 from ssik_ros.reach.statuses import CellStatus
@@ -287,8 +288,8 @@ class ReachMap:
     @functools.cached_property
     def _arm(self) -> ReachArm:
         """Return the solver of the map's arm."""
-        settings = self.attributes['settings']
-        return ReachArm(self.chain, ReachSettings(searches=bool(settings['searches'])))
+        settings = ReachSettings(searches=bool(self.attributes['settings']['searches']))
+        return make_arm(self.chain, settings, self._store.read_scene())
 
     def _nearest(self, targets: FloatArray) -> ReachResult:
         """Return the status of poses by the nearest cells."""

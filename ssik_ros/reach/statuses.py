@@ -4,15 +4,19 @@ import enum
 
 
 class CellStatus(enum.IntEnum):
-    """What is known of one pose. REACHABLE and OUT_OF_REACH are facts."""
+    """What is known of one pose. REACHABLE, OUT_OF_REACH and COLLIDES are facts."""
 
     NOT_ASKED = 0
     """Outside of the region of the map."""
     REACHABLE = 1
-    """A posture within the limits reaches the pose, by forward kinematics of this posture."""
+    """A posture within the limits reaches the pose, by forward kinematics; with collisions checked it collides with nothing."""
     OUT_OF_REACH = 2
     """No posture within the limits reaches the pose: proved."""
     UNKNOWN = 3
-    """The search found no posture, and there is no proof that there is none."""
+    """No such posture was found, and there is no proof that there is none."""
     COLLIDES = 4
-    """Postures within the limits reach the pose, and each that is known collides."""
+    """Postures within the limits reach the pose, all of them are known, and each collides."""
+
+
+FACTS = (CellStatus.REACHABLE, CellStatus.OUT_OF_REACH, CellStatus.COLLIDES)
+"""Statuses that are facts."""

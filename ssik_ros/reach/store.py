@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote, shorten, SsikError
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.extras import import_extra
 from ssik_ros.reach.grid import Cells, cells_from_mapping, Grid
 from ssik_ros.value_class import dataclass
@@ -33,12 +34,17 @@ KEY = 'ssik_reach'
 """Name of what this package writes into the attributes of the group."""
 WORK = '.work'
 STATUS = 'status'
+COLLISIONS = 'collisions'
+"""Name of the group of arrays that describe the shapes, and of the attribute that holds their names."""
+SCENE_ARRAYS = ChainScene._fields[1:]
 FILLS: dict[str, tuple[str, Any]] = {
     STATUS: ('uint8', 0),
     'branches': ('uint8', 0),
     'effort': ('uint16', 0),
     'manipulability': ('float32', np.nan),
     'limit_margin': ('float32', np.nan),
+    'clearance': ('float32', np.nan),
+    'self_motions': ('uint8', 0),
 }
 """Type and value of cells outside of the region, for each array that there may be."""
 ALWAYS = (STATUS, 'branches', 'effort')
@@ -61,10 +67,13 @@ class MapPlan:
     arrays: tuple[str, ...]
     settings: Mapping[str, Any]
     """What else the numbers depend on, for JSON."""
+    scene: ChainScene | None = None
+    """Shapes that postures must not touch; None where collisions do not matter."""
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the definition of the map, for JSON."""
-        chain = self.chain
+        chain, scene = self.chain, self.scene
+        own = {} if scene is None else {COLLISIONS: _scene_as_mapping(scene)}
         return {
             'format': FORMAT,
             'robot': {
@@ -75,6 +84,7 @@ class MapPlan:
             'cells': self.cells.as_mapping(),
             'arrays': list(self.arrays),
             'settings': dict(self.settings),
+            **own,
         }
 
 
@@ -243,6 +253,21 @@ class MapStore:
         except (KeyError, ValueError, TypeError) as error:
             raise self._no_map() from error
 
+    def read_scene(self) -> ChainScene | None:
+        """
+        Return the shapes that postures of the map do not touch; None where collisions do not matter.
+
+        :raises StoreError: when the folder is no map.
+        """
+        saved = self.read_attributes().get(COLLISIONS)
+        if saved is None:
+            return None
+        try:
+            arrays = (self.array(f'{COLLISIONS}/{name}')[...] for name in SCENE_ARRAYS)
+            return ChainScene(tuple(saved['names']), *arrays)
+        except (KeyError, ValueError, TypeError) as error:
+            raise self._no_map() from error
+
     def array(self, name: str) -> Any:
         """
         Return an array of the map, opened for reading.
@@ -272,6 +297,12 @@ class MapStore:
             what = _difference(have['robot'], want['robot'])
             raise InvalidOption(
                 f"The map '{self.path}' is of another robot, or the robot has changed ({what}); write to another place.",
+                path=self.path,
+            )
+        if have.get(COLLISIONS) != want.get(COLLISIONS):
+            what = _changed_scene(have.get(COLLISIONS), want.get(COLLISIONS))
+            raise InvalidOption(
+                f"The map '{self.path}' was begun {what}; write to another place, or remove it.",
                 path=self.path,
             )
         for key in ('cells', 'arrays', 'settings'):
@@ -386,6 +417,37 @@ def _chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
     )
 
 
+def _scene_as_mapping(scene: ChainScene) -> dict[str, Any]:
+    """Return the names of shapes and a checksum of all about them, for JSON."""
+    return {'sha256': scene.checksum(), 'objects': scene.objects, 'names': list(scene.names)}
+
+
+def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | None) -> str:
+    """Return in words how shapes differ."""
+    if have is None or want is None:
+        return 'without collisions' if have is None else 'with collisions'
+    if have['objects'] != want['objects']:
+        return f'with other obstacles ({shorten(have["objects"])}, not {shorten(want["objects"])})'
+    return 'with shapes or places of robot and obstacles that have changed'
+
+
+def _write_scene(store: Any, scene: ChainScene) -> None:
+    """Write the arrays of shapes."""
+    zarr = import_extra('zarr')
+    zarr.create_group(store=store, path=COLLISIONS, zarr_format=3)
+    for name in SCENE_ARRAYS:
+        rows = getattr(scene, name)
+        # A chunk has at least one row, also where a scene has no meshes.
+        chunks = tuple(max(1, size) for size in rows.shape)
+        zarr.create_array(
+            store=store,
+            name=f'{COLLISIONS}/{name}',
+            shape=rows.shape,
+            chunks=chunks,
+            dtype=rows.dtype,
+        )[...] = rows
+
+
 def _rows(cells: Cells) -> tuple[str, FloatArray]:
     """Return the name and the rows of what a map keeps beside its cells: orientations, or poses."""
     if isinstance(cells, Grid):
@@ -400,6 +462,8 @@ def _write_draft(draft: Path, plan: MapPlan) -> None:
     zarr.create_group(store=store, zarr_format=3, attributes={KEY: plan.as_mapping()})
     name, rows = _rows(plan.cells)
     zarr.create_array(store=store, name=name, data=rows, chunks=rows.shape)
+    if plan.scene is not None:
+        _write_scene(store, plan.scene)
     for name in plan.arrays:
         _create(store, name, plan.cells.shape, plan.cells.chunks)
 

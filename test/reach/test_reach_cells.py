@@ -156,4 +156,4 @@ def test_the_best_of_all_branches_is_kept():
 
 def test_what_is_a_fact():
     kinds = np.arange(len(CellStatus), dtype=np.uint8)
-    assert is_proved(kinds).tolist() == [False, True, True, False, False]
+    assert is_proved(kinds).tolist() == [False, True, True, False, True]

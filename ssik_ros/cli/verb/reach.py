@@ -12,20 +12,29 @@ from rich.progress import BarColumn, Progress as Bar, TextColumn
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import open_console, print_table
-from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
+from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word, ChosenGroup
 from ssik_ros.errors import counted, InvalidOption
-from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.cells import ReachArm, ReachSettings
+from ssik_ros.reach.checked_cells import make_arm
+from ssik_ros.reach.collisions.chain_scene import ChainScene, make_scene
 from ssik_ros.reach.engine import Progress, Workers
 from ssik_ros.reach.exports import write_csv, write_page, write_ply
 from ssik_ros.reach.grid import Cells, describe, Grid, PoseList, UNIT_CELLS
-from ssik_ros.reach.mapping import estimate, in_words, make_map, make_plan
+from ssik_ros.reach.mapping import (
+    estimate,
+    in_words,
+    make_map,
+    make_plan,
+    QUANTITIES,
+    settings_of,
+)
 from ssik_ros.reach.orientations import spread_orientations
 from ssik_ros.reach.plots import write_plots
 from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.reach.regions import read_pose_list, read_region
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import MapPlan
+from ssik_ros.view.obstacles import read_obstacles
 
 _WIDTH = 100
 FAST_UNIT = 65_536
@@ -40,6 +49,7 @@ EXAMPLES = (
     'ssik reach ur5e --grid 0.02 --orientations 256 --region sphere:0.9 -o ur5e.zarr --workers 8',
     'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html',
     'ssik reach panda --poses tasks.csv -o tasks.zarr',
+    'ssik reach panda --obstacles scene.yaml --with clearance -o cell.zarr',
     'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://scheduler:8786',
 )
 
@@ -58,8 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(cells, '--region REGION', text, default='auto')
     text = 'poses x,y,z,qx,qy,qz,qw in the base link, instead of a grid'
     add_option(cells, '--poses CSV', text, type=Path)
-    text = 'more of each cell: manipulability, limit_margin; joined by commas'
+    text = f'more of each cell: {", ".join(QUANTITIES)}; joined by commas'
     add_option(cells, '--with QUANTITIES', text, default='')
+    text = 'a cell is reachable by postures only that do not collide with the robot itself'
+    add_option(cells, '--collisions', text)
+    text = 'nor with the obstacles in a YAML or mesh file, as for `ssik view`; may be repeated'
+    add_option(cells, '--obstacles FILE', text, type=Path, action='append')
     work = parser.add_argument_group('work')
     add_option(
         work, '--workers N', 'processes; 0 for none beside this one (default: all cores)', type=int
@@ -85,8 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None and not arguments.estimate:
         raise InvalidOption('Say where the map goes: -o map.zarr (or --estimate).')
     workers = Workers(arguments.workers, arguments.scheduler)
-    chosen = choose_by_word(arguments)
-    plan = _plan(arguments, chosen.chain(), chosen.robot.name)
+    plan = _plan(arguments, choose_by_word(arguments))
     if arguments.estimate:
         print(
             f'{describe(plan.cells)}; {estimate(plan, _seconds(plan))} (measured here, one core).'
@@ -100,24 +113,39 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if counts[CellStatus.REACHABLE] else 1
 
 
-def _plan(arguments: argparse.Namespace, chain: SerialChain, robot: str) -> MapPlan:
+def _plan(arguments: argparse.Namespace, chosen: ChosenGroup) -> MapPlan:
     """Return the plan of the map that the options describe."""
     words = tuple(word for word in getattr(arguments, 'with').split(',') if word)
-    is_fast = ReachArm(chain, ReachSettings()).is_fast and not words
-    unit = FAST_UNIT if is_fast else UNIT_CELLS
+    chain, scene = chosen.chain(), _scene(arguments, chosen, words)
+    is_plain = scene is None and not set(words) - {'branches'}
+    unit = FAST_UNIT if is_plain and ReachArm(chain, ReachSettings()).is_fast else UNIT_CELLS
     if arguments.poses is not None:
         cells: Cells = PoseList(read_pose_list(arguments.poses), unit)
     else:
         turns = spread_orientations(arguments.orientations)
         cells = Grid(read_region(arguments.region, chain), arguments.grid, turns, unit)
-    return make_plan(chain, robot, cells, words)
+    return make_plan(chain, chosen.robot.name, cells, words, scene=scene)
+
+
+def _scene(
+    arguments: argparse.Namespace, chosen: ChosenGroup, words: tuple[str, ...]
+) -> ChainScene | None:
+    """Return the shapes that postures must not touch; None where collisions do not matter."""
+    files = arguments.obstacles or ()
+    if not files and not arguments.collisions and 'clearance' not in words:
+        return None
+    world = [item for file in files for item in read_obstacles(file)]
+    found = make_scene(chosen.robot, chosen.chain(), world)
+    for note in found.notes:
+        print(f'ssik reach: {note}', file=sys.stderr)
+    return found.scene
 
 
 def _seconds(plan: MapPlan) -> float:
     """Return the processor time of a cell, from some units of the map [s]."""
-    arm, units, rng = ReachArm(plan.chain, ReachSettings()), plan.cells.unit_count, 0
+    arm = make_arm(plan.chain, settings_of(plan), plan.scene)
+    generator, units = np.random.default_rng(0), plan.cells.unit_count
     decided, begun = 0, time.process_time()
-    generator = np.random.default_rng(rng)
     for unit in generator.integers(units, size=64).tolist():
         piece = next(plan.cells.pieces(unit), None)
         if piece is not None:

@@ -1,0 +1,220 @@
+"""
+Poses decided with collisions, clearance and self-motions: what needs the postures of a pose, not their number alone.
+
+What is proved
+    REACHABLE has a posture that collides with nothing. COLLIDES is said only where all branches are known, none of them is singular,
+    and each collides. Seven joints have curves of postures: where all samples collide, more are taken along the curves, and where
+    these collide too the pose is UNKNOWN. So it is for a singular posture, beside which there are others, and for searches.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.cells import (
+    as_matrices,
+    Decided,
+    MOST_BRANCHES,
+    MOST_EFFORT,
+    nothing_known,
+    ReachArm,
+    ReachSettings,
+)
+from ssik_ros.reach.collisions.chain_scene import ChainScene
+from ssik_ros.reach.collisions.posture_checks import PostureChecks
+from ssik_ros.reach.measures import are_singular, best_measures, largest_of
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
+
+SPACING = 0.1
+"""Distance of two postures of a self-motion that are checked [rad]."""
+SEVEN = 7
+OTHER_STARTS = 16
+"""Random first starts of a search for a posture that does not collide."""
+MOST_SELF_MOTIONS = 255
+MEASURED = 32
+"""Postures of a pose, at most, whose distance is measured by meshes, where hulls of all overlap."""
+
+
+def make_arm(
+    chain: SerialChain, settings: ReachSettings, scene: ChainScene | None = None
+) -> ReachArm:
+    """
+    Return what decides the poses of a chain.
+
+    :param chain: the chain.
+    :param settings: what is wanted.
+    :param scene: shapes that postures must not touch; None where collisions do not matter.
+    """
+    if scene is None and not (settings.clearance or settings.self_motions):
+        return ReachArm(chain, settings)
+    return CheckedArm(chain, settings, scene)
+
+
+class _Postures:
+    """The postures of some poses, those of one pose behind those of the pose before."""
+
+    def __init__(self, q: FloatArray, counts: IntArray) -> None:
+        """Take postures (k, n), and how many each pose has (m,)."""
+        self.q, self.counts = q, counts
+        self.owners = np.repeat(np.arange(len(counts)), counts)
+
+    def kept(self, which: NDArray[np.bool_]) -> '_Postures':
+        """Return some of the postures."""
+        counts = np.bincount(self.owners[which], minlength=len(self.counts))
+        return _Postures(self.q[which], counts)
+
+    def with_others(self, more: dict[int, FloatArray]) -> '_Postures':
+        """Return these postures, and others (k, n) of poses that have none."""
+        if not more:
+            return self
+        counts = self.counts.copy()
+        parts = np.split(self.q, np.cumsum(counts)[:-1])
+        for pose, q in more.items():
+            parts[pose], counts[pose] = q, len(q)
+        return _Postures(np.concatenate(parts), counts)
+
+
+class CheckedArm(ReachArm):
+    """The poses of one chain among shapes, decided; serves one thread."""
+
+    def __init__(
+        self, chain: SerialChain, settings: ReachSettings, scene: ChainScene | None
+    ) -> None:
+        """
+        Prepare the solver and the shapes.
+
+        :param chain: from the base link, in which poses are given, to the tip link.
+        :param settings: what is wanted.
+        :param scene: the shapes; None where collisions do not matter.
+        :raises InvalidOption: for self-motions of another number of joints, and for clearance without shapes.
+        """
+        super().__init__(chain, settings)
+        has_curves = self._arm is not None and len(chain.joint_names) == SEVEN
+        if settings.self_motions and not has_curves:
+            raise InvalidOption(
+                f"self_motions are counted for seven joints with a closed form; '{chain.tip_link}' has "
+                f'{len(chain.joint_names)} joints.'
+            )
+        if settings.clearance and scene is None:
+            raise InvalidOption('clearance needs the shapes of the robot.')
+        self._checks = None if scene is None else PostureChecks(chain, scene)
+        self._tracer = SelfMotionTracer(self._arm, SEVEN) if has_curves and self._arm else None
+
+    @property
+    def method(self) -> str:
+        """Return how poses are decided, in words."""
+        return super().method + ('' if self._checks is None else '; each posture is checked')
+
+    def decide(self, poses: FloatArray) -> Decided:
+        """
+        Return the status of some poses, with their branches and all that is wanted.
+
+        :param poses: as for :meth:`ReachArm.decide`.
+        :raises SsikError: as there.
+        """
+        matrices = as_matrices(poses)
+        decided = nothing_known(len(matrices))
+        found = self._branches(matrices, decided)
+        reached = _Postures(found.q, np.maximum(found.counts[:, search.COUNT], 0))
+        free, decided = self._check(matrices, reached, decided)
+        decided.status[free.counts > 0] = CellStatus.REACHABLE
+        decided.branches[:] = np.minimum(free.counts, MOST_BRANCHES)
+        if self.settings.measures:
+            best = best_measures(self.chain, free.q, free.counts)
+            decided.manipulability[:], decided.limit_margin[:] = best
+        if self.settings.self_motions:
+            decided = decided._replace(self_motions=self._count_curves(matrices, reached.counts))
+        return decided
+
+    def _check(
+        self, poses: FloatArray, reached: _Postures, decided: Decided
+    ) -> tuple[_Postures, Decided]:
+        """Return the postures that are free; write the status of poses that have none, and the clearance of others."""
+        if self._checks is None:
+            return reached, decided
+        is_free = self._checks.free(reached.q)
+        free = reached.kept(is_free)
+        stuck = np.flatnonzero((reached.counts > 0) & (free.counts == 0))
+        decided.status[stuck] = self._status_of_stuck(reached, stuck)
+        more = {}
+        for pose in np.flatnonzero(decided.status == CellStatus.UNKNOWN).tolist():
+            if reached.counts[pose]:
+                q, tried = self._look_further(poses[pose])
+                effort = int(decided.effort[pose]) + int(reached.counts[pose]) + tried
+                decided.effort[pose] = min(effort, MOST_EFFORT)
+                if len(q):
+                    more[pose] = q
+        free = free.with_others(more)
+        if self.settings.clearance:
+            decided = decided._replace(clearance=self._clearance(free))
+        return free, decided
+
+    def _status_of_stuck(self, reached: _Postures, stuck: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the status of poses whose postures all collide."""
+        status = np.full(len(stuck), CellStatus.UNKNOWN, dtype=np.uint8)
+        if self.is_complete and len(stuck):
+            own = reached.kept(np.isin(reached.owners, stuck))
+            singular = np.zeros(len(own.counts), dtype=np.bool_)
+            singular[own.owners[are_singular(self.chain, own.q)]] = True
+            status[~singular[stuck]] = CellStatus.COLLIDES
+        return status
+
+    def _look_further(self, pose: FloatArray) -> tuple[FloatArray, int]:
+        """Return postures of a pose that are free, where those that were found first collide, and how many were tried."""
+        assert self._checks is not None
+        if self._tracer is not None:
+            return self._look_along(pose)
+        if self._search is None:
+            return np.empty((0, len(self.chain.axes))), 0
+        return self._look_elsewhere(pose)
+
+    def _look_along(self, pose: FloatArray) -> tuple[FloatArray, int]:
+        """Return the postures that are free on the first self-motion that has some (k, 7), and how many were tried."""
+        assert self._checks is not None
+        tried = 0
+        for curve in self._motions(pose) or ():
+            q = curve.sample(SPACING)
+            free, tried = q[self._checks.free(q)], tried + len(q)
+            if len(free):
+                return free, tried
+        return np.empty((0, SEVEN)), tried
+
+    def _look_elsewhere(self, pose: FloatArray) -> tuple[FloatArray, int]:
+        """Return a posture that is free by searches from random starts (1 or 0, n), and how many there were."""
+        assert self._search is not None and self._checks is not None
+        rng, limits = np.random.default_rng(0), self._limits
+        low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+        for tried in range(1, OTHER_STARTS + 1):
+            one = self._search.find(pose, rng.uniform(low, high), limits, TOLERANCE)
+            if one.q is not None and self._checks.free(one.q[None])[0]:
+                return one.q[None], tried
+        return np.empty((0, len(low))), OTHER_STARTS
+
+    def _clearance(self, free: _Postures) -> NDArray[np.float32]:
+        """Return the largest clearance of each pose (m,)."""
+        assert self._checks is not None
+        _, apart = self._checks.clearances(free.q)
+        best = largest_of(apart, free.counts)
+        # Hulls of links that overlap say nothing: then the meshes are measured.
+        for pose in np.flatnonzero(best <= 0.0).tolist():
+            rows = np.flatnonzero(free.owners == pose)[:MEASURED]
+            best[pose] = max(self._checks.least_distance(free.q[row]) for row in rows)
+        return best
+
+    def _count_curves(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
+        """Return how many self-motions poses have (m,), collisions aside."""
+        curves = np.zeros(len(poses), dtype=np.uint8)
+        for pose in np.flatnonzero(counts > 0).tolist():
+            motions = self._motions(poses[pose])
+            curves[pose] = 0 if motions is None else min(len(motions), MOST_SELF_MOTIONS)
+        return curves
+
+    def _motions(self, pose: FloatArray) -> SelfMotions | None:
+        """Return the curves of postures of a pose."""
+        return None if self._tracer is None else self._tracer.motions(pose)

@@ -1,0 +1,246 @@
+"""
+The shapes around a chain as arrays: all that collisions of its postures depend on.
+
+A map holds these arrays, so that a worker, or a reader years later, needs neither the URDF nor its meshes. Joints outside of the
+chain stay at their default values. Pairs whose distance no joint of the chain changes are left out.
+"""
+
+from collections.abc import Iterator, Sequence
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidOption, UnsupportedJoint
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.model.collision.checks import CollisionChecker, import_coal
+from ssik_ros.model.collision.geometry import CollisionShape
+from ssik_ros.model.collision.objects import make_geometry, ObjectShape, SolidKind, WorldObject
+from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+
+SOLIDS = ('Box', 'Sphere', 'Capsule', 'Cylinder', 'Cone', 'Plane')
+"""Classes of the collision library by their number in the arrays; the next number is a mesh."""
+MESH = len(SOLIDS)
+NUMBERS = 4
+
+
+class ChainScene(NamedTuple):
+    """Shapes on the joints of a chain and around it, and the pairs that may collide; the arrays of a map."""
+
+    names: tuple[str, ...]
+    """(s,) link or object of each shape."""
+    kinds: IntArray
+    """(s,) index into :data:`SOLIDS`, or :data:`MESH`."""
+    are_links: IntArray
+    """(s,) 1 for shapes of links, 0 for those of objects."""
+    sizes: FloatArray
+    """(s, 4) of solids [m]."""
+    carriers: IntArray
+    """(s,) joint of the chain that moves a shape, -1 for none."""
+    placements: FloatArray
+    """(s, 4, 4) in the base link, all joints at zero."""
+    vertices: FloatArray
+    """(v, 3) of all meshes [m]."""
+    triangles: IntArray
+    """(t, 3) of all meshes, vertices of a mesh counted from its first."""
+    ends: IntArray
+    """(s + 1, 2) first vertex and first triangle of each shape."""
+    pairs: IntArray
+    """(p, 2) shapes that are checked."""
+
+    def checksum(self) -> str:
+        """Return a checksum of everything."""
+        check = hashlib.sha256('\n'.join(self.names).encode())
+        for array in self[1:]:
+            # Adding zero turns -0.0 into 0.0.
+            check.update((np.asarray(array, dtype=np.float64) + 0.0).tobytes())
+        return check.hexdigest()
+
+    @property
+    def objects(self) -> list[str]:
+        """Return the names of the objects around the robot."""
+        pairs = zip(self.names, self.are_links, strict=True)
+        return list(dict.fromkeys(name for name, is_link in pairs if not is_link))
+
+
+class ScenePlan(NamedTuple):
+    """What collisions are checked with, and what a user should know of it."""
+
+    scene: ChainScene
+    notes: tuple[str, ...]
+
+
+def make_scene(
+    robot: RobotModel, chain: SerialChain, world: Sequence[WorldObject] = ()
+) -> ScenePlan:
+    """
+    Return the shapes of a robot and of objects around a chain.
+
+    :param robot: the robot.
+    :param chain: its joints that move.
+    :param world: objects in the model frame.
+    :raises InvalidOption: for a robot without collision geometry.
+    :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
+    """
+    checker = CollisionChecker(robot)
+    if not checker.available:
+        raise InvalidOption(
+            f"'{robot.name}' has no collision geometry, so its collisions cannot be checked. Take a URDF with "
+            '<collision> elements, or leave out --obstacles, --collisions and clearance.'
+        )
+    own = checker.scene(list(world))
+    carried_by, at_rest = _carriers(robot, chain), _carrier_poses(robot, chain)
+    joints = np.array([entry.shape.carrier for entry in own.shapes], dtype=np.int64)
+    placed = at_rest[joints] @ np.array([entry.shape.placement for entry in own.shapes])
+    carriers = carried_by[joints]
+    moves = carriers[own.pairs[:, 0]] != carriers[own.pairs[:, 1]]
+    notes = (*checker.warnings, *_touching(robot, own, own.pairs[~moves]))
+    return ScenePlan(_gather(own.shapes, carriers, placed, own.pairs[moves]), notes)
+
+
+def _gather(
+    shapes: Sequence[SceneShape], carriers: IntArray, placed: FloatArray, pairs: IntArray
+) -> ChainScene:
+    """Return the arrays of the shapes that some pair names."""
+    used, numbers = np.unique(pairs, return_inverse=True)
+    own = [shapes[k] for k in used.tolist()]
+    kinds, sizes, meshes = zip(*(_read(entry.shape.geometry) for entry in own), strict=True)
+    counts = [(len(vertices), len(triangles)) for vertices, triangles in meshes]
+    return ChainScene(
+        names=tuple(entry.shape.link for entry in own),
+        kinds=np.array(kinds, dtype=np.int64),
+        are_links=np.array([entry.kind is BodyKind.LINK for entry in own], dtype=np.int64),
+        sizes=np.array(sizes),
+        carriers=carriers[used],
+        placements=placed[used],
+        vertices=np.concatenate([vertices for vertices, _ in meshes]),
+        triangles=np.concatenate([triangles for _, triangles in meshes]),
+        ends=np.concatenate([np.zeros((1, 2), dtype=np.int64), np.cumsum(counts, axis=0)]),
+        pairs=numbers.reshape(-1, 2).astype(np.int64),
+    )
+
+
+def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
+    """Return kind, sizes, vertices and triangles of a shape of the collision library."""
+    name, nothing = type(geometry).__name__, (np.empty((0, 3)), np.empty((0, 3), dtype=np.int64))
+    if name not in SOLIDS:
+        corners = map(geometry.tri_indices, range(geometry.num_tris))
+        triangles = np.array([(c[0], c[1], c[2]) for c in corners], dtype=np.int64)
+        vertices = np.array(geometry.vertices(), dtype=np.float64).reshape(-1, 3)
+        return MESH, np.zeros(NUMBERS), (vertices, triangles.reshape(-1, 3))
+    if name == 'Box':
+        numbers = 2.0 * np.ravel(geometry.halfSide)
+    elif name == 'Sphere':
+        numbers = np.array([geometry.radius])
+    elif name == 'Plane':
+        numbers = np.array([*np.ravel(geometry.n), geometry.d])
+    else:
+        numbers = np.array([geometry.radius, 2.0 * geometry.halfLength])
+    return SOLIDS.index(name), np.resize(np.append(numbers, np.zeros(NUMBERS)), NUMBERS), nothing
+
+
+def _carriers(robot: RobotModel, chain: SerialChain) -> IntArray:
+    """Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none."""
+    tree, places = robot.tree, {int(joint): k for k, joint in enumerate(chain.joint_indices)}
+    moved = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
+    for joint, name in enumerate(tree.joint_names):
+        parent = int(tree.parents[joint])
+        moved[joint] = places.get(joint, moved[parent] if parent >= 0 else -1)
+        if int(tree.leaders[joint]) in places:
+            raise UnsupportedJoint(
+                f"Joint '{name}' mimics a joint of the chain; collisions of its links cannot be checked. "
+                'Leave out --obstacles, --collisions and clearance.',
+                joint=name,
+            )
+    return moved
+
+
+def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
+    """Return the poses (j + 2, 4, 4) of the joints of the tree, of the world and of the root link in the base link."""
+    tree, state = robot.tree, robot.default_positions()
+    state[chain.idx_q] = 0.0
+    poses = compute_joint_poses(tree, robot.with_mimic(state))
+    base = invert_pose(compute_link_pose(tree, poses, tree.link(chain.base_link)))
+    every: FloatArray = base @ np.concatenate([poses, np.eye(4)[None], np.eye(4)[None]])
+    return every
+
+
+def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iterator[str]:
+    """Return a sentence for each two bodies that collide whatever the chain does."""
+    still = CollisionScene(robot, import_coal(), scene.shapes, pairs.tolist(), 0.0)
+    names = [entry.shape.link for entry in scene.shapes]
+    found = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []
+    for first, second in dict.fromkeys((names[a], names[b]) for a, b in found):
+        yield f"'{first}' touches '{second}' in every posture of the arm; this pair is left out."
+
+
+class ChainRobot:
+    """A chain as the robot that collision checks ask for."""
+
+    turned: tuple[str, ...] = ()
+
+    def __init__(self, chain: SerialChain) -> None:
+        """
+        Make the tree.
+
+        :param chain: the chain.
+        """
+        self.chain, self.size = chain, len(chain.joint_names)
+        self.tree: KinematicTree = chain.as_tree()
+        self.robot = self
+
+    def with_mimic(self, positions: FloatArray) -> FloatArray:
+        """Return the state itself: no joint of a chain follows another one."""
+        return positions
+
+    def full_state(self, q: FloatArray) -> FloatArray:
+        """Return the posture itself: there is no other joint."""
+        return q
+
+
+def build_shapes(robot: ChainRobot, scene: ChainScene, coal: Any) -> list[SceneShape]:
+    """
+    Return the shapes of the collision library that arrays describe.
+
+    :param robot: the chain.
+    :param scene: the arrays.
+    :param coal: the library.
+    """
+    frames = compute_joint_poses(robot.tree, np.zeros(robot.size))
+    every = np.concatenate([frames, np.eye(4)[None]])
+    shapes = []
+    for index, name in enumerate(scene.names):
+        carrier, geometry = int(scene.carriers[index]), _build(scene, index, coal)
+        geometry.computeLocalAABB()
+        is_endless = scene.kinds[index] == SOLIDS.index('Plane')
+        shape = CollisionShape(
+            link=name,
+            carrier=carrier,
+            placement=invert_pose(every[carrier]) @ scene.placements[index],
+            geometry=geometry,
+            center=np.zeros(3) if is_endless else np.array(geometry.aabb_center),
+            radius=float('inf') if is_endless else float(geometry.aabb_radius),
+        )
+        kind = BodyKind.LINK if scene.are_links[index] else BodyKind.WORLD
+        shapes.append(SceneShape(shape, kind))
+    return shapes
+
+
+def _build(scene: ChainScene, index: int, coal: Any) -> Any:
+    """Return a shape of the collision library."""
+    kind, sizes = int(scene.kinds[index]), scene.sizes[index]
+    if kind == MESH:
+        (vertex, triangle), (vertex_end, triangle_end) = scene.ends[index : index + 2]
+        vertices = scene.vertices[vertex:vertex_end]
+        triangles = scene.triangles[triangle:triangle_end]
+        mesh = ObjectShape(SolidKind.MESH, (), np.eye(4), vertices, triangles)
+        return make_geometry(mesh, coal)
+    if SOLIDS[kind] == 'Plane':
+        return coal.Plane(sizes[:3], float(sizes[3]))
+    count = {'Box': 3, 'Sphere': 1}.get(SOLIDS[kind], 2)
+    return getattr(coal, SOLIDS[kind])(*sizes[:count].tolist())

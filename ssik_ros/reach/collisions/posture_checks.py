@@ -1,0 +1,76 @@
+"""Postures of a chain checked for collisions, many at once: kernels for convex bodies, meshes where a hull leaves doubt."""
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.paths import clearance
+from ssik_ros.model.collision.checks import import_coal
+from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.bodies import make_bodies
+from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, ChainScene
+
+AT_ONCE = 4096
+"""Postures of one kernel call."""
+FAR = 0.25
+"""Clearance from which on more of it is not told apart [m]."""
+
+
+class PostureChecks:
+    """Checks postures of one chain among shapes; serves one thread."""
+
+    def __init__(self, chain: SerialChain, scene: ChainScene) -> None:
+        """
+        Build the shapes.
+
+        :param chain: the chain.
+        :param scene: the shapes, as arrays.
+        """
+        robot, coal = ChainRobot(chain), import_coal()
+        shapes, pairs = build_shapes(robot, scene, coal), scene.pairs.tolist()
+        self._scene = CollisionScene(cast(RobotModel, robot), coal, shapes, pairs, 0.0)
+        self._bodies, _ = make_bodies(cast(ToolChain, robot), self._scene)
+
+    def free(self, q: FloatArray) -> NDArray[np.bool_]:
+        """
+        Return which postures collide with nothing (k,).
+
+        :param q: (k, n).
+        """
+        return self._check(q, 0.0)[0]
+
+    def clearances(self, q: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+        """
+        Return which postures collide with nothing (k,), and a lower bound on the least distance of each (k,) [m].
+
+        Hulls stand for the meshes of links; the bound is 0 where hulls overlap, and :data:`FAR` at most.
+
+        :param q: (k, n).
+        """
+        free, apart = self._check(q, FAR)
+        return free, np.where(free, np.clip(apart, 0.0, FAR), 0.0)
+
+    def least_distance(self, q: FloatArray) -> float:
+        """
+        Return the least distance of a free posture by the meshes themselves, :data:`FAR` at most [m].
+
+        :param q: (n,).
+        """
+        return min(max(self._scene.least_distance(q), 0.0), FAR)
+
+    def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Return which postures are free, and a lower bound on the distance of each up to a wanted one."""
+        q = np.ascontiguousarray(q)
+        verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))
+        apart, every = np.full(len(q), wanted), np.arange(len(q))
+        for start in range(0, len(q), AT_ONCE):
+            rows = every[start : start + AT_ONCE]
+            clearance.check_rows(verdicts, culprits, apart, q, rows, 0.0, wanted, *self._bodies)
+        for row in np.flatnonzero(verdicts == clearance.DOUBTFUL).tolist():
+            verdicts[row] = self._scene.colliding_pair(q[row]) is not None
+        return verdicts == clearance.FREE, apart
