@@ -30,6 +30,7 @@ PARAMETERS = (
             'kinematics_file',
             'joint_limits_file',
             'task_sets_file',
+            'reach_map',
             'groups',
             'group',
             'base_link',

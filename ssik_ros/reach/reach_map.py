@@ -127,14 +127,20 @@ class ReachMap:
         """Return how far an orientation is from the nearest one of the map at most [rad]."""
         return covering_angle(self.grid.orientations)
 
-    def read(self, name: str = STATUS) -> NDArray[Any]:
-        """
-        Return a whole array (x, y, z, orientations).
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Return the names of the arrays that the map has."""
+        return tuple(self.attributes['arrays'])
 
-        :param name: ``status``, ``branches``, ``effort``, and what else the map was made with.
+    def read(self, name: str = STATUS, where: Any = ...) -> NDArray[Any]:
         """
-        whole: NDArray[Any] = self._store.array(name)[...]
-        return whole
+        Return an array (x, y, z, orientations), or a part of it.
+
+        :param name: one of :attr:`arrays`.
+        :param where: slices of the part; all of it by default.
+        """
+        part: NDArray[Any] = self._store.array(name)[where]
+        return part
 
     def query(self, poses: ArrayLike, exact: bool = False) -> ReachResult:
         """

@@ -93,6 +93,7 @@ class IkServer(ProcessNode):
         self._task_sets = self._read_task_sets()
         self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
         self._targets = self._offer_targets()
+        self._reach = self._offer_reach()
         self._loading = LoadingReport(_LOGGER.info)
         make_steady_timer(self, REPORT_EVERY, self._loading.tell)
         self._loader = _Loader(self._load)
@@ -205,6 +206,7 @@ class IkServer(ProcessNode):
         self._loading.enter(3)
         loop_server.warm_up()
         task_sets = self._make_task_sets(scene)
+        reach = None if self._reach is None else self._reach.load(server)
         with self._exchange:
             is_first = self._handlers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -219,6 +221,7 @@ class IkServer(ProcessNode):
                     StateWriter(robot),
                     loop_server,
                     task_sets,
+                    reach,
                     (description.urdf.origin, srdf),
                     parameters.report_times,
                     parameters.report_timeout,
@@ -265,6 +268,8 @@ class IkServer(ProcessNode):
             services += [*GROUP_SERVICES, *LOOP_SERVICES]
         if self._task_sets is not None:
             services += self._task_sets.SERVICES
+        if self._reach is not None:
+            services += self._reach_services.SERVICES
         for service in services:
             self._offer(service)
 
@@ -323,6 +328,19 @@ class IkServer(ProcessNode):
             return None if self._handlers.served is None else self._handlers.served.server
 
         return InteractiveTargets(self, group, served, self._live)
+
+    def _offer_reach(self) -> Any:
+        """Offer the reach map that a parameter names, if there is one."""
+        path = self._settings.reach_map
+        if not path:
+            return None
+        if not HAS_OWN_MESSAGES:
+            raise ConfigError('reach_map needs the package ssik_msgs. Install it.')
+        # Modules that a node without a map does not wait for.
+        from ssik_ros.ros.services import reach_services
+
+        self._reach_services = reach_services
+        return reach_services.ReachOverRos(self, path, self._settings.reach_measure)
 
     def _make_task_sets(self, scene: PlanningScene) -> Any:
         """Return the task sets of the file for a robot, warmed up; None without a file."""

@@ -10,29 +10,32 @@ from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
 from ssik_ros.reach.exports import DexterityCloud
 
 NAMESPACE = 'reach'
-_FIELDS = ('x', 'y', 'z', 'dexterity', 'rgb')
 
 
 def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
     """
-    Return the positions of a map as a point cloud with the fields x, y, z, dexterity and rgb, 32-bit floats each.
+    Return the positions of a map as a point cloud of 32-bit floats: x, y, z, dexterity, the measure of the colours, and rgb.
 
     :param cloud: the positions.
     :param frame: name of the base link that they are in.
     :param stamp: of the message.
     """
-    rows = np.empty((len(cloud.positions), len(_FIELDS)), dtype='<f4')
+    own = {} if cloud.values is None else {cloud.measure: cloud.values}
+    fields = ('x', 'y', 'z', 'dexterity', *own, 'rgb')
+    rows = np.empty((len(cloud.positions), len(fields)), dtype='<f4')
     rows[:, :3], rows[:, 3] = cloud.positions, cloud.dexterity
+    for column, values in enumerate(own.values(), start=4):
+        rows[:, column] = values
     red, green, blue = cloud.colours.T.astype('<u4')
     # RViz and PCL read the bits of this float as 0x00RRGGBB.
-    rows[:, 4] = (red << 16 | green << 8 | blue).astype('<u4').view('<f4')
+    rows[:, -1] = (red << 16 | green << 8 | blue).astype('<u4').view('<f4')
     message = PointCloud2(height=1, width=len(rows), is_bigendian=False, is_dense=True)
     message.header.frame_id, message.header.stamp = frame, stamp
     message.fields = [
         PointField(name=name, offset=4 * column, datatype=PointField.FLOAT32, count=1)
-        for column, name in enumerate(_FIELDS)
+        for column, name in enumerate(fields)
     ]
-    message.point_step, message.row_step = rows.itemsize * len(_FIELDS), rows.nbytes
+    message.point_step, message.row_step = rows.itemsize * len(fields), rows.nbytes
     message.data = rows.tobytes()
     return message
 

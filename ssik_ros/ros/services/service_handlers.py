@@ -44,6 +44,8 @@ class Served(NamedTuple):
     loops: LoopServer | None = None
     task_sets: Any = None
     """:class:`ssik_ros.server.tasks.task_sets.TaskSets`, if there is a file of them."""
+    reach: Any = None
+    """:class:`ssik_ros.server.reach_queries.ReachQueries`, if a map is named."""
     origins: tuple[str, str] = ('', '')
     """Where URDF and SRDF came from."""
     report_times: bool = False

@@ -1,0 +1,107 @@
+"""``~/reach_query`` and ``~/reach_cloud``: a reach map of the robot, asked about poses and drawn by RViz."""
+
+from array import array
+import logging
+from typing import Any
+
+from moveit_msgs.msg import MoveItErrorCodes
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import PointCloud2
+from ssik_msgs.srv import ReachQuery
+
+from ssik_ros.errors import shorten, SsikError
+from ssik_ros.reach.exports import cloud_to_show
+from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.ros.conversions.reach_messages import write_cloud
+from ssik_ros.ros.services.service_handlers import Served, Service
+from ssik_ros.server.reach_queries import open_map, ReachQueries, ReachRequest, ReachResponse
+from ssik_ros.server.robot_server import RobotServer
+
+_LOGGER = logging.getLogger('ssik_ros.reach')
+
+
+class ReachOverRos:
+    """The map of a node: opened when a robot is loaded, drawn once."""
+
+    def __init__(self, node: Node, path: str, measure: str) -> None:
+        """
+        Offer the topic.
+
+        :param node: the node.
+        :param path: of the map, from a parameter.
+        :param measure: what the points are coloured by.
+        """
+        self._node, self._path, self._measure = node, path, measure
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._publisher = node.create_publisher(PointCloud2, '~/reach_cloud', latched)
+
+    def load(self, server: RobotServer) -> ReachQueries:
+        """
+        Return what responds to requests; without a map of this robot it says why.
+
+        :param server: the robot that is served from now on.
+        """
+        try:
+            found: ReachMap | str = open_map(self._path, server.frames)
+        except (SsikError, OSError) as error:
+            found = str(error)
+            _LOGGER.error('There is no reach map: ~/reach_query responds with this. %s', found)
+        else:
+            self._draw(found)
+        return ReachQueries(found, server.frames, server.cancel)
+
+    def _draw(self, found: ReachMap) -> None:
+        """Publish the positions of a map."""
+        try:
+            cloud, stride = cloud_to_show(found, self._measure)
+        except (SsikError, OSError) as error:
+            _LOGGER.error('~/reach_cloud stays empty: %s', shorten(error))
+            return
+        stamp, frame = self._node.get_clock().now().to_msg(), found.chain.base_link
+        self._publisher.publish(write_cloud(cloud, frame, stamp))
+        thinned = f', every {stride}. position along each axis' if stride > 1 else ''
+        is_part = (
+            ''
+            if found.is_finished
+            else ' The map is not finished: other cells count as not asked.'
+        )
+        _LOGGER.info(
+            '~/reach_cloud has %d points of %s, coloured by %s%s.%s',
+            len(cloud.positions),
+            found.path,
+            cloud.measure,
+            thinned,
+            is_part,
+        )
+
+
+def _read_query(message: ReachQuery.Request) -> ReachRequest:
+    poses = np.asarray(message.poses, dtype=np.float64)
+    return ReachRequest(poses, message.frame_id, message.exact)
+
+
+def _write_query(
+    message: ReachQuery.Response, response: ReachResponse, served: Served, request: Any
+) -> None:
+    result = response.result
+    if result is None:
+        return
+    message.base_frame, message.tip_frame = response.base, response.tip
+    message.reachable, message.proved = result.reachable.tolist(), result.proved.tolist()
+    message.border = result.is_border.tolist()
+    message.status = array('B', result.status.tobytes())
+    message.branches = array('B', result.branches.tobytes())
+    message.distances = array('d', result.distance.tobytes())
+    message.angles = array('d', result.angle.tobytes())
+
+
+SERVICES = (
+    Service(
+        *(ReachQuery, '~/reach_query', 'query', _read_query, _write_query),
+        part='reach',
+        unknown_link=int(MoveItErrorCodes.INVALID_LINK_NAME),
+    ),
+)
+"""A row for each service."""

@@ -1,0 +1,138 @@
+"""Whether an arm reaches poses, by a reach map of the robot that is served."""
+
+from pathlib import Path
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, InvalidOption, SsikError
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach.reach_map import ReachMap, ReachResult
+from ssik_ros.reach.store import hash_of_chain
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.batches import read_poses
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.value_class import dataclass
+
+MOST_EXACT = 1000
+"""Poses of one request that the solver is asked about."""
+AT_ONCE = 16
+"""Poses between two looks at the flag that ends all work."""
+
+
+@dataclass(slots=True)
+class ReachRequest:
+    """Say of each of many poses whether the arm reaches it."""
+
+    poses: FloatArray
+    """(7 m) position [m] and quaternion x, y, z, w of each."""
+    frame: str = ''
+    exact: bool = False
+    """Whether the solver is asked about each pose."""
+
+
+class ReachResponse(NamedTuple):
+    """What is known of each pose, or why the request is refused."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    base: str = ''
+    tip: str = ''
+    result: ReachResult | None = None
+
+
+class ReachQueries:
+    """Responds to requests about the reach of one robot; several threads may call it at once."""
+
+    def __init__(
+        self, found: ReachMap | str, frames: FrameReader, cancel: NDArray[np.int64] | None = None
+    ) -> None:
+        """
+        Take a map.
+
+        :param found: a map of the robot, or the reason why there is none.
+        :param frames: of the robot.
+        :param cancel: (1) flag that ends all work.
+        """
+        self._found, self._frames = found, frames
+        self._cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
+        # A map keeps the units that it has read, and its solver serves one thread.
+        self._map_lock, self._solver_lock = threading.Lock(), threading.Lock()
+
+    @refused_as(ReachResponse, InvalidOption, Refusal.BAD_TARGET)
+    def query(self, request: ReachRequest, current: FullState) -> ReachResponse:
+        """
+        Look poses up.
+
+        :param request: the poses.
+        :param current: where the robot is, which says where frames are.
+        """
+        if isinstance(self._found, str):
+            return ReachResponse(Refusal.FAULT, Cause.NONE, self._found)
+        poses = self._read(request, current)
+        if request.exact:
+            with self._solver_lock:
+                result = self._solve(self._found, poses)
+        else:
+            with self._map_lock:
+                result = self._found.query(poses)
+        chain, count = self._found.chain, int(result.reachable.sum())
+        text = f'{count} of {counted(len(poses), "pose")} reachable.'
+        said = Refusal.NONE, Cause.NONE, text
+        return ReachResponse(*said, chain.base_link, chain.tip_link, result)
+
+    def _read(self, request: ReachRequest, current: FullState) -> FloatArray:
+        """Return the poses (m, 4, 4) of a request in the base link of the map."""
+        assert isinstance(self._found, ReachMap)
+        poses, frame = read_poses(request.poses), None
+        if request.exact and len(poses) > MOST_EXACT:
+            raise RequestRefused(
+                Refusal.GOAL_COUNT,
+                f'{counted(len(poses), "pose")} came with exact; there may be {MOST_EXACT}.',
+            )
+        bad = np.flatnonzero(~np.isfinite(poses).all(axis=(1, 2)))
+        if len(bad):
+            text = f'Pose {int(bad[0])} is no finite position with a quaternion other than zero.'
+            raise RequestRefused(Refusal.BAD_TARGET, text)
+        frame = self._frames.in_model_frame(request.frame, current)
+        base = self._frames.model_in_link(self._found.chain.base_link, current)
+        moved: FloatArray = (base if frame is None else base @ frame) @ poses
+        return moved
+
+    def _solve(self, found: ReachMap, poses: FloatArray) -> ReachResult:
+        """Return what the solver says of poses, and look now and then whether the node ends."""
+        parts = []
+        for start in range(0, max(1, len(poses)), AT_ONCE):
+            if self._cancel[0]:
+                raise RequestRefused(Refusal.FAULT, 'The node ends; no more poses are solved.')
+            parts.append(found.query(poses[start : start + AT_ONCE], exact=True))
+        return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def open_map(path: str, frames: FrameReader) -> ReachMap:
+    """
+    Return the map in a folder, if it is of the robot that is served.
+
+    :param path: of the folder.
+    :param frames: of the robot.
+    :raises SsikError: when it is no map, when the extra ``reach`` is missing, and for a map of another robot.
+    """
+    found = ReachMap.open(Path(path))
+    saved, robot = found.chain, frames.robot
+    try:
+        own = SerialChain.from_robot(robot, saved.base_link, saved.tip_link)
+        is_same = hash_of_chain(own) == hash_of_chain(saved)
+    except SsikError:
+        is_same = False
+    if not is_same:
+        raise InvalidOption(
+            f"The reach map '{path}' is of '{saved.base_link}' to '{saved.tip_link}' of another robot, or geometry or "
+            f"limits of '{robot.name}' have changed since; make it anew with `ssik reach`."
+        )
+    return found
