@@ -38,6 +38,7 @@ LATE_IMPORTS = {
     ('manipulator.manipulator', 'manipulator.self_motion_arms'): 'few users ask for curves',
     ('ros.node', 'ros.interactive_targets'): 'few nodes have targets to drag',
     ('ros.node', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
+    ('ros.node', 'ros.services.reach_services'): 'few nodes have a reach map',
     (
         'ros.node',
         'ros.services.tool_path_action',

@@ -130,7 +130,7 @@ def test_maps_of_other_robots_and_what_is_no_map_are_refused(server, tmp_path):
     own = SerialChain.from_robot(server.robot, 'base_link', 'tool0')
     tight = replace(own, upper=own.upper - 1e-3)
     make_map(make_plan(tight, 'ur5e', grid), tmp_path / 'tight.zarr', Workers(0))
-    with pytest.raises(SsikError, match='limits of .* have changed since'):
+    with pytest.raises(SsikError, match=r'limits of .* have changed since'):
         open_map(str(tmp_path / 'tight.zarr'), server.frames)
     with pytest.raises(SsikError, match='There is no map'):
         open_map(str(tmp_path / 'none.zarr'), server.frames)
