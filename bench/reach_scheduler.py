@@ -1,8 +1,8 @@
 """
 What a Dask scheduler spends on the units of a reach map: ``python bench/reach_scheduler.py --help``.
 
-The scheduler is a process of its own. All workers live in one other process and do units that cost nothing, so that the scheduler is
-what limits the rate: it says how many workers it can keep busy with units of a given length.
+The scheduler is a process of its own. All workers live in one other process and do units that only wait, so that they need no
+processors: it says what a task costs the scheduler, how many units the engine puts into one, and how many workers can be kept busy.
 """
 
 import argparse
@@ -23,15 +23,24 @@ import distributed
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.reach.engine import run_units, Workers
+from ssik_ros.reach.engine import Progress, run_units, Workers
 
 
-class NoWork:
-    """Units that cost nothing."""
+class Waiting:
+    """Units that wait."""
+
+    def __init__(self, seconds: float) -> None:
+        """
+        Keep the time.
+
+        :param seconds: of a unit.
+        """
+        self._seconds = seconds
 
     def run(self, unit: int) -> NDArray[np.int64]:
-        """Return the counts of an empty unit."""
+        """Return the counts of an empty unit, after a while."""
         del unit
+        time.sleep(self._seconds)
         return np.zeros(4, dtype=np.int64)
 
 
@@ -104,22 +113,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(description='What a Dask scheduler spends on a unit.')
     parser.add_argument('--workers', type=int, default=64, help='simulated (%(default)s)')
-    parser.add_argument('--units', type=int, default=20_000, help='in all (%(default)s)')
+    parser.add_argument('--units', type=int, default=100_000, help='in all (%(default)s)')
+    text = 'length of a unit [s] (%(default)s)'
+    parser.add_argument('--seconds', type=float, default=0.015, help=text)
     options = parser.parse_args(arguments)
     scheduler, address = _start(_serve)
     workers, _ = _start(_work, address, options.workers)
+    job, tasks = Waiting(options.seconds), 0
+
+    def count(progress: Progress) -> None:
+        nonlocal tasks
+        tasks += 1
+
     with distributed.Client(address) as client:
         client.run_on_scheduler(count_messages)
-        run_units(NoWork(), iter(range(options.workers)), Workers(scheduler=address))
+        run_units(job, iter(range(options.workers)), Workers(scheduler=address))
         before, begun = client.run_on_scheduler(read_counts), time.perf_counter()
-        run_units(NoWork(), iter(range(options.units)), Workers(scheduler=address))
+        units = iter(range(options.units))
+        run_units(job, units, Workers(scheduler=address), count, options.units)
         seconds = time.perf_counter() - begun
         after = client.run_on_scheduler(read_counts)
-    processor, received, sent = np.subtract(after, before) / options.units
+    processor, received, sent = np.subtract(after, before) / tasks
+    busy = options.seconds * options.units / (options.workers * seconds)
     print(f'{options.workers} workers, {options.units} units, load {os.getloadavg()[0]:.1f}')
-    print(f'{1e6 * processor:.0f} us of processor time of the scheduler for a unit')
-    print(f'{received:.1f} messages received and {sent:.1f} sent for a unit')
-    print(f'{options.units / seconds:.0f} units a second')
+    print(
+        f'{tasks} tasks of {options.units / tasks:.1f} units, {options.units / seconds:.0f} units a second'
+    )
+    print(f'{1e6 * processor:.0f} us of processor time of the scheduler for a task')
+    print(f'{received:.1f} messages received and {sent:.1f} sent for a task')
+    print(f'workers busy {busy:.0%} of the time, scheduler {processor * tasks / seconds:.0%}')
     for process in (workers, scheduler):
         process.terminate()
 

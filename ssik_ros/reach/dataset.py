@@ -224,7 +224,8 @@ def make_dataset(
         _create(plan, path)
         (path / WORK).mkdir(exist_ok=True)
     left = [unit for unit in range(plan.units) if not _is_done(plan, path, unit)]
-    counts = run_units(DatasetJob(plan, path), iter(left), workers, lambda p: report(p, len(left)))
+    job, count = DatasetJob(plan, path), len(left)
+    counts = run_units(job, iter(left), workers, lambda p: report(p, count), count)
     with explained(path):
         if plan.kind == 'parquet':
             shutil.rmtree(path / WORK)

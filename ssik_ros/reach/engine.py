@@ -1,11 +1,12 @@
 """
 Independent units of work, done by this process, by all cores, or by a Dask cluster.
 
-The engine knows units by their numbers alone. Only a few more of them than workers are under way at a time, so that neither the
-scheduler nor this process grows with the map; a worker that is lost costs the units that it had.
+The engine knows units by their numbers alone. Short units are sent in batches: a scheduler takes milliseconds for a task, whatever
+it holds. Only a few more batches than workers are under way at a time, so that neither the scheduler nor this process grows with the
+map; a worker that is lost costs the batches that it had. What a unit writes depends neither on workers nor on batches.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 import contextlib
 import itertools
 import logging
@@ -23,7 +24,13 @@ from ssik_ros.reach.extras import import_extra
 from ssik_ros.value_class import dataclass
 
 AHEAD = 4
-"""Units under way for each worker."""
+"""Batches under way for each worker."""
+BATCH = 0.5
+"""Shortest time that a batch shall take, about [s]."""
+SCHEDULED = 0.016
+"""The same for each worker [s]: four times what a scheduler takes for a task, so that it is busy for a quarter of the time."""
+MOST_BATCHED = 4096
+"""Units of the largest batches."""
 MOST_WORKERS = 4096
 LOSSES = 1000
 """Workers that a unit may lose before it counts as what ends them."""
@@ -32,19 +39,23 @@ CONNECT = 10.0
 """How long to wait for a scheduler [s]."""
 
 
-class UnitReport(NamedTuple):
-    """What a unit says when it is done."""
+class BatchReport(NamedTuple):
+    """What a batch of units says when it is done."""
 
+    units: int
+    """How many there were."""
     counts: NDArray[np.int64]
     """(k,) cells by their outcome."""
     seconds: float
     """Processor time [s]."""
+    elapsed: float
+    """Wall time [s]."""
     memory: int
     """Largest memory of the process so far [bytes]."""
 
 
 class Job(Protocol):
-    """Work in units, small: it is sent with each unit, and what is large is read by the process that does it."""
+    """Work in units, small: it is sent with each batch, and what is large is read by the process that does it."""
 
     def run(self, unit: int) -> NDArray[np.int64]:
         """
@@ -88,6 +99,7 @@ def run_units(
     units: Iterator[int],
     workers: Workers,
     report: Callable[[Progress], None] = lambda progress: None,
+    left: int | None = None,
 ) -> NDArray[np.int64]:
     """
     Do units, and return the sum of their counts.
@@ -95,15 +107,16 @@ def run_units(
     :param job: what to do.
     :param units: their numbers; read as they are needed.
     :param workers: who does it.
-    :param report: called after each unit.
+    :param report: called after each batch.
+    :param left: number of units, if known: the last batches are smaller, so that all workers end together.
     :raises SsikError: what a unit raises, and when no scheduler responds.
     """
     total, progress = np.zeros(0, dtype=np.int64), Progress(0, 0, 0.0, 0)
-    with contextlib.closing(_reports(job, units, workers)) as reports:
+    with contextlib.closing(_reports(job, _Batches(units, left), workers)) as reports:
         for done in reports:
             total = done.counts if not total.size else total + done.counts
             progress = Progress(
-                progress.units + 1,
+                progress.units + done.units,
                 progress.cells + int(done.counts.sum()),
                 progress.processor + done.seconds,
                 max(progress.memory, done.memory),
@@ -112,51 +125,84 @@ def run_units(
     return total
 
 
-def run_unit(job: Job, unit: int) -> UnitReport:
+def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
     """
-    Do one unit in this process.
+    Do some units in this process.
 
     :param job: what to do.
-    :param unit: its number.
+    :param units: their numbers.
     """
-    begun = time.process_time()
-    counts = job.run(unit)
+    begun, clock = time.process_time(), time.monotonic()
+    counts = np.sum([job.run(unit) for unit in units], axis=0)
     memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return UnitReport(counts, time.process_time() - begun, memory)
+    seconds, elapsed = time.process_time() - begun, time.monotonic() - clock
+    return BatchReport(len(units), counts, seconds, elapsed, memory)
 
 
-def _reports(
-    job: Job, units: Iterator[int], workers: Workers
-) -> Generator[UnitReport, None, None]:
-    """Yield the reports of units, in the order in which they are done."""
+class _Batches:
+    """The units of a run, taken in batches whose size follows from what units have taken so far."""
+
+    def __init__(self, units: Iterator[int], left: int | None) -> None:
+        """Take the units, and how many there are."""
+        self._units, self._left = units, left
+        self._done, self._seconds = 0.0, 0.0
+
+    def learn(self, report: BatchReport) -> None:
+        """Remember how long units take."""
+        # Each report counts half as much as the one after it: units differ from place to place.
+        self._done, self._seconds = (
+            0.5 * self._done + report.units,
+            0.5 * self._seconds + report.elapsed,
+        )
+
+    def take(self, workers: int) -> tuple[int, ...]:
+        """Return the next units, none at the end."""
+        size, wanted = 1, max(BATCH, SCHEDULED * workers)
+        if self._done:
+            size = min(MOST_BATCHED, int(wanted * self._done / max(self._seconds, 1e-6)))
+        if self._left is not None:
+            size = min(size, self._left // (2 * AHEAD * max(1, workers)))
+        units = tuple(itertools.islice(self._units, max(1, size)))
+        self._left = None if self._left is None else self._left - len(units)
+        return units
+
+
+def _reports(job: Job, batches: _Batches, workers: Workers) -> Generator[BatchReport, None, None]:
+    """Yield the reports of batches, in the order in which they are done."""
+    first = batches.take(1)
+    if not first:
+        return
     if workers.scheduler is None and workers.count == 0:
-        yield from (run_unit(job, unit) for unit in units)
+        while first:
+            yield run_batch(job, first)
+            first = batches.take(1)
         return
-    first = next(units, None)
-    if first is None:
-        return
-    units = itertools.chain([first], units)
     with _client(workers) as client:
-        yield from _distributed(client, job, units)
+        yield from _distributed(client, job, first, batches)
 
 
-def _distributed(client: Any, job: Job, units: Iterator[int]) -> Iterator[UnitReport]:
-    """Yield the reports of units that the workers of a cluster do."""
-    distributed = import_extra('distributed')
+def _distributed(
+    client: Any, job: Job, first: Sequence[int], batches: _Batches
+) -> Iterator[BatchReport]:
+    """Yield the reports of batches that the workers of a cluster do."""
+    distributed, count = import_extra('distributed'), max(1, sum(client.ncores().values()))
 
-    def send(unit: int) -> Any:
-        # The job goes with the unit: what lies on workers is lost with them.
-        return client.submit(run_unit, job, unit, pure=False)
+    def send(units: Sequence[int]) -> Any:
+        # The job goes with the units: what lies on workers is lost with them.
+        return client.submit(run_batch, job, units, pure=False)
 
-    window = AHEAD * max(1, sum(client.ncores().values()))
+    more = (batches.take(count) for _ in range(AHEAD * count - 1))
     pending = distributed.as_completed(
-        [send(unit) for unit in itertools.islice(units, window)], raise_errors=False
+        [send(units) for units in (first, *more) if units], raise_errors=False
     )
     try:
         for future in pending:
-            yield _outcome(future)
-            for unit in itertools.islice(units, 1):
-                pending.add(send(unit))
+            report = _outcome(future)
+            batches.learn(report)
+            yield report
+            units = batches.take(count)
+            if units:
+                pending.add(send(units))
     except (OSError, TimeoutError, distributed.client.FutureCancelledError) as error:
         if isinstance(error, SsikError):
             raise
@@ -165,11 +211,11 @@ def _distributed(client: Any, job: Job, units: Iterator[int]) -> Iterator[UnitRe
         ) from error
 
 
-def _outcome(future: Any) -> UnitReport:
-    """Return the report of a unit, or raise the error that ended it."""
+def _outcome(future: Any) -> BatchReport:
+    """Return the report of a batch, or raise the error that ended it."""
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
-    report: UnitReport = future.result()
+    report: BatchReport = future.result()
     return report
 
 
@@ -190,18 +236,7 @@ def _client(workers: Workers) -> Iterator[Any]:
         if address is None:
             stack.enter_context(warnings.catch_warnings())
             warnings.filterwarnings('ignore', 'Port .* is already in use')
-            address = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=workers.count or len(os.sched_getaffinity(0)),
-                    threads_per_worker=1,
-                    processes=True,
-                    host='127.0.0.1',
-                    dashboard_address=None,
-                    # The size of units bounds the memory; nothing is kept on workers.
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
+            address = stack.enter_context(_local_cluster(distributed, workers.count))
         try:
             client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
         except (OSError, TimeoutError, ValueError) as error:
@@ -211,6 +246,26 @@ def _client(workers: Workers) -> Iterator[Any]:
                 scheduler=workers.scheduler,
             ) from error
         yield client
+
+
+def _local_cluster(distributed: Any, count: int | None) -> Any:
+    """Return a cluster of this machine."""
+    try:
+        return distributed.LocalCluster(
+            n_workers=count or len(os.sched_getaffinity(0)),
+            threads_per_worker=1,
+            processes=True,
+            host='127.0.0.1',
+            dashboard_address=None,
+            # The size of units bounds the memory; nothing is kept on workers.
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+    except RuntimeError as error:
+        raise SolverError(
+            'The worker processes did not start. In a script of yours, call this below `if __name__ == "__main__":`, '
+            'or take Workers(0) to work without them.'
+        ) from error
 
 
 @contextlib.contextmanager

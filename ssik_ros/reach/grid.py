@@ -21,6 +21,8 @@ UNIT_CELLS = 8192
 """Cells of a unit, about, as long as there are not too many units; a caller whose cells take little time has more."""
 PIECE = 8192
 """Poses of a unit that are decided at once, about."""
+AT_ONCE = 4096
+"""Units that are looked at together."""
 MOST_UNITS = 1_000_000
 """Units of the largest maps; theirs have more cells each."""
 LARGEST_UNIT = 4_194_304
@@ -142,7 +144,9 @@ class Grid:
 
     def units(self) -> Iterator[int]:
         """Yield the numbers of the units that have cells in the region."""
-        return (unit for unit in range(self.unit_count) if self._touches(unit))
+        for start in range(0, self.unit_count, AT_ONCE):
+            numbers = np.arange(start, min(start + AT_ONCE, self.unit_count))
+            yield from numbers[self._touch(numbers)].tolist()
 
     def key(self, unit: int) -> tuple[int, ...]:
         """
@@ -199,16 +203,17 @@ class Grid:
             'unit_cells': self.unit_cells,
         }
 
-    def _touches(self, unit: int) -> bool:
-        """Return whether a unit has cells in the region."""
+    def _touch(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which units have cells in the region."""
         if self.region.kind == BOX:
-            return True
+            return self.region.contains(self.positions(nearest))
         low, high = np.array(self.region.low), np.array(self.region.high)
-        first = np.array(self.key(unit)[:3]) * self.chunks[:3]
+        keys = np.stack(np.unravel_index(units, self._blocks)[:3], axis=1)
+        first = keys * self.chunks[:3]
         last = np.minimum(first + self.chunks[:3], self.shape[:3]) - 1
         centre = (0.5 * (low + high) - self.origin) / self.step
         nearest = np.clip(np.rint(centre), first, last).astype(np.int64)
-        return bool(self.region.contains(self.positions(nearest[None]))[0])
+        return np.ones(len(units), dtype=np.bool_)
 
 
 class PoseList:

@@ -189,7 +189,7 @@ def make_map(
     with store.locked():
         left = sum(1 for _ in store.missing(plan.cells))
         job = MapJob(store)
-        run_units(job, store.missing(plan.cells), workers, lambda p: report(p, left))
+        run_units(job, store.missing(plan.cells), workers, lambda p: report(p, left), left)
         counts = _count(store, plan.cells)
         store.finish(counts)
     return counts
@@ -197,9 +197,9 @@ def make_map(
 
 def _count(store: MapStore, cells: Cells) -> NDArray[np.int64]:
     """Return the number of cells of each status in a map."""
-    status, counts = store.array(STATUS), np.zeros(len(CellStatus), dtype=np.int64)
+    counts = np.zeros(len(CellStatus), dtype=np.int64)
     for unit in cells.units():
-        counts += np.bincount(status.blocks[cells.key(unit)].ravel(), minlength=len(CellStatus))
+        counts += np.bincount(store.read_unit(STATUS, cells, unit), minlength=len(CellStatus))
     counts[CellStatus.NOT_ASKED] = 0
     return counts
 

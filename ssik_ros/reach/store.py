@@ -181,6 +181,23 @@ class MapStore:
                 draft = self.path / WORK / f'{name}-{unit}-{os.getpid()}'
                 _write_whole(draft, target, encode(name, values[name]))
 
+    def read_unit(self, name: str, cells: Cells, unit: int) -> NDArray[Any]:
+        """
+        Return the cells of a unit, flat; chunks at the border of a map are whole, too.
+
+        :param name: of the array.
+        :param cells, unit: as for :meth:`write_unit`.
+        :raises StoreError: when the chunk is not there, or is none.
+        """
+        try:
+            return decode(name, self._chunk(name, cells, unit).read_bytes())
+        except (OSError, ValueError, RuntimeError) as error:
+            raise StoreError(
+                f"The map '{self.path}' has a chunk that cannot be read ({name}, unit {unit}): {error}. Remove the "
+                'chunk and start the same command again.',
+                path=self.path,
+            ) from error
+
     def finish(self, counts: NDArray[np.int64]) -> None:
         """
         Write the number of cells of each status, and remove what belongs to the run.
@@ -334,6 +351,16 @@ def encode(name: str, values: NDArray[Any]) -> bytes:
     zstd = import_extra('numcodecs.zstd')
     packed: bytes = zstd.compress(values.astype(_little(name)).tobytes(), LEVEL)
     return packed
+
+
+def decode(name: str, packed: bytes) -> NDArray[Any]:
+    """
+    Return the cells (n,) in the bytes of a chunk.
+
+    :param name: of the array.
+    :param packed: as :func:`encode` made them.
+    """
+    return np.frombuffer(import_extra('numcodecs.zstd').decompress(packed), dtype=_little(name))
 
 
 @contextlib.contextmanager

@@ -44,12 +44,11 @@ class ReachOverRos:
         :param server: the robot that is served from now on.
         """
         try:
-            found: ReachMap | str = open_map(self._path, server.frames)
+            found = open_map(self._path, server.frames)
         except (SsikError, OSError) as error:
-            found = str(error)
-            _LOGGER.error('There is no reach map: ~/reach_query responds with this. %s', found)
-        else:
-            self._draw(found)
+            _LOGGER.error('There is no reach map: ~/reach_query responds with this. %s', error)
+            return ReachQueries(str(error), server.frames)
+        self._draw(found)
         return ReachQueries(found, server.frames, server.cancel)
 
     def _draw(self, found: ReachMap) -> None:
