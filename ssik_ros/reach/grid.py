@@ -206,14 +206,14 @@ class Grid:
     def _touch(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which units have cells in the region."""
         if self.region.kind == BOX:
-            return self.region.contains(self.positions(nearest))
+            return np.ones(len(units), dtype=np.bool_)
         low, high = np.array(self.region.low), np.array(self.region.high)
         keys = np.stack(np.unravel_index(units, self._blocks)[:3], axis=1)
         first = keys * self.chunks[:3]
         last = np.minimum(first + self.chunks[:3], self.shape[:3]) - 1
         centre = (0.5 * (low + high) - self.origin) / self.step
         nearest = np.clip(np.rint(centre), first, last).astype(np.int64)
-        return np.ones(len(units), dtype=np.bool_)
+        return self.region.contains(self.positions(nearest))
 
 
 class PoseList:

@@ -15,7 +15,7 @@ Method
 
 What is proved
 --------------
-Each task that counts as reached has a posture that was checked. That no better place exists is not proved.
+Each task that counts as reached has a posture that was checked, against the other arm, too. That no better place exists is not proved.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
+from ssik_ros.reach.arm_pairs import ArmPair
 from ssik_ros.reach.placement import OBJECTIVES, PlacedArm, PlaceTasks, Variants
 from ssik_ros.value_class import dataclass
 
@@ -169,6 +170,8 @@ class _PlaceSearch:
         self.lengths = np.concatenate([arm.space.lengths() for arm in arms])
         ways = np.vstack([arm.space.ways for arm in arms])
         self.moves: NDArray[np.bool_] = np.abs(ways[:, :3]).max(axis=1, initial=0.0) > 0.0
+        self.is_paired = len(arms) == 2 and all(arm.is_checked for arm in arms)
+        """Whether collisions between two arms are checked."""
         self.tried = 0
 
     def run(self) -> PlaceResult:
@@ -208,9 +211,9 @@ class _PlaceSearch:
             for arm in self.arms
             if not arm.is_checked
         ]
-        if len(self.arms) == 2:
+        if len(self.arms) == 2 and not self.is_paired:
             notes.append(
-                'Collisions between the two arms are not checked; "apart" keeps their bases apart.'
+                'So collisions between the two arms are not checked; "apart" keeps their bases apart.'
             )
         return tuple(dict.fromkeys(notes))
 
@@ -306,33 +309,45 @@ class _PlaceSearch:
             arm.postures(own, self.variants, self.settings.objective)
             for arm, own in zip(self.arms, places, strict=True)
         ]
+        pair = ArmPair(self.arms, [own[0] for own in places]) if self.is_paired else None
+        touching = None if pair is None else pair.at_rest()
+        if touching is not None:
+            reason = f'the arms collide before they work: {touching[0]} with {touching[1]}'
+            nothing = TaskResult(False, -1, None, float('nan'), reason)
+            return (-1.0, -1.0), [nothing] * len(self.tasks.poses)
         for task, pose in enumerate(self.tasks.poses):
             options = sorted(
                 (-each.values[row], index, row)
                 for index, each in enumerate(found)
                 for row in np.flatnonzero(each.cells == task)
             )
-            pair, result = None, None
+            collision, result = '', None
             for negative, index, row in options:
                 q = found[index].q[row]
-                pair = self.arms[index].colliding_pair(places[index][0], q)
-                if pair is None:
+                collision = self._collision(pair, index, places[index][0], q)
+                if not collision:
                     result = TaskResult(True, index, q.copy(), -float(negative), '')
                     break
             if result is None:
-                reason = self._why(places, pose, pair)
+                reason = self._why(places, pose, collision)
                 result = TaskResult(False, -1, None, float('nan'), reason)
             tasks.append(result)
         values = [task.value for task in tasks if task.reached]
         weight = float(self.tasks.weights @ np.array([task.reached for task in tasks]))
         return (weight, min(values, default=-1.0)), tasks
 
-    def _why(
-        self, places: list[FloatArray], pose: FloatArray, pair: tuple[str, str] | None
-    ) -> str:
+    def _collision(self, pair: ArmPair | None, arm: int, place: FloatArray, q: FloatArray) -> str:
+        """Return in words what a posture collides with; empty for nothing, and then the posture is accepted."""
+        own = self.arms[arm].colliding_pair(place, q)
+        if own is not None:
+            return f'{own[0]} with {own[1]}'
+        other = None if pair is None else pair.accept(arm, q)
+        return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
+
+    def _why(self, places: list[FloatArray], pose: FloatArray, collision: str) -> str:
         """Return why no arm reaches a task."""
-        if pair is not None:
-            return f'every posture collides, the last one {pair[0]} with {pair[1]}'
+        if collision:
+            return f'every posture collides, the last one {collision}'
         words = [arm.why_not(own[0], pose) for arm, own in zip(self.arms, places, strict=True)]
         return '; '.join(dict.fromkeys(words))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidTarget, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, pose_matrix
 from ssik_ros.model.arm_ends import find_ends
@@ -31,7 +32,7 @@ from ssik_ros.strict_yaml import checked_mapping, finite_number, read_yaml
 from ssik_ros.value_class import dataclass
 
 KEYS = ('name', 'arms', 'tasks', 'boxes', 'objective', 'places', 'apart', 'seed')
-ARM_KEYS = ('robot', 'urdf', 'srdf', 'group', 'base', 'tip', 'place')
+ARM_KEYS = ('robot', 'urdf', 'srdf', 'group', 'base', 'tip', 'place', 'rest')
 PLACE_KEYS = (*COORDINATES, 'rail')
 NEEDED = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
 EXTRA = {'weight': 1.0, 'tolerance': 0.0, 'tolerance_deg': 0.0, 'spin': 0.0}
@@ -99,7 +100,18 @@ def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterato
     data = checked_mapping(content, str(path), 'an arm', ARM_KEYS)
     space = _read_space(data.get('place') or {}, path)
     for robot, base, tip in _robots(data, path):
-        yield PlacedArm(robot, _group(data, robot, base, tip), space, world)
+        group = _group(data, robot, base, tip)
+        yield PlacedArm(robot, group, space, world, _read_rest(data, robot, group, path))
+
+
+def _read_rest(
+    data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
+) -> FloatArray | None:
+    """Return the posture in which an arm waits: a named one of the SRDF, or joint values."""
+    given = data.get('rest')
+    if given is None or isinstance(given, str):
+        return None if given is None else robot.named_state(group, given)
+    return read_numbers(given, None, path, 'rest')
 
 
 def _robots(

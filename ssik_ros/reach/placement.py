@@ -12,6 +12,7 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.scene import PlacedLinks
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.tool_chain import ToolChain
@@ -193,6 +194,7 @@ class PlacedArm:
         group: JointGroup,
         space: BaseSpace,
         world: Sequence[WorldObject] = (),
+        rest: FloatArray | None = None,
     ) -> None:
         """
         Find the closed form and load the geometry.
@@ -201,7 +203,9 @@ class PlacedArm:
         :param group: a group with one tip.
         :param space: where its base link may stand in the cell.
         :param world: objects of the cell, in its frame.
+        :param rest: (n,) posture in which it waits while another arm works; None where both may work at a time.
         :raises TopologyMismatch: for a chain without closed form.
+        :raises InvalidOption: for more joints than a placement takes, and a rest posture outside the limits.
         """
         self.robot, self.space = robot, space
         self._tool = ToolChain(robot, group)
@@ -217,6 +221,36 @@ class PlacedArm:
         """Whether the robot has collision geometry."""
         self._scene = checker.scene(list(world)) if checker.available else None
         self._root_in_base = invert_pose(self._tool.base_pose())
+        self.rest = None if rest is None else self._read_rest(rest)
+
+    def _read_rest(self, rest: FloatArray) -> FloatArray:
+        """Return a posture of the arm, checked."""
+        given, chain = np.asarray(rest, dtype=np.float64), self.chain
+        names = ', '.join(chain.joint_names)
+        if given.shape != chain.lower.shape:
+            raise DimensionMismatch(
+                f"The rest posture of '{self.robot.name}' has {given.size} values, not one for each of {names}.",
+                shape=given.shape,
+            )
+        outside = ~((given >= chain.lower) & (given <= chain.upper))
+        if outside.any():
+            joint = int(np.argmax(outside))
+            raise InvalidOption(
+                f"The rest posture of '{self.robot.name}' has {given[joint]:g} for '{chain.joint_names[joint]}', outside "
+                f'its limits {chain.lower[joint]:g} to {chain.upper[joint]:g}.'
+            )
+        return given
+
+    def place_links(self, coordinates: FloatArray, q: FloatArray) -> PlacedLinks:
+        """
+        Return where the links stand in the cell; needs geometry.
+
+        :param coordinates: (6,) of the base.
+        :param q: (n,) posture.
+        """
+        assert self._scene is not None
+        root = base_pose(coordinates) @ self._root_in_base
+        return self._scene.place_links(self._tool.full_state(q), root)
 
     def targets(self, coordinates: FloatArray, poses: FloatArray) -> FloatArray:
         """

@@ -120,7 +120,8 @@ cells = grid.Grid(region, 0.08, spread_orientations(4096), grid.LARGEST_UNIT)
 assert np.prod(cells.chunks) > 0.9 * grid.LARGEST_UNIT, cells.chunks
 store = MapStore(Path(sys.argv[1]))
 store.create(make_plan(chain_of('ur5e'), 'ur5e', cells))
-report = run_batch(MapJob(store), (0,))
+with store.locked():
+    report = run_batch(MapJob(store), (0,))
 print(report.memory / 2**20)
 """
     command = [sys.executable, '-c', program, str(tmp_path / 'map.zarr'), *sys.path]

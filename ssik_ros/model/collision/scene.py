@@ -49,6 +49,43 @@ class Contact(NamedTuple):
     """How far they are within each other [m]."""
 
 
+class PlacedLinks(NamedTuple):
+    """The shapes of the links of a robot in one posture."""
+
+    shapes: tuple[CollisionShape, ...]
+    poses: FloatArray
+    """(s, 4, 4) in the model frame."""
+    centers: FloatArray
+    """(s, 3) of their bounding spheres [m]."""
+    radii: FloatArray
+    """(s,) of these [m]."""
+
+
+def find_touching_links(
+    first: PlacedLinks, second: PlacedLinks, coal: Any
+) -> tuple[str, str] | None:
+    """
+    Return a link of one robot and a link of another one that collide, None for none.
+
+    :param first, second: the robots in one frame.
+    :param coal: the collision library.
+    """
+    apart = np.linalg.norm(first.centers[:, None] - second.centers[None], axis=2)
+    near = np.argwhere(apart <= first.radii[:, None] + second.radii[None])
+    request = coal.CollisionRequest()
+    for a, b in near.tolist():
+        ends = [
+            (placed.shapes[k].geometry, coal.Transform3s(pose[:3, :3], pose[:3, 3]))
+            for placed, k in ((first, a), (second, b))
+            for pose in (placed.poses[k],)
+        ]
+        result = coal.CollisionResult()
+        coal.collide(*ends[0], *ends[1], request, result)
+        if result.isCollision():
+            return first.shapes[a].link, second.shapes[b].link
+    return None
+
+
 class CollisionScene:
     """Shapes with the pairs of them that are checked; serves one thread."""
 
@@ -101,6 +138,18 @@ class CollisionScene:
             if self._collide(a, b, poses, self._request).isCollision():
                 return self.shapes[a].shape.link, self.shapes[b].shape.link
         return None
+
+    def place_links(self, positions: FloatArray, root_pose: FloatArray) -> 'PlacedLinks':
+        """
+        Return the shapes of all links where they stand in the model frame, without the objects.
+
+        :param positions, root_pose: as for :meth:`colliding_pair`.
+        """
+        links = [k for k, entry in enumerate(self.shapes) if entry.kind is BodyKind.LINK]
+        poses = root_pose @ self._shape_poses(positions, root_pose)[links]
+        centers = (poses[:, :3, :3] @ self._centers[links])[..., 0] + poses[:, :3, 3]
+        shapes = tuple(self.shapes[k].shape for k in links)
+        return PlacedLinks(shapes, poses, centers, self._radii[links])
 
     def contacts(
         self,

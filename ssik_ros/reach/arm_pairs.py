@@ -1,0 +1,72 @@
+"""Collisions between the two arms of a work cell."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.collision.checks import import_coal
+from ssik_ros.model.collision.scene import find_touching_links, PlacedLinks
+from ssik_ros.reach.placement import PlacedArm
+
+
+class ArmPair:
+    """
+    Two arms at their places, and the postures of both that were accepted so far.
+
+    While one arm works, the other one waits in its rest posture. An arm without one may be in any of its accepted postures, so that
+    each of them is free of each accepted posture of the other arm. What no joint moves is always in the way.
+    """
+
+    def __init__(self, arms: Sequence[PlacedArm], places: Sequence[FloatArray]) -> None:
+        """
+        Place the arms.
+
+        :param arms: two, with geometry.
+        :param places: (6,) coordinates of each base.
+        """
+        self._arms, self._places, self._coal = arms, places, import_coal()
+        self._accepted: tuple[list[PlacedLinks], ...] = ([], [])
+        self._standing = [
+            _fixed_links(arm.place_links(place, _middle(arm)))
+            if arm.rest is None
+            else arm.place_links(place, arm.rest)
+            for arm, place in zip(arms, places, strict=True)
+        ]
+        """Links of the arms while they do nothing."""
+
+    def at_rest(self) -> tuple[str, str] | None:
+        """Return a link of each arm that collide although no arm works, None for none."""
+        first, second = self._standing
+        return find_touching_links(first, second, self._coal)
+
+    def accept(self, arm: int, q: FloatArray) -> tuple[str, str] | None:
+        """
+        Return a link of this arm and one of the other arm that collide; None accepts the posture.
+
+        :param arm: 0 or 1.
+        :param q: (n,) posture.
+        """
+        other = 1 - arm
+        own = self._arms[arm].place_links(self._places[arm], q)
+        obstacles = [self._standing[other]]
+        if self._arms[arm].rest is None or self._arms[other].rest is None:
+            obstacles += self._accepted[other]
+        for links in obstacles:
+            pair = find_touching_links(own, links, self._coal)
+            if pair is not None:
+                return pair
+        self._accepted[arm].append(own)
+        return None
+
+
+def _middle(arm: PlacedArm) -> FloatArray:
+    """Return some posture of an arm."""
+    return np.clip(np.zeros(len(arm.chain.lower)), arm.chain.lower, arm.chain.upper)
+
+
+def _fixed_links(placed: PlacedLinks) -> PlacedLinks:
+    """Return the links that no joint moves."""
+    kept = [k for k, shape in enumerate(placed.shapes) if shape.carrier < 0]
+    _, *arrays = placed
+    return PlacedLinks(tuple(placed.shapes[k] for k in kept), *(array[kept] for array in arrays))
