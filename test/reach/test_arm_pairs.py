@@ -9,7 +9,7 @@ import pytest
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.command import main
 from ssik_ros.errors import SsikError
-from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot

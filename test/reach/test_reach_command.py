@@ -1,0 +1,121 @@
+"""``ssik reach`` on the command line: what is wrong is one line, and what it writes is in the map."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from reach_maps import bytes_below
+
+from ssik_ros.cli.command import main
+from ssik_ros.reach import CellStatus, ReachMap
+
+SMALL = ['--grid', '0.5', '--orientations', '4', '--workers', '0']
+
+
+def reach(*words):
+    """Return the command line of a map of a UR5e."""
+    return ['reach', 'ur5e', *map(str, words)]
+
+
+WRONG = {
+    'radius of nothing': (['--region', 'sphere:0'], 'positive'),
+    'box without room': (['--region', 'box:0,0,0,1,0,1'], 'has no cells'),
+    'box the wrong way round': (['--region', 'box:0,0,0.5,1,1,0'], 'has no cells'),
+    'no region': (['--region', 'cube:1'], 'A region is auto'),
+    'not a number': (['--region', 'sphere:nan'], 'positive'),
+    'far away': (['--region', 'sphere:1e9,0,0,1'], 'at most'),
+    'no step': (['--grid', '0'], 'positive distance'),
+    'endless step': (['--grid', 'nan'], 'positive distance'),
+    'no orientation': (['--orientations', '0'], 'orientations'),
+    '1e15 cells': (['--grid', '0.0002', '--orientations', '2000'], 'e+15 cells'),
+    'workers': (['--workers', '-1'], 'workers'),
+    'scheduler': (['--scheduler', 'tcp://127.0.0.1:9'], 'No Dask scheduler answers'),
+    'scheduler of no kind': (['--scheduler', 'nowhere'], 'No Dask scheduler answers'),
+    'quantity': (['--with', 'speed'], "no quantity 'speed'"),
+    'obstacles': (['--obstacles', 'none.yaml'], 'none.yaml'),
+    'poses': (['--poses', 'none.csv'], 'none.csv'),
+}
+
+
+@pytest.mark.parametrize('case', WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_one_line(case, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr('ssik_ros.reach.engine.CONNECT', 0.5)
+    words, text = case
+    base = [word for word in SMALL if '--scheduler' not in words or word not in ('--workers', '0')]
+    assert main([*reach(*base), '-o', str(tmp_path / 'map.zarr'), *words]) == 2
+    printed = capsys.readouterr()
+    assert text in printed.err and printed.err.count('\n') == 1
+    assert printed.out == ''
+
+
+def test_the_refusal_of_a_map_that_is_too_large_has_its_estimate(tmp_path, capsys):
+    words = ['--grid', '0.0002', '--orientations', '1000', '-o', str(tmp_path / 'map.zarr')]
+    assert main(reach(*words)) == 2
+    error = capsys.readouterr().err
+    for part in ('cells', 'processor time', 'GB on the disk', 'wider grid'):
+        assert part in error
+    assert not (tmp_path / 'map.zarr').exists()
+
+
+def test_half_written_stores_are_finished_or_named(tmp_path, capsys):
+    folder, whole = tmp_path / 'map.zarr', tmp_path / 'whole.zarr'
+    assert main(reach(*SMALL, '-o', whole)) == 0
+    # Killed while the folder was being made: the draft is beside it.
+    (tmp_path / '.map.zarr.draft').mkdir()
+    (tmp_path / '.map.zarr.draft' / 'zarr.json').write_text('{')
+    assert main(reach(*SMALL, '-o', folder)) == 0
+    assert bytes_below(folder) == bytes_below(whole)
+    assert not (tmp_path / '.map.zarr.draft').exists()
+    capsys.readouterr()
+    text = (folder / 'zarr.json').read_text()
+    (folder / 'zarr.json').write_text(text[: len(text) // 2])
+    assert main(reach(*SMALL, '-o', folder)) == 2
+    error = capsys.readouterr().err
+    assert 'no whole reach map' in error and error.count('\n') == 1
+    (folder / 'zarr.json').write_text(text)
+    (folder / 'status' / 'zarr.json').unlink()
+    with pytest.raises(OSError, match="no array 'status'"):
+        ReachMap.open(folder).read()
+
+
+def test_poses_of_a_file_are_decided(tmp_path, capsys):
+    file = tmp_path / 'tasks.csv'
+    file.write_text('x,y,z,qx,qy,qz,qw,name\n0.4,0.1,0.3,1,0,0,0,a\n9,0,0,0,0,0,1,b\n')
+    words = ['--poses', file, '--workers', '0', '-o', tmp_path / 'map.zarr', '--json']
+    assert main(reach(*words)) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts['reachable'], counts['out_of_reach']) == (1, 1)
+    import zarr
+
+    status = zarr.open_array(str(tmp_path / 'map.zarr' / 'status'), mode='r')[...]
+    assert status.tolist() == [CellStatus.REACHABLE, CellStatus.OUT_OF_REACH]
+    file.write_text('x,y,z,qx,qy,qz,qw\n0.4,0.1,0.3,1,0,0,0\n0,0,0,0,0,0,0\n')
+    assert main(reach(*words[:-3], '-o', tmp_path / 'other')) == 2
+    assert 'line 3' in capsys.readouterr().err
+
+
+def test_files_of_a_map_hold_what_the_map_says(tmp_path):
+    files = [f'--{kind}={tmp_path / kind}' for kind in ('csv', 'ply', 'html', 'plots')]
+    assert main(reach(*SMALL, '-o', tmp_path / 'map.zarr', *files)) == 0
+    found = ReachMap.open(tmp_path / 'map.zarr')
+    some = found.dexterity() > 0.0
+    rows = list(csv.DictReader((tmp_path / 'csv').open()))
+    assert len(rows) == some.sum()
+    own = np.array([[float(row[key]) for key in ('x', 'y', 'z', 'dexterity')] for row in rows])
+    assert np.allclose(own[:, :3], found.positions()[some], atol=1e-5)
+    assert np.allclose(own[:, 3], found.dexterity()[some])
+    head, _, body = (tmp_path / 'ply').read_bytes().partition(b'end_header\n')
+    assert f'element vertex {some.sum()}'.encode() in head
+    assert len(body) == some.sum() * 19
+    page = (tmp_path / 'html').read_text()
+    assert '@POSITIONS@' not in page and '//' not in page.replace('<!--', '')
+    for name in ('slices', 'directions', 'dexterity'):
+        assert (tmp_path / 'plots' / f'{name}.png').stat().st_size > 5000
+
+
+def test_the_estimate_of_a_map_is_printed_and_nothing_is_written(tmp_path, capsys):
+    assert main(reach(*SMALL, '--estimate', '--with', 'manipulability')) == 0
+    assert 'measured here' in capsys.readouterr().out
+    assert main(reach(*SMALL)) == 2
+    assert '-o map.zarr' in capsys.readouterr().err
