@@ -221,3 +221,20 @@ def test_a_watch_cancels_and_hears_of_progress(server):
     assert 'cancelled' in response.text and len(told) == 3
     late = ask(server, timeout=1e-6)
     assert not late.solved and late.cause == Cause.DEADLINE and 'budget' in late.text
+
+
+def test_objects_stay_in_the_model_frame_where_the_base_stands_elsewhere(server):
+    """The same cell, moved as a whole: the same outcome."""
+    wall = ObjectShape(SolidKind.BOX, (1.0, 0.02, 2.0), np.eye(4))
+    place = pose_matrix(np.array([0.8, 0.05, 0.5]), np.eye(3))
+    for moved in (np.eye(4), pose_of((3.0, -4.0, 0.2), (0.2, -0.5, 1.1))):
+        current = server.states.default()._replace(root_pose=moved)
+        server.scene.world.add(WorldObject('wall', moved @ place, (wall,)))
+        try:
+            blocked = ask(server, moved @ LINE, current=current, avoid_collisions=True)
+        finally:
+            server.scene.world.remove('wall')
+        free = ask(server, moved @ LINE, current=current, avoid_collisions=True)
+        assert free.solved, free.text
+        assert not blocked.solved and blocked.cause == Cause.COLLISION and 'wall' in blocked.text
+        assert max(pose_errors(server, free, current, 'panda_link8', moved @ LINE)) < 1e-6
