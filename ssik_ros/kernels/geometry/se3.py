@@ -11,6 +11,13 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 
 
+@inline_kernel
+def identity(out):
+    """Write the transform that moves nothing (12,)."""
+    for i in range(12):
+        out[i] = 1.0 if i == 0 or i == 4 or i == 8 else 0.0
+
+
 @kernel
 def compose(out, a, b):
     """

@@ -1,5 +1,5 @@
 """
-Vectors of three numbers as tuples, rotations about unit axes, and copies of arrays.
+Vectors of three numbers as tuples, rotations about unit axes, and the usual loops over arrays.
 
 A tuple lives in registers: nothing is allocated and nothing is indexed at run time.
 """
@@ -166,3 +166,56 @@ def fill(out, value):
     """
     for i in range(len(out)):
         out[i] = value
+
+
+@inline_kernel
+def put(out, source, count):
+    """Copy the first ``count`` numbers of an array; see :func:`copy`."""
+    for i in range(count):
+        out[i] = source[i]
+
+
+@inline_kernel
+def inner(a, b, count):
+    """Return the scalar product of the first ``count`` numbers of two arrays."""
+    total = 0.0
+    for i in range(count):
+        total += a[i] * b[i]
+    return total
+
+
+@inline_kernel
+def add_scaled(out, factor, a, count):
+    """Add a multiple of an array to another one, the first ``count`` numbers of both."""
+    for i in range(count):
+        out[i] += factor * a[i]
+
+
+@inline_kernel
+def stretch(out, factor, count):
+    """Multiply the first ``count`` numbers of an array by a factor."""
+    for i in range(count):
+        out[i] *= factor
+
+
+@inline_kernel
+def divide(out, divisor, count):
+    """Divide the first ``count`` numbers of an array."""
+    for i in range(count):
+        out[i] /= divisor
+
+
+@inline_kernel
+def largest_of(a, count):
+    """Return the largest absolute value of the first ``count`` numbers of an array."""
+    largest = 0.0
+    for i in range(count):
+        largest = max(largest, abs(a[i]))
+    return largest
+
+
+@inline_kernel
+def write_unit(out, place):
+    """Write a vector (n,) with 1 in one place and 0 elsewhere."""
+    fill(out, 0.0)
+    out[place] = 1.0

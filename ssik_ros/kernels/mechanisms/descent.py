@@ -124,10 +124,7 @@ def bounds_of_step(t, w):
 def scale_step(t, w):
     """Scale a step down to the longest turn; return the largest motion of a variable."""
     steps.shorten_turns(t.variable, w.step, LONGEST_TURN)
-    largest = 0.0
-    for v in range(w.step.shape[0]):
-        largest = max(largest, abs(w.step[v]))
-    return largest
+    return vectors.largest_of(w.step, w.step.shape[0])
 
 
 @inline_kernel
@@ -150,17 +147,12 @@ def predicted_decrease(address, damping):
     :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
     """
     _, t, w = layout.view_chain(address)
-    along, square = 0.0, 0.0
-    for v in range(w.step.shape[0]):
-        along += w.step[v] * w.gradient[v]
-        square += w.step[v] * w.step[v]
+    n = w.step.shape[0]
+    along = vectors.inner(w.step, w.gradient, n)
     if damping >= 0.0:
-        return 0.5 * (along + damping * square)
+        return 0.5 * (along + damping * vectors.inner(w.step, w.step, n))
     normal.multiply(t.variable, w.normal, w.step, w.right)
-    curved = 0.0
-    for v in range(w.step.shape[0]):
-        curved += w.step[v] * w.right[v]
-    return along - 0.5 * curved
+    return along - 0.5 * vectors.inner(w.step, w.right, n)
 
 
 @inline_kernel
@@ -387,10 +379,8 @@ def random_step(w, random):
 def add_priority(w):
     """Make the rows weigh more than a secondary objective by far."""
     factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
-    for k in range(w.normal.shape[0]):
-        w.normal[k] *= factor
-    for v in range(w.gradient.shape[0]):
-        w.gradient[v] *= factor
+    vectors.stretch(w.normal, factor, w.normal.shape[0])
+    vectors.stretch(w.gradient, factor, w.gradient.shape[0])
 
 
 @inline_kernel
@@ -478,8 +468,7 @@ def add_pull(address, block, w, later, damping):
         w.factor,
         w.pull,
     )
-    for v in range(w.pull.shape[0]):
-        w.gradient[v] += damping * w.pull[v]
+    vectors.add_scaled(w.gradient, damping, w.pull, w.pull.shape[0])
 
 
 @inline_kernel
@@ -552,13 +541,10 @@ def bend_step(address, t, w, at_hand):
         if w.held[v] != 0.0:
             w.right[v] = 0.0
     normal.solve_factored(t.variable, w.factor, w.right)
-    length, bend = 0.0, 0.0
-    for v in range(w.step.shape[0]):
-        length = max(length, abs(w.step[v]))
-        bend = max(bend, 0.5 * abs(w.right[v]))
+    n = w.step.shape[0]
+    length, bend = vectors.largest_of(w.step, n), 0.5 * vectors.largest_of(w.right, n)
     share = 0.5 if bend <= LARGEST_BEND * length else 0.5 * LARGEST_BEND * length / bend
-    for v in range(w.step.shape[0]):
-        w.step[v] += share * w.right[v]
+    vectors.add_scaled(w.step, share, w.right, n)
 
 
 @inline_kernel

@@ -47,8 +47,7 @@ SHORTEST_QUATERNION = 1e-9
 def fold(table, segments, start, count, out, scratch):
     """Write the product of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
     local, before = vector(scratch, 0, 12), vector(scratch, 12, 12)
-    vectors.fill(out, 0.0)
-    out[0] = out[4] = out[8] = 1.0
+    se3.identity(out)
     moved = False
     for k in range(start, start + count):
         frame = segments[k]
@@ -61,8 +60,7 @@ def fold(table, segments, start, count, out, scratch):
         if shift == 0.0 and turn == 0.0:
             continue
         so3.from_quaternion(local, x, y, z, w)
-        for i in range(3):
-            local[9 + i] = table[frame, p + i]
+        vectors.write(local, 9, vectors.read(table[frame], p))
         if moved:
             vectors.copy(before, out)
             se3.compose(out, before, local)
@@ -84,8 +82,7 @@ def place_anew(block, t, w, start, count, out):
     if changed == 0:
         return -1
     for k in range(start, start + count):
-        for i in range(layout.FIXED):
-            w.fixed[k, i] = block.table[t.segment[k], i]
+        vectors.copy(w.fixed[k], block.table[t.segment[k]])
     bad = fold(block.table, t.segment, start, count, out, w.scratch)
     if bad >= 0:
         w.fixed[start, 0] = math.nan
@@ -227,8 +224,7 @@ def residuals(block, t, w):
     cost, unmet, inside = 0.0, 0.0, True
     for c in range(t.constraint.shape[0]):
         e = w.residual[c]
-        for k in range(6):
-            e[k] = 0.0
+        vectors.fill(e, 0.0)
         w.errors[c, 0] = w.errors[c, 1] = 0.0
         if block.flags[t.constraint[c, layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
@@ -292,8 +288,7 @@ def jacobian(address, exact):
         row = t.constraint[c]
         first = row[layout.CONSTRAINT_COLUMN]
         for k in range(first, first + row[layout.CONSTRAINT_COLUMNS]):
-            for i in range(6):
-                w.blocks[k, i] = 0.0
+            vectors.fill(w.blocks[k], 0.0)
         if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
         write_maps(row, w.ends[2 * c], w.turns[c], exact, maps)

@@ -111,15 +111,13 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
                 rotation = max(rotation, abs(e[k]))
         if build:
             for half in range(2):
-                total = 0.0
-                for k in range(3 * half, 3 * half + 3):
-                    total += e[k] * e[k]
+                three = vector(w.scratch, 3 * half, 3)
+                total = vectors.inner(three, three, 3)
                 largest = clamp * block.options[layout.TRANSLATION_CLAMP + half]
                 scale = gain
                 if total > largest * largest:
                     scale *= largest / math.sqrt(total)
-                for k in range(3 * half, 3 * half + 3):
-                    e[k] *= scale
+                vectors.stretch(three, scale, 3)
             add_joint(joint, t.variable, e, weights, w.scratch, normal, gradient)
     return cost, translation, rotation, count
 
@@ -183,8 +181,7 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
         turns_to_rotation(own, state[first], ey, ez)
     x, y, z = se3.relative_rotation_vector(own, goal)
     if ball:
-        for i in range(3):
-            e[i] = own[i] * x + own[3 + i] * y + own[6 + i] * z
+        vectors.write(e, 0, vectors.transposed_times(own, (x, y, z)))
         so3.inverse_left_jacobian(inverse, e[0], e[1], e[2])
         for k in range(9):
             columns[k // 3, k % 3] = inverse[k]
@@ -371,10 +368,7 @@ def free_one(t, w, damping):
     """Free the held variable that wants back inward most; return whether there is one."""
     n = t.variable.shape[0]
     multiply(t.variable, w.normal, w.step, w.right)
-    largest = 0.0
-    for v in range(n):
-        largest = max(largest, abs(w.gradient[v]))
-    most, which = FREE_AGAIN * largest, -1
+    most, which = FREE_AGAIN * vectors.largest_of(w.gradient, n), -1
     for v in range(n):
         if abs(w.held[v]) == 1.0:
             inward = -w.held[v] * (w.gradient[v] - w.right[v] - damping * w.step[v])
@@ -405,9 +399,7 @@ def spectral_solve(address, sigma):
     for k in range(n):
         square = max(a[k, k], 0.0)
         divisor = max(square, sigma * sigma)
-        total = 0.0
-        for i in range(n):
-            total += columns[k, i] * w.right[i]
+        total = vectors.inner(columns[k], w.right, n)
         for i in range(n):
             w.pull[i] += columns[k, i] * total / divisor
     vectors.copy(w.right, w.pull)

@@ -24,6 +24,7 @@ References
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.vectors import (
+    add,
     column,
     cross,
     dot,
@@ -49,10 +50,8 @@ def add_second_order(address):
             continue
         mask = row[layout.CONSTRAINT_MASK]
         count, moved = list_motions(t, w, row, w.ends[2 * c], w.ends[2 * c + 1], w.turns[c])
-        shift, turn = (
-            block.options[layout.TRANSLATION_FACTOR],
-            block.options[layout.ROTATION_FACTOR],
-        )
+        shift = block.options[layout.TRANSLATION_FACTOR]
+        turn = block.options[layout.ROTATION_FACTOR]
         whole = mask & ALL_TRANSLATION == ALL_TRANSLATION
         world = row[layout.CONSTRAINT_WORLD] != 0
         if not whole and moved and not world:
@@ -67,19 +66,15 @@ def add_second_order(address):
 def write_distance(row, a, b, scratch):
     """Write d, masked, in world axes into the scratch."""
     mask = row[layout.CONSTRAINT_MASK]
-    world = row[layout.CONSTRAINT_WORLD] != 0
-    for k in range(3):
-        scratch[k] = 0.0
+    way, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
     for k in range(3):
         if (mask >> k) & 1 != 0:
-            if world:
-                scratch[k] = a[9 + k] - b[9 + k]
-            else:
-                along = 0.0
-                for i in range(3):
-                    along += a[3 * i + k] * (a[9 + i] - b[9 + i])
-                for i in range(3):
-                    scratch[i] += a[3 * i + k] * along
+            axis = column(a, k)
+            total = add(total, scale(dot(axis, way), axis))
+    write(scratch, 0, total)
+    if row[layout.CONSTRAINT_WORLD] != 0:
+        for k in range(3):
+            scratch[k] = way[k] if (mask >> k) & 1 != 0 else 0.0
 
 
 @inline_kernel
@@ -105,19 +100,12 @@ def list_motions(t, w, row, a, b, turn):
         factor = t.factors[i, layout.NODE_MULTIPLIER]
         ball = kind == layout.BALL
         point, sign = (a, 1.0) if side == layout.MOVES_A else (b, -1.0)
+        left = maps[0] if side == layout.MOVES_A else maps[1]
+        # Along the axes of A, the rows see every motion at p_B.
+        seen, turns = point if row[layout.CONSTRAINT_WORLD] != 0 else b, kind >= layout.FIRST_TURN
         for axis in range(3 if ball else 1):
-            # Along the axes of A, the rows see every motion at p_B.
-            seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
-            write_motion(
-                w.motions[count],
-                w.poses[i],
-                scale(factor, column(w.poses[i], axis if ball else kind % 3)),
-                kind >= layout.FIRST_TURN,
-                point,
-                seen,
-                sign,
-                maps[0] if side == layout.MOVES_A else maps[1],
-            )
+            along = scale(factor, column(w.poses[i], axis if ball else kind % 3))
+            write_motion(w.motions[count], w.poses[i], along, turns, point, seen, sign, left)
             w.motions[count, layout.MOTION_VARIABLE] = t.node[i, layout.NODE_VARIABLE] + axis
             w.motions[count, layout.MOTION_SIDE] = side
             count += 1
@@ -152,11 +140,10 @@ def add_pairs(t, w, rotation, count, whole, shift, turn):
         for i in range(j + 1):
             one, other = w.motions[i], w.motions[j]
             carries = one[layout.MOTION_SIDE] == other[layout.MOTION_SIDE]
-            slide, spin = 0.0, 0.0
-            for k in range(3):
-                if whole:
-                    slide += one[layout.SHIFT + k] * other[layout.SHIFT + k]
-                spin += one[layout.SPIN + k] * (other[layout.AXIS + k] - other[layout.SPIN + k])
+            spun, slide = read(one, layout.SPIN), 0.0
+            if whole:
+                slide = dot(read(one, layout.SHIFT), read(other, layout.SHIFT))
+            spin = dot(spun, subtract(read(other, layout.AXIS), read(other, layout.SPIN)))
             if carries:
                 turned = read(one, layout.TURN)
                 slide += dot(d, cross(turned, read(other, layout.SHIFT)))

@@ -1,6 +1,7 @@
 """Small dense linear algebra in place, for the damped normal equations of a step."""
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry.vectors import inner
 
 TINY = 1e-150
 """Smallest pivot. A direction with a smaller one is left out of the solution."""
@@ -17,10 +18,7 @@ def outer_gram(out, jacobian, damping, m):
     """
     for a in range(m):
         for b in range(a + 1):
-            total = 0.0
-            for i in range(jacobian.shape[1]):
-                total += jacobian[a, i] * jacobian[b, i]
-            out[a, b] = total
+            out[a, b] = inner(jacobian[a], jacobian[b], jacobian.shape[1])
         out[a, a] += damping
 
 

@@ -39,6 +39,7 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.vectors import read
 
 # Hulls of a problem or a plan: of each a point of the last link in the frame of the pose, its distance from that frame's
 # origin, and the array of the hull.
@@ -95,12 +96,6 @@ def interpolate(table, rho, z):
     return length * (table[i] + part * (table[i + 1] - table[i]))
 
 
-@inline_kernel
-def three(array, at):
-    """Return three numbers of an array as a vector."""
-    return array[at], array[at + 1], array[at + 2]
-
-
 @kernel
 def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
     """
@@ -122,34 +117,31 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
         if kinds[joint] != 0:
             if not math.isfinite(upper[joint] - lower[joint]):
                 return
-            for k in range(3):
-                slides[SLIDE_REALS * waiting + k] = axes[3 * joint + k]
+            vectors.write(slides, SLIDE_REALS * waiting, read(axes, 3 * joint))
             slides[SLIDE_REALS * waiting + 3] = lower[joint]
             slides[SLIDE_REALS * waiting + 4] = upper[joint]
             waiting += 1
         else:
             vectors.copy(behind, table)
-            start = three(point, 0) if next_joint < 0 else three(points, 3 * next_joint)
-            offset = vectors.subtract(start, three(points, 3 * joint))
-            axis = three(axes, 3 * joint)
-            inner = three(axes, 3 * next_joint) if next_joint >= 0 else axis
+            start = read(point, 0) if next_joint < 0 else read(points, 3 * next_joint)
+            offset = vectors.subtract(start, read(points, 3 * joint))
+            axis = read(axes, 3 * joint)
+            inner = read(axes, 3 * next_joint) if next_joint >= 0 else axis
             _revolve(table, axis, offset, inner, behind, slides, waiting)
             waiting, next_joint = 0, joint
     if next_joint < 0 or waiting > MOST_SLIDES:
         return
     hull[SLIDES] = waiting
-    for k in range(SLIDE_REALS * waiting):
-        hull[SLIDE + k] = slides[k]
-    for k in range(3):
-        hull[ORIGIN + k] = points[3 * next_joint + k]
-        hull[AXIS + k] = axes[3 * next_joint + k]
+    vectors.put(hull[SLIDE:], slides, SLIDE_REALS * waiting)
+    vectors.write(hull, ORIGIN, read(points, 3 * next_joint))
+    vectors.write(hull, AXIS, read(axes, 3 * next_joint))
     _finish(hull, table)
 
 
 @kernel
 def _finish(hull, table):
     """Allow for rounding, and write the ball inside."""
-    size = _largest(table)
+    size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
         table[i] += ROUNDING * size
     centre = 0.5 * (table[DIRECTIONS - 1] - table[0])
@@ -158,15 +150,6 @@ def _finish(hull, table):
         _, z = direction(i)
         radius = min(radius, (table[i] - centre * z) / length_of(i))
     hull[CENTRE], hull[INNER] = centre, max(radius, 0.0) ** 2
-
-
-@inline_kernel
-def _largest(table):
-    """Return the largest size of a stored value."""
-    size = 0.0
-    for i in range(DIRECTIONS):
-        size = max(size, abs(table[i]))
-    return size
 
 
 @kernel
@@ -188,7 +171,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     raised, tilt = 1.0 - math.cos(0.5 * step), 0.0
     if waiting == 0 and sine <= LEAST_SINE:
         # Parallel: the largest value is where the offset points.
-        count, raised, tilt = 1, 0.0, 3.0 * sine * _largest(behind)
+        count, raised, tilt = 1, 0.0, 3.0 * sine * vectors.largest_of(behind, DIRECTIONS)
     elif waiting == 0:
         # The body behind is its own mirror image along the common perpendicular: half a turn holds the largest value.
         side = 1.0 if vectors.dot(across, offset) >= 0.0 else -1.0
@@ -223,7 +206,7 @@ def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
         value = rho * u_offset + z * axis_offset + interpolate(behind, rest, along)
         for k in range(waiting):
             at = SLIDE_REALS * k
-            way = three(slides, at)
+            way = read(slides, at)
             along = rho * vectors.dot(u, way) + z * vectors.dot(axis, way)
             value += max(slides[at + 3] * along, slides[at + 4] * along)
         table[i] = max(table[i], value)
@@ -246,12 +229,12 @@ def meridian(hull, x, y, z):
 
     :returns: distance from the axis, height above its point, unit vector away from the axis.
     """
-    axis = three(hull, AXIS)
-    away = vectors.subtract((x, y, z), three(hull, ORIGIN))
+    axis = read(hull, AXIS)
+    away = vectors.subtract((x, y, z), read(hull, ORIGIN))
     far = vectors.norm(away)
     for k in range(int(hull[SLIDES])):
         at = SLIDE + SLIDE_REALS * k
-        way = three(hull, at)
+        way = read(hull, at)
         along = min(max(vectors.dot(way, away), hull[at + 3]), hull[at + 4])
         away = vectors.subtract(away, vectors.scale(along, way))
     height = vectors.dot(axis, away)
@@ -275,11 +258,11 @@ def gap(hull, i, rho, height, unit, x, y, z):
     slides = int(hull[SLIDES])
     if slides == 0:
         return across * rho + along * height - hull[TABLE + i]
-    u = vectors.add(vectors.scale(across, unit), vectors.scale(along, three(hull, AXIS)))
-    value = vectors.dot(u, vectors.subtract((x, y, z), three(hull, ORIGIN))) - hull[TABLE + i]
+    u = vectors.add(vectors.scale(across, unit), vectors.scale(along, read(hull, AXIS)))
+    value = vectors.dot(u, vectors.subtract((x, y, z), read(hull, ORIGIN))) - hull[TABLE + i]
     for k in range(slides):
         at = SLIDE + SLIDE_REALS * k
-        way = vectors.dot(u, three(hull, at))
+        way = vectors.dot(u, read(hull, at))
         value -= max(hull[at + 3] * way, hull[at + 4] * way)
     return value
 
@@ -291,8 +274,8 @@ def is_in_ball(hull, x, y, z):
 
     :param hull, x, y, z: as for :func:`is_beyond`.
     """
-    away = vectors.subtract((x, y, z), three(hull, ORIGIN))
-    away = vectors.subtract(away, vectors.scale(hull[CENTRE], three(hull, AXIS)))
+    away = vectors.subtract((x, y, z), read(hull, ORIGIN))
+    away = vectors.subtract(away, vectors.scale(hull[CENTRE], read(hull, AXIS)))
     return hull[SLIDES] == 0.0 and vectors.dot(away, away) <= hull[INNER]
 
 
@@ -347,7 +330,7 @@ def refuses(hulls, count, pose, position, rotation):
     """
     for k in range(count):
         at = k * BLOCK
-        px, py, pz = three(hulls, at + POINT)
+        px, py, pz = read(hulls, at + POINT)
         if is_beyond(
             vector(hulls, at + HULL, SIZE),
             pose[0] * px + pose[1] * py + pose[2] * pz + pose[9],

@@ -78,14 +78,8 @@ def plain_rows(ints, reals, work, c, row):
     """
     w = layout.view_workspace(ints, work)
     t = layout.view_tables(ints, reals)
-    b = w.frames[2]
-    tree.frame_pose(
-        b,
-        w.poses,
-        t.constraint_i[c, layout.CONSTRAINT_NODE_B],
-        t.constraint_f[c],
-        layout.CONSTRAINT_PLACEMENT_B,
-    )
+    b, node_b = w.frames[2], t.constraint_i[c, layout.CONSTRAINT_NODE_B]
+    tree.frame_pose(b, w.poses, node_b, t.constraint_f[c], layout.CONSTRAINT_PLACEMENT_B)
     g = w.targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
     px, py, pz = b[9], b[10], b[11]
     ex, ey, ez = g[9] - px, g[10] - py, g[11] - pz
@@ -118,18 +112,13 @@ def plain_rows(ints, reals, work, c, row):
 def clear_rows(jacobian, first, end):
     """Set rows of a Jacobian to zero."""
     for row in range(first, end):
-        for v in range(jacobian.shape[1]):
-            jacobian[row, v] = 0.0
+        vectors.fill(jacobian[row], 0.0)
 
 
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
     """Add the twist (linear, angular) of a rotation about an axis of a node to column ``v``, at a lever arm."""
-    zx, zy, zz = (
-        turn * poses[node, axis],
-        turn * poses[node, 3 + axis],
-        turn * poses[node, 6 + axis],
-    )
+    zx, zy, zz = vectors.scale(turn, vectors.column(poses[node], axis))
     jacobian[row, v] += zy * dz - zz * dy
     jacobian[row + 1, v] += zz * dx - zx * dz
     jacobian[row + 2, v] += zx * dy - zy * dx
@@ -229,25 +218,14 @@ def add_axis(
 @kernel
 def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     """Write the poses of frame a, the goal, frame b (rows 0, 1, 2 of ``frames``) in the root frame."""
-    tree.frame_pose(
-        frames[0],
-        poses,
-        constraint_i[layout.CONSTRAINT_NODE_A],
-        constraint_f,
-        layout.CONSTRAINT_PLACEMENT_A,
-    )
+    a, b = constraint_i[layout.CONSTRAINT_NODE_A], constraint_i[layout.CONSTRAINT_NODE_B]
+    tree.frame_pose(frames[0], poses, a, constraint_f, layout.CONSTRAINT_PLACEMENT_A)
     target = constraint_i[layout.CONSTRAINT_TARGET]
     if target < 0:
         vectors.copy(frames[1], frames[0])
     else:
         se3.compose(frames[1], frames[0], targets[target])
-    tree.frame_pose(
-        frames[2],
-        poses,
-        constraint_i[layout.CONSTRAINT_NODE_B],
-        constraint_f,
-        layout.CONSTRAINT_PLACEMENT_B,
-    )
+    tree.frame_pose(frames[2], poses, b, constraint_f, layout.CONSTRAINT_PLACEMENT_B)
 
 
 @inline_kernel
@@ -292,8 +270,7 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
     axes_of(frames[max(frame - 1, 0)], frame, maps[0])
     dx, dy, dz = goal[9] - b[9], goal[10] - b[10], goal[11] - b[11]
-    for i in range(3):
-        e[i] = maps[0, 3 * i] * dx + maps[0, 3 * i + 1] * dy + maps[0, 3 * i + 2] * dz
+    vectors.write(e, 0, vectors.times(maps[0], (dx, dy, dz)))
     kind = constraint_i[layout.CONSTRAINT_ROTATION_KIND]
     frame = constraint_i[layout.CONSTRAINT_ROTATION_FRAME]
     if kind == layout.NO_ROTATION:
@@ -311,8 +288,7 @@ def full_rotation(frames, frame, exact, e, maps):
     """Write the rotation-vector error and its maps; see the module's table for M."""
     wx, wy, wz = se3.relative_rotation_vector(frames[2], frames[1])
     axes_of(frames[max(frame - 1, 0)], frame, maps[1])
-    for i in range(3):
-        e[3 + i] = maps[1, 3 * i] * wx + maps[1, 3 * i + 1] * wy + maps[1, 3 * i + 2] * wz
+    vectors.write(e, 3, vectors.times(maps[1], (wx, wy, wz)))
     if exact:
         rotation_maps(frames[0 if frame == layout.FRAME_A else 1], frame, wx, wy, wz, maps)
     else:
@@ -330,8 +306,7 @@ def axis_alignment(frames, frame, spare, e, maps):
     in_b = frame == layout.FRAME_B
     own, other = (frames[2], frames[1]) if in_b else (frames[1], frames[2])
     t = spare[9:12]
-    for i in range(3):
-        t[i] = own[i] * other[2] + own[3 + i] * other[5] + own[6 + i] * other[8]
+    vectors.write(t, 0, vectors.transposed_times(own, vectors.column(other, 2)))
     sine = math.sqrt(t[0] * t[0] + t[1] * t[1])
     sign = 1.0 if in_b else -1.0
     local = spare[:9]
@@ -350,11 +325,7 @@ def axis_alignment(frames, frame, spare, e, maps):
         e[3], e[4] = -sign * f * t[1], sign * f * t[0]
         # Columns: the change of t by a unit turn of b about each own axis, dt = sign * t x axis.
         for axis in range(3):
-            x, y, z = (
-                (1.0 if axis == 0 else 0.0),
-                (1.0 if axis == 1 else 0.0),
-                (1.0 if axis == 2 else 0.0),
-            )
+            x, y, z = float(axis == 0), float(axis == 1), float(axis == 2)
             dtx = sign * (t[1] * z - t[2] * y)
             dty = sign * (t[2] * x - t[0] * z)
             dtz = sign * (t[0] * y - t[1] * x)

@@ -23,7 +23,7 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout, linalg
 
 WINDING_SLACK = 1e-9
@@ -159,8 +159,7 @@ def shorten_turns(variable_i, step, largest):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
             longest = max(longest, abs(step[v]))
     if longest > largest:
-        for v in range(step.shape[0]):
-            step[v] *= largest / longest
+        vectors.stretch(step, largest / longest, step.shape[0])
 
 
 @inline_kernel
@@ -192,8 +191,7 @@ def outer_step(jacobian, residual, damping, normal, right, step, m):
     """Write J^T (J J^T + damping I)^-1 e; with a literal m, as for one pose, all loops over rows unroll."""
     linalg.outer_gram(normal, jacobian, damping, m)
     linalg.factorise(normal, m)
-    for a in range(m):
-        right[a] = residual[a]
+    vectors.put(right, residual, m)
     linalg.solve_factored(normal, right, m)
     for v in range(jacobian.shape[1]):
         total = 0.0
@@ -319,8 +317,7 @@ def clamp_seed(variable_i, lower, upper, seed, q):
 
     :param seed, q: (nq,).
     """
-    for k in range(q.shape[0]):
-        q[k] = seed[k]
+    vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
         if kind <= layout.LINEAR:
@@ -370,7 +367,4 @@ def ball_difference(a, b, out):
 @inline_kernel
 def squared_norm(vector):
     """Return the squared Euclidean norm."""
-    total = 0.0
-    for k in range(vector.shape[0]):
-        total += vector[k] * vector[k]
-    return total
+    return vectors.inner(vector, vector, vector.shape[0])

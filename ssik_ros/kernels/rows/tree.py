@@ -6,7 +6,7 @@ rotation. Every revolute joint then mixes two columns.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout
 
 
@@ -133,14 +133,9 @@ def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
         placement = placements[f]
         for i in range(3):
             if node < 0:
-                x, y, z = (
-                    (1.0 if i == 0 else 0.0),
-                    (1.0 if i == 1 else 0.0),
-                    (1.0 if i == 2 else 0.0),
-                )
-                t = 0.0
+                x, y, z, t = float(i == 0), float(i == 1), float(i == 2), 0.0
             else:
-                x, y, z = poses[node, 3 * i], poses[node, 3 * i + 1], poses[node, 3 * i + 2]
+                x, y, z = vectors.read(poses[node], 3 * i)
                 t = poses[node, 9 + i]
             out[f, i, 0] = x * placement[0] + y * placement[3] + z * placement[6]
             out[f, i, 1] = x * placement[1] + y * placement[4] + z * placement[7]

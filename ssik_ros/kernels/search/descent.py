@@ -141,8 +141,7 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         square, inside = look(ints, reals, options, work, w.state)
         if keeps and square < w.scalars[state.BEST_SQUARE]:
             w.scalars[state.BEST_SQUARE] = square
-            for k in range(w.state.shape[0]):
-                w.best[k] = w.state[k]
+            vectors.copy(w.best, w.state)
         if inside:
             return state.RUNNING
         ends = iteration >= last or not math.isfinite(square)

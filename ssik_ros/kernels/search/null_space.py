@@ -90,12 +90,10 @@ def objective(ints, reals, options, work, q):
         if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
             continue
         x = q[variable_i[v, layout.VARIABLE_Q]]
-        reach = influence[v]
+        reach, gain = influence[v], options[state.LIMIT_GAIN]
         for d in (x - w.lower[v], w.upper[v] - x):
             if d < reach:
-                value -= (
-                    options[state.LIMIT_GAIN] * (reach - d) ** 3 / (3.0 * (reach - closest) ** 2)
-                )
+                value -= gain * (reach - d) ** 3 / (3.0 * (reach - closest) ** 2)
     if options[state.POSTURE_GAIN] != 0.0:
         posture = state.posture(ints, options)
         steps.difference_to(variable_i, w.lower, w.upper, posture, q, w.gradient)
@@ -132,8 +130,7 @@ def gradient(ints, reals, options, work, q):
         change = 0.0
         for sign in (1.0, -1.0):
             vectors.copy(w.trial, q)
-            for k in range(nv):
-                w.step[k] = 0.0
+            vectors.fill(w.step, 0.0)
             # A ball joint turns by all three of its variables at once.
             w.step[v] = sign * DIFFERENCE
             steps.advance(variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
@@ -153,8 +150,7 @@ def pulled_step(ints, reals, work, pull, limited):
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     nv = ints[layout.VARIABLES]
-    for a in range(w.residual.shape[0]):
-        w.residual[a] = 0.0
+    vectors.fill(w.residual, 0.0)
     for v in range(nv):
         outward = limited and steps.pushes_out(
             variable_i, v, w.state, w.lower, w.upper, w.gradient[v]
@@ -163,15 +159,11 @@ def pulled_step(ints, reals, work, pull, limited):
         if outward or w.lower[v] >= w.upper[v]:
             steps.drop_column(w.jacobian, v, w.free)
     steps.damped_step(w.jacobian, w.residual, ROUNDING, w.normal, w.right, w.step)
-    for v in range(nv):
-        w.step[v] = 0.0
+    vectors.fill(w.step, 0.0)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, w.gradient, w.free, w.step)
-    longest = 0.0
-    for v in range(nv):
-        longest = max(longest, abs(w.step[v]))
+    longest = vectors.largest_of(w.step, nv)
     if longest > 0.0:
-        for v in range(nv):
-            w.step[v] *= pull / longest
+        vectors.stretch(w.step, pull / longest, nv)
     return longest
 
 
@@ -282,8 +274,7 @@ def step_to_seed(ints, reals, options, work, square):
             gradient[v] = 0.0
         largest = max(largest, abs(gradient[v]))
     if largest > LARGEST_PULL_TO_SEED:
-        for v in range(gradient.shape[0]):
-            gradient[v] *= LARGEST_PULL_TO_SEED / largest
+        vectors.stretch(gradient, LARGEST_PULL_TO_SEED / largest, gradient.shape[0])
     damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
     steps.limited_step(ints, reals, work, damping, True)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, gradient, w.free, w.step)

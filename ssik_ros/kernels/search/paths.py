@@ -91,11 +91,9 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
         vectors.fill(numbers, math.nan)
     elif code == state.FOUND:
         nq = q.shape[0]
-        for k in range(nq):
-            q[k] = out[0, k]
+        vectors.copy(q, out[0])
         numbers[0] = 0.5 * w.scalars[state.ERROR] ** 2
-        for k in range(1, numbers.shape[0]):
-            numbers[k] = out[0, nq + k - 1]
+        vectors.copy(numbers[1:], out[0, nq:])
     else:
         vectors.copy(q, w.best)
         numbers[0] = 0.5 * w.scalars[state.BEST_ERROR] ** 2

@@ -27,6 +27,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.branches import branch_block, search as closed_form
 from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.geometry.vectors import put
 from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import descent, restart_search, state
 
@@ -73,11 +74,9 @@ def load(ints, work, q0, target):
     :param q0, target: as for :func:`search_one`.
     """
     w = layout.view_workspace(ints, work)
-    for k in range(q0.shape[0]):
-        w.reference[k] = q0[k]
+    put(w.reference, q0, q0.shape[0])
     for i in range(4):
-        for j in range(4):
-            w.matrices[i, j] = target[i, j]
+        put(w.matrices[i], target[i], 4)
 
 
 @inline_kernel
@@ -134,9 +133,8 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
         code = _follow(ints, reals, options, numbers, cancel, counters, work)
         if code != state.RUNNING:
             w = layout.view_workspace(ints, work)
-            written, branches, position, rotation = _call_closed_form(
-                closed, w.matrices, w.reference, q
-            )
+            found = _call_closed_form(closed, w.matrices, w.reference, q)
+            written, branches, position, rotation = found
             # Not hypot, which C libraries round differently.
             norm = math.sqrt(position * position + rotation * rotation)
             if written > 0 and norm <= numbers[TOLERANCE]:
@@ -190,13 +188,11 @@ def _place_candidates(ints, reals, options, closed, n, work):
     count = branch_block.integers(closed, branch_block.COUNTERS)[closed_form.RAW]
     w, variable_i = layout.view_workspace(ints, work), layout.view_tables(ints, reals).variable_i
     for i in range(count):
-        for k in range(n):
-            w.trial[k] = raw[i, k]
+        put(w.trial, raw[i], n)
         if options[state.LIMITED] != 0.0:
             steps.clamp_seed(variable_i, w.lower, w.upper, w.trial, w.trial)
         square, _ = descent.look(ints, reals, options, work, w.trial)
-        for k in range(n):
-            rows[i, k] = w.trial[k]
+        put(rows[i], w.trial, n)
         rows[i, n] = square
     return count
 
@@ -217,8 +213,7 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
         square = rows[best, n]
         if square == math.inf:
             break
-        for k in range(n):
-            w.state[k] = rows[best, k]
+        put(w.state, rows[best], n)
         for i in range(count):
             # Where a subproblem has no solution, its two candidates are one.
             rows[i, n] = math.inf if rows[i, n] == square else rows[i, n]
@@ -245,8 +240,7 @@ def _call_closed_form(closed, target, seed, q):
     rows = branch_block.rows_of(closed, n)
     counters = branch_block.integers(closed, branch_block.COUNTERS)
     if written > 0:
-        for k in range(n):
-            q[k] = rows[0, k]
+        put(q, rows[0], n)
     return written, counters[closed_form.CERTIFIED], rows[0, n], rows[0, n + 1]
 
 
@@ -269,8 +263,7 @@ def _report(ints, reals, options, counters, work, code, branches, q):
     else:
         square = restart_search.settle_for_best(ints, reals, options, work)
         norm = math.sqrt(square)
-    for k in range(q.shape[0]):
-        q[k] = w.state[k]
+    put(q, w.state, q.shape[0])
     # The root and back: the same bytes as a search whose result is an array.
     error = math.sqrt(square)
     energy = 0.5 * error * error

@@ -108,8 +108,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     """
     w = layout.view_workspace(ints, work)
     lower, upper, targets = w.lower, w.upper, w.targets
-    for k in range(state.STATE_SIZE):
-        counters[k] = 0
+    vectors.fill(counters[: state.STATE_SIZE], 0)
     counters[state.RANDOM] = np.int64(options[state.RANDOM_SEED])
     w.scalars[state.BEST_ERROR] = math.inf
     w.scalars[state.BEST_SQUARE] = math.inf
@@ -161,8 +160,7 @@ def normalise_balls(variable_i, q):
             length = math.sqrt(steps.squared_norm(q[at : at + 4]))
             if length < SHORTEST_QUATERNION:
                 return False
-            for k in range(4):
-                q[at + k] /= length
+            vectors.divide(q[at:], length, 4)
     return True
 
 
@@ -192,11 +190,10 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
         target = t.constraint_i[c, layout.CONSTRAINT_TARGET]
         reach = t.constraint_f[c, layout.CONSTRAINT_REACH]
         if math.isfinite(reach) and target >= 0:
-            total = 0.0
-            for k in range(3):
-                d = targets[target, 9 + k] - t.constraint_f[c, layout.CONSTRAINT_REACH_CENTRE + k]
-                total += d * d
-            if math.sqrt(total) > reach + position:
+            centre = vectors.read(t.constraint_f[c], layout.CONSTRAINT_REACH_CENTRE)
+            if vectors.norm(vectors.subtract(vectors.read(targets[target], 9), centre)) > (
+                reach + position
+            ):
                 return True
         count = int(t.constraint_f[c, layout.CONSTRAINT_HULL_COUNT])
         if with_hulls and count > 0:
@@ -377,8 +374,7 @@ def stage(ints, reals, options, counters, work, out):
     for k in range(min(counters[state.REFUSALS], layout.REFUSED_ROWS)):
         if is_same(ints, reals, w.refused[k], w.state, options[state.SAME]):
             return False
-    for i in range(nq):
-        out[row, i] = w.state[i]
+    vectors.put(out[row], w.state, nq)
     total = 0.0
     for c in range(constraints):
         out[row, nq + 2 * c] = errors[c, 0]
@@ -397,9 +393,7 @@ def is_same(ints, reals, a, b, tolerance):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
         if kind == layout.BALL_FIRST:
-            product = 0.0
-            for k in range(4):
-                product += a[at + k] * b[at + k]
+            product = vectors.inner(a[at:], b[at:], 4)
             if 1.0 - abs(product) > tolerance * tolerance:
                 return False
         elif kind <= layout.LINEAR:
@@ -416,21 +410,17 @@ def remember_refused(ints, counters, work, out):
     """Keep the candidate that was refused, in place of the oldest one."""
     w = layout.view_workspace(ints, work)
     row = counters[state.REFUSALS] % layout.REFUSED_ROWS
-    for k in range(w.state.shape[0]):
-        w.refused[row, k] = out[out.shape[0] - 1, k]
+    vectors.copy(w.refused[row], out[out.shape[0] - 1])
     counters[state.REFUSALS] += 1
 
 
 @kernel
 def insert(counters, out):
     """Take the candidate row into the solutions, which stay sorted by distance; the farthest one may fall out."""
-    last = out.shape[0] - 1
-    width = out.shape[1]
+    last, width = out.shape[0] - 1, out.shape[1]
     k = min(counters[state.COUNT], last - 1)
     while k > 0 and out[k - 1, width - 1] > out[last, width - 1]:
-        for i in range(width):
-            out[k, i] = out[k - 1, i]
+        vectors.copy(out[k], out[k - 1])
         k -= 1
-    for i in range(width):
-        out[k, i] = out[last, i]
+    vectors.copy(out[k], out[last])
     counters[state.COUNT] = min(counters[state.COUNT] + 1, last)

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout
 
 INCREMENT = np.uint64(0x9E3779B97F4A7C15)
@@ -105,17 +105,13 @@ def place_joint(lower, upper, centre, fraction):
 @kernel
 def draw_ball(held, seed, spread, random, quaternion):
     """Write a random rotation, one near the seed's for a spread below one, the seed's own when held."""
-    for k in range(4):
-        quaternion[k] = seed[k]
+    vectors.put(quaternion, seed, 4)
     if held:
         return
     if spread < 1.0:
         reach = spread * math.pi
-        x, y, z = (
-            2.0 * uniform(random) - 1.0,
-            2.0 * uniform(random) - 1.0,
-            2.0 * uniform(random) - 1.0,
-        )
+        x, y = 2.0 * uniform(random) - 1.0, 2.0 * uniform(random) - 1.0
+        z = 2.0 * uniform(random) - 1.0
         so3.rotate_quaternion(quaternion, reach * x, reach * y, reach * z)
     else:
         draw_rotation(random, quaternion)

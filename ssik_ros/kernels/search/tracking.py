@@ -60,10 +60,8 @@ def confine(ints, reals, base, centre, bounds, own):
             at = variable_i[v, layout.VARIABLE_Q]
             low, high = centre[at] - bounds[v], centre[at] + bounds[v]
         for row in range(0, 4, 2):
-            lower, upper = (
-                state.OPTIONS + row * nv + v,
-                state.OPTIONS + (row + 1) * nv + v,
-            )
+            lower = state.OPTIONS + row * nv + v
+            upper = lower + nv
             own[lower] = max(base[lower], low)
             own[upper] = min(base[upper], high)
             # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
@@ -104,10 +102,8 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
     for v in range(bounds.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
             value = q[variable_i[v, layout.VARIABLE_Q]]
-            lower, upper = (
-                base[state.OPTIONS + v],
-                base[state.OPTIONS + bounds.shape[0] + v],
-            )
+            lower = base[state.OPTIONS + v]
+            upper = base[state.OPTIONS + bounds.shape[0] + v]
             at_limit = value <= lower + AT_BOUND or value >= upper - AT_BOUND
             at_box = value <= w.lower[v] + AT_BOUND or value >= w.upper[v] - AT_BOUND
             if at_limit:

@@ -19,6 +19,7 @@ import math
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.vectors import add_scaled, inner
 
 COVERED = 1e-10
 """Share of a row's length below which it counts as a combination of others when priorities are kept."""
@@ -27,24 +28,16 @@ DEPENDENT = 1e-8
 
 
 @kernel
-def reject(row, basis, rank):
+def reject(row, basis, rank, n):
     """
     Take the part of a row along a basis out of it, twice; return the length that is left.
 
-    :param row: (n,) overwritten; basis: (., n) orthonormal rows, the first ``rank`` count.
+    :param row: (n,) at least, overwritten; basis: (., n) at least, orthonormal rows, the first ``rank`` count.
     """
-    n = row.shape[0]
     for _ in range(2):
         for b in range(rank):
-            along = 0.0
-            for k in range(n):
-                along += row[k] * basis[b, k]
-            for k in range(n):
-                row[k] -= along * basis[b, k]
-    square = 0.0
-    for k in range(n):
-        square += row[k] * row[k]
-    return math.sqrt(square)
+            add_scaled(row, -inner(row, basis[b], n), basis[b], n)
+    return math.sqrt(inner(row, row, n))
 
 
 @kernel
@@ -57,16 +50,12 @@ def add_row(basis, rank, row, tolerance):
     """
     if rank == basis.shape[0]:
         return rank
-    new = basis[rank]
-    square = 0.0
-    for k in range(row.shape[0]):
-        new[k] = row[k]
-        square += row[k] * row[k]
-    left = reject(new, basis, rank)
-    if not left > tolerance * math.sqrt(square):
+    n, new = row.shape[0], basis[rank]
+    vectors.put(new, row, n)
+    left = reject(new, basis, rank, n)
+    if not left > tolerance * math.sqrt(inner(row, row, n)):
         return rank
-    for k in range(row.shape[0]):
-        new[k] /= left
+    vectors.divide(new, left, n)
     return rank + 1
 
 
@@ -83,39 +72,20 @@ def least_step(out, rows, right, basis, factors, columns, upper):
     m, n = rows.shape
     rank = factor_rows(rows, basis, factors)
     for r in range(rank):
-        for s in range(m):
-            columns[r, s] = factors[r, s]
-        for _ in range(2):
-            for b in range(r):
-                along = 0.0
-                for s in range(m):
-                    along += columns[r, s] * columns[b, s]
-                for s in range(m):
-                    columns[r, s] -= along * columns[b, s]
-        square = 0.0
-        for s in range(m):
-            square += columns[r, s] * columns[r, s]
-        length = math.sqrt(square)
-        for s in range(m):
-            columns[r, s] /= length
+        vectors.put(columns[r], factors[r], m)
+        vectors.divide(columns[r], reject(columns[r], columns, r, m), m)
         for b in range(r + 1):
-            along = 0.0
-            for s in range(m):
-                along += factors[r, s] * columns[b, s]
-            upper[b, r] = along
+            upper[b, r] = inner(factors[r], columns[b], m)
     vectors.fill(out, 0.0)
     # Substitution from the last pivot; what is solved is kept in the diagonal's place of each row.
     for r in range(rank - 1, -1, -1):
-        total = 0.0
-        for s in range(m):
-            total += columns[r, s] * right[s]
+        total = inner(columns[r], right, m)
         for b in range(r + 1, rank):
             total -= upper[r, b] * columns[b, 0]
         value = total / upper[r, r]
         # The column r itself is not needed any more: rows above use only columns[< r].
         columns[r, 0] = value
-        for k in range(n):
-            out[k] += value * basis[r, k]
+        add_scaled(out, value, basis[r], n)
 
 
 @kernel
@@ -132,9 +102,7 @@ def factor_rows(rows, basis, factors):
     for r in range(min(m, n)):
         pivot, largest = 0, -1.0
         for s in range(m):
-            square = 0.0
-            for k in range(n):
-                square += rows[s, k] * rows[s, k]
+            square = inner(rows[s], rows[s], n)
             if square > largest:
                 pivot, largest = s, square
         length = math.sqrt(largest)
@@ -142,17 +110,12 @@ def factor_rows(rows, basis, factors):
             first = length
         if not length > DEPENDENT * first:
             break
-        for k in range(n):
-            basis[r, k] = rows[pivot, k] / length
-        length = reject(basis[r], basis, r)
-        for k in range(n):
-            basis[r, k] /= length
+        vectors.put(basis[r], rows[pivot], n)
+        vectors.divide(basis[r], length, n)
+        vectors.divide(basis[r], reject(basis[r], basis, r, n), n)
         for s in range(m):
-            along = 0.0
-            for k in range(n):
-                along += rows[s, k] * basis[r, k]
+            along = inner(rows[s], basis[r], n)
             factors[r, s] = along
-            for k in range(n):
-                rows[s, k] -= along * basis[r, k]
+            add_scaled(rows[s], -along, basis[r], n)
         rank = r + 1
     return rank

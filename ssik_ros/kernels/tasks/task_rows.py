@@ -35,16 +35,13 @@ def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
     """
     count = run.shape[0]
     if count == 0:
-        for k in range(12):
-            out[k] = 1.0 if k == 0 or k == 4 or k == 8 else 0.0
+        se3.identity(out)
         return
-    for k in range(12):
-        out[k] = poses[run[0], k]
+    vectors.put(out, poses[run[0]], 12)
     for i in range(count):
         slot = run[i]
         if i > 0:
-            for k in range(12):
-                spare[k] = out[k]
+            vectors.put(spare, out, 12)
             se3.compose(out, spare, poses[slot])
         if slot_i[slot, packing.SLOT_KIND] >= 0 and (moved or i < count - 1):
             add_motion(out, slot_i, slot_f[slot], q, slot)
@@ -146,8 +143,7 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
     way = way_out_of_margin(variable_i, variable_f, q, v)
     if way == 0.0:
         return row
-    for k in range(jacobian.shape[1]):
-        jacobian[row, k] = 0.0
+    vectors.fill(jacobian[row], 0.0)
     jacobian[row, v] = -1.0 if way < 0.0 else 1.0
     residual[row] = abs(way)
     return row + 1

@@ -71,9 +71,8 @@ def compute_step(ints, reals, work, q, damping, sets):
         for a in range(w.jacobian.shape[0]):
             for v in range(nv):
                 w.jacobian[a, v] *= t.variable_f[v, packing.VARIABLE_SCALE]
-    for v in range(nv):
-        w.move[v] = 0.0
-        w.held[v] = 0.0
+    vectors.fill(w.move, 0.0)
+    vectors.fill(w.held, 0.0)
     if ints[packing.NESTED] == 1:
         return nested_step(ints, reals, work, q, damping)
     reason, rank = 0, 0
@@ -121,8 +120,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
         if not finite:
             return reason | CANNOT_INVERT, rank
         if not blocked:
-            for v in range(nv):
-                w.move[v] += w.step[v]
+            vectors.add_scaled(w.move, 1.0, w.step, nv)
             return reason, rank
         reason |= LIMIT_HIT
         before = rank
@@ -153,15 +151,12 @@ def project(ints, reals, work, g, rank):
     first = t.set_i[g, packing.SET_ROW]
     projected = matrix(work, ints[packing.AT_PROJECTED], m, nv)
     for a in range(m):
-        square = 0.0
-        for v in range(nv):
-            projected[a, v] = w.jacobian[first + a, v]
-            square += projected[a, v] * projected[a, v]
-        left = orthogonal_rows.reject(projected[a], w.basis, rank)
+        vectors.copy(projected[a], w.jacobian[first + a])
+        square = vectors.inner(projected[a], projected[a], nv)
+        left = orthogonal_rows.reject(projected[a], w.basis, rank, nv)
         if left <= orthogonal_rows.COVERED * math.sqrt(square):
             # Rounding alone: an inverse without damping would blow it up.
-            for v in range(nv):
-                projected[a, v] = 0.0
+            vectors.fill(projected[a], 0.0)
 
 
 @kernel
@@ -246,9 +241,8 @@ def stop_at_limits(ints, reals, work, q, rank):
             continue
         w.hits[v] = beyond
         axis = w.basis[rank]
-        for k in range(nv):
-            axis[k] = 1.0 if k == v else 0.0
-        left = orthogonal_rows.reject(axis, w.basis, rank)
+        vectors.write_unit(axis, v)
+        left = orthogonal_rows.reject(axis, w.basis, rank, nv)
         if left <= orthogonal_rows.COVERED:
             continue
         limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
@@ -277,8 +271,7 @@ def shorten_level(ints, reals, work, q):
         if beyond != 0.0:
             way = t.variable_f[v, packing.VARIABLE_SCALE] * w.step[v]
             share = min(share, max(0.0, 1.0 - beyond / way))
-    for v in range(nv):
-        w.move[v] += share * w.step[v]
+    vectors.add_scaled(w.move, share, w.step, nv)
 
 
 @kernel
@@ -294,8 +287,7 @@ def nested_step(ints, reals, work, q, damping):
             if w.counts[g] > 0.0:
                 write_right_side(ints, reals, work, g)
                 invert(ints, reals, work, g, False, damping)
-                for v in range(nv):
-                    w.move[v] += w.step[v]
+                vectors.add_scaled(w.move, 1.0, w.step, nv)
         blocked = False
         for v in range(nv):
             w.step[v] = 0.0
