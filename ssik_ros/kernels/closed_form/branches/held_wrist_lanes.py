@@ -138,14 +138,9 @@ def _load_angle(scratch, arm, joint):
 
 
 @inline_kernel
-def _squared_height(k1, p, k2, q, c):
-    """Return what :mod:`sp2` takes the root of, and the e that it is computed from."""
-    d2 = vectors.dot(k2, q)
-    sign = lanes.select(vectors.dot(k1, p) >= 0.0, 1.0, lanes.spread(-1.0))
-    apart = vectors.subtract(p, (sign * k1[0], sign * k1[1], sign * k1[2]))
-    e = 0.5 * vectors.dot(apart, apart)
-    skew = c - sign * d2
-    return e * (2.0 * (1.0 - sign * c * d2) - e) - skew * skew, e
+def _sign_of(value):
+    """Return 1 where a value is not negative, and -1 elsewhere."""
+    return lanes.select(value >= 0.0, 1.0, lanes.spread(-1.0))
 
 
 @kernel
@@ -180,12 +175,12 @@ def _write_arms(scratch, axes, points, special):
         squared_q = vectors.dot(q, q)
         is_odd = is_odd | (squared_q <= 0.0)
         q = vectors.scale(1.0 / lanes.root(lanes.select(squared_q <= 0.0, 1.0, squared_q)), q)
-        height, e = _squared_height(back, p, h2, q, c12)
-        other, other_e = _squared_height(h2, q, back, p, c12)
+        d1, d2 = vectors.dot(back, p), vectors.dot(h2, q)
+        height, e = sp2.squared_height(back, p, h2, q, c12, _sign_of(d1))
+        other, other_e = sp2.squared_height(h2, q, back, p, c12, _sign_of(d2))
         height = lanes.select(e <= other_e, height, other)
         mark = lanes.select(is_far | (height <= 0.0), 1.0, lanes.spread(0.0))
         w12 = lanes.root(lanes.greater(height, lanes.spread(0.0))) / s2
-        d1, d2 = vectors.dot(back, p), vectors.dot(h2, q)
         flat = vectors.add(
             vectors.scale((d1 - c12 * d2) / s2, back), vectors.scale((d2 - c12 * d1) / s2, h2)
         )
@@ -225,15 +220,9 @@ def _write_wrists(scratch, axes, arm):
     tilt = vectors.cross(h4, image)
     nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
     is_straight = vectors.dot(tilt, tilt) <= nearly
-    # The angle of joint 5 from the angle between axes 4 and 6, see three_axes.
-    a, b, along = sp4.coefficients(h4, h5, h6)
-    d = vectors.dot(h4, image)
-    side = lanes.select(d >= 0.0, 1.0, lanes.spread(-1.0))
-    apart = vectors.subtract(image, (side * h4[0], side * h4[1], side * h4[2]))
-    e = 0.5 * vectors.dot(apart, apart)
-    skew = vectors.dot(h4, h5) - side * vectors.dot(h5, h6)
-    height = e * (2.0 * (1.0 - side * along) - e) - skew * skew
-    lift, rest = lanes.root(lanes.greater(height, lanes.spread(0.0))), d - along
+    side = _sign_of(vectors.dot(h4, image))
+    a, b, rest, height = three_axes.squared_height(h4, h5, h6, image, side)
+    lift = lanes.root(lanes.greater(height, lanes.spread(0.0)))
     mark = lanes.load(scratch, ARMS + (arm * ARM + 9) * LANES)
     mark = lanes.select(height <= 0.0, 1.0, mark)
     for wrist in range(2):

@@ -231,33 +231,19 @@ def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
     :param rows: (4, 3) scratch.
     :param zeros: (4,) scratch.
     """
-    back1, back2 = (-h1[0], -h1[1], -h1[2]), (-h2[0], -h2[1], -h2[2])
+    first = (-h1[0], -h1[1], -h1[2])
     if slides == RRP:
-        count = turn_and_slide(
-            rows,
-            h2,
-            vectors.subtract(w, o2),
-            h3,
-            back1,
-            vectors.subtract(p, o1),
-            vectors.subtract(o1, o2),
-            zeros,
-        )
-        for row in range(count):
-            arm[row, 0], arm[row, 1], arm[row, 2] = rows[row, 2], rows[row, 0], rows[row, 1]
-        return count
-    count = turn_and_slide(
-        rows,
-        back2,
-        vectors.subtract(p, o2),
-        back1,
-        h3,
-        vectors.subtract(w, o3),
-        vectors.subtract(o3, o2),
-        zeros,
-    )
+        k, b, g, m, point, o, slide = h2, w, h3, first, p, o1, 2
+    else:
+        k, b, g, m, point, o, slide = (-h2[0], -h2[1], -h2[2]), p, first, h3, w, o3, 0
+    v, c = vectors.subtract(point, o), vectors.subtract(o, o2)
+    count = turn_and_slide(rows, k, vectors.subtract(b, o2), g, m, v, c, zeros)
     for row in range(count):
-        arm[row, 0], arm[row, 1], arm[row, 2] = rows[row, 1], rows[row, 0], rows[row, 2]
+        arm[row, 1], arm[row, slide], arm[row, 2 - slide] = (
+            rows[row, 0],
+            rows[row, 1],
+            rows[row, 2],
+        )
     return count
 
 

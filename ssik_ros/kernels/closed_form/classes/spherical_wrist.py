@@ -112,39 +112,24 @@ def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
 
 
 @kernel
-def _arm_meeting_12(arm, h1, h2, h3, o3, w, p, a):
-    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
-    back = (-h1[0], -h1[1], -h1[2])
-    reach = vectors.subtract(p, a)
-    _, q3, other = sp3.solve(
-        h3, vectors.subtract(w, o3), vectors.subtract(a, o3), vectors.dot(reach, reach)
+def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
+    """
+    Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm`` and return how many.
+
+    :param alone: column of the joint whose axis, h through o, does not pass through A; it moves ``point``.
+    :param reach: where the others bring that point, from A.
+    :param outer, middle: their axes, the one at the end of the arm first.
+    """
+    _, q, other = sp3.solve(
+        h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)
     )
     for i in range(2):
-        s, c = so3.sine_cosine(q3)
-        x = screw(h3, o3, c, s, w)
-        _, s1, s2, t1, t2 = sp2.solve(back, reach, h2, vectors.subtract(x, a))
-        arm[2 * i, 0], arm[2 * i, 1], arm[2 * i, 2] = s1, s2, q3
-        arm[2 * i + 1, 0], arm[2 * i + 1, 1], arm[2 * i + 1, 2] = t1, t2, q3
-        q3 = other
-    return 4
-
-
-@kernel
-def _arm_meeting_23(arm, h1, o1, h2, h3, w, p, a):
-    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
-    back1 = (-h1[0], -h1[1], -h1[2])
-    back2 = (-h2[0], -h2[1], -h2[2])
-    reach = vectors.subtract(w, a)
-    _, q1, other = sp3.solve(
-        back1, vectors.subtract(p, o1), vectors.subtract(a, o1), vectors.dot(reach, reach)
-    )
-    for i in range(2):
-        s, c = so3.sine_cosine(q1)
-        y = screw(back1, o1, c, s, p)
-        _, s3, s2, t3, t2 = sp2.solve(h3, reach, back2, vectors.subtract(y, a))
-        arm[2 * i, 0], arm[2 * i, 1], arm[2 * i, 2] = q1, s2, s3
-        arm[2 * i + 1, 0], arm[2 * i + 1, 1], arm[2 * i + 1, 2] = q1, t2, t3
-        q1 = other
+        s, c = so3.sine_cosine(q)
+        x = screw(h, o, c, s, point)
+        _, s1, s2, t1, t2 = sp2.solve(outer, reach, middle, vectors.subtract(x, a))
+        arm[2 * i, 2 - alone], arm[2 * i, 1], arm[2 * i, alone] = s1, s2, q
+        arm[2 * i + 1, 2 - alone], arm[2 * i + 1, 1], arm[2 * i + 1, alone] = t1, t2, q
+        q = other
     return 4
 
 
@@ -165,7 +150,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     w, a = triple(special, 0), triple(special, 1)
-    p = map_point(g, w)
+    p, back1 = map_point(g, w), (-h1[0], -h1[1], -h1[2])
     arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 2, 3)
     angles = vector(scratch, 22, spherical_wrist_lanes.SCRATCH)
     if case == PARALLEL_23:
@@ -176,14 +161,15 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     elif case == PARALLEL_12:
         count = _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p)
     elif case == MEETING_12:
-        count = _arm_meeting_12(arm, h1, h2, h3, o3, w, p, a)
+        count = _arm_meeting(arm, 2, h3, o3, w, vectors.subtract(p, a), back1, h2, a)
     elif case == MEETING_23:
-        count = _arm_meeting_23(arm, h1, o1, h2, h3, w, p, a)
+        back2 = (-h2[0], -h2[1], -h2[2])
+        count = _arm_meeting(arm, 0, back1, o1, p, vectors.subtract(w, a), h3, back2, a)
     else:
         _, count = sp5.solve(
             arm,
             vectors.subtract(o1, o2),
-            (-h1[0], -h1[1], -h1[2]),
+            back1,
             vectors.subtract(p, o1),
             h2,
             vectors.subtract(o3, o2),

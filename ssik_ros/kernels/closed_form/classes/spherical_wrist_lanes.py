@@ -105,11 +105,8 @@ def write_wrists(out, angles, axes, g):
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
-    q1 = lanes.load_half(angles, 0)
-    q2, q3 = (
-        lanes.load_half(angles, lanes.HALF_LANES),
-        lanes.load_half(angles, 2 * lanes.HALF_LANES),
-    )
+    q1, q2 = lanes.load_half(angles, 0), lanes.load_half(angles, lanes.HALF_LANES)
+    q3 = lanes.load_half(angles, 2 * lanes.HALF_LANES)
     (s1, c1), (s2, c2) = _load_angle(angles, 0), _load_angle(angles, 1)
     s3, c3 = _load_angle(angles, 2)
     image = undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, map_direction(g, h6))
@@ -118,19 +115,13 @@ def write_wrists(out, angles, axes, g):
     if lanes.bits_of(vectors.dot(tilt, tilt) <= nearly) != 0:
         return False
     moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, vectors.turn(h3, c3, s3, h4)))
-    # The angle of joint 5 from the angle between axes 4 and 6, see three_axes.
-    a, b, along = sp4.coefficients(h4, h5, h6)
-    d = vectors.dot(h4, image)
-    side = lanes.select(d >= 0.0, 1.0, -1.0)
-    apart = vectors.subtract(image, (side * h4[0], side * h4[1], side * h4[2]))
-    e = 0.5 * vectors.dot(apart, apart)
-    skew = vectors.dot(h4, h5) - side * vectors.dot(h5, h6)
-    height = e * (2.0 * (1.0 - side * along) - e) - skew * skew
+    side = lanes.select(vectors.dot(h4, image) >= 0.0, 1.0, -1.0)
+    a, b, rest, height = three_axes.squared_height(h4, h5, h6, image, side)
     # From here on both wrists of each posture.
     x = lanes.in_pairs(lanes.root(lanes.greater(height, 0.0)))
     x = lane_angles.side_of(lanes.places(), 1.0) * x
-    d, image = lanes.in_pairs(d), lane_angles.pair_of(image)
-    sine, cosine = b * (d - along) + a * x, a * (d - along) - b * x
+    rest, image = lanes.in_pairs(rest), lane_angles.pair_of(image)
+    sine, cosine = b * rest + a * x, a * rest - b * x
     q5 = lanes.arc_tangent(sine, cosine)
     s5, c5 = lane_angles.turned_by(sine, cosine)
     sine, cosine = lane_angles.between(h4, vectors.turn(h5, c5, s5, h6), image)

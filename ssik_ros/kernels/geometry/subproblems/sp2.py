@@ -45,14 +45,14 @@ PARALLEL = 1e-18
 
 
 @inline_kernel
-def _squared_height(k1, p, k2, q, c):
+def squared_height(k1, p, k2, q, c, sign):
     """
     Return (w (1 - c^2))^2, and the e that it is computed from.
 
     :param k1, k2, p, q: unit vectors.
     :param c: k1.k2.
+    :param sign: 1 where k1.p >= 0, -1 elsewhere; vectors may have lanes.
     """
-    sign = 1.0 if vectors.dot(k1, p) >= 0.0 else -1.0
     apart = vectors.subtract(p, vectors.scale(sign, k1))
     e = 0.5 * vectors.dot(apart, apart)
     d2 = vectors.dot(k2, q)
@@ -77,8 +77,8 @@ def solve(k1, p, k2, q):
     p, q = vectors.scale(1.0 / lp, p), vectors.scale(1.0 / lq, q)
     c = vectors.dot(k1, k2)
     d1, d2 = vectors.dot(k1, p), vectors.dot(k2, q)
-    height1, e1 = _squared_height(k1, p, k2, q, c)
-    height2, e2 = _squared_height(k2, q, k1, p, c)
+    height1, e1 = squared_height(k1, p, k2, q, c, 1.0 if d1 >= 0.0 else -1.0)
+    height2, e2 = squared_height(k2, q, k1, p, c, 1.0 if d2 >= 0.0 else -1.0)
     height = height1 if e1 <= e2 else height2
     w = math.sqrt(max(0.0, height)) / s2
     flat = vectors.add(

@@ -47,21 +47,33 @@ NEARLY_ALIGNED = 1e-3
 
 
 @inline_kernel
+def squared_height(h1, h2, h3, image, sign):
+    """
+    Return a and b of h1 . R(h2, t) h3 = a cos t + b sin t + p, d - p for d = h1 . image, and a^2 + b^2 - (d - p)^2.
+
+    The last one is computed without the difference of large numbers; vectors may have lanes.
+
+    :param h1, h2, h3, image: unit vectors.
+    :param sign: 1 where d >= 0, -1 elsewhere.
+    """
+    a, b, p = sp4.coefficients(h1, h2, h3)
+    apart = vectors.subtract(image, vectors.scale(sign, h1))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = vectors.dot(h1, h2) - sign * vectors.dot(h2, h3)
+    height = e * (2.0 * (1.0 - sign * p) - e) - skew * skew
+    return a, b, vectors.dot(h1, image) - p, height
+
+
+@inline_kernel
 def middle_angles(h1, h2, h3, image):
     """
     Return (outcome, t2, t2') with h1 . R(h2, t2) h3 = h1 . image.
 
     :param h1, h2, h3, image: unit vectors.
     """
-    a, b, p = sp4.coefficients(h1, h2, h3)
-    d = vectors.dot(h1, image)
-    sign = 1.0 if d >= 0.0 else -1.0
-    apart = vectors.subtract(image, vectors.scale(sign, h1))
-    e = 0.5 * vectors.dot(apart, apart)
-    skew = vectors.dot(h1, h2) - sign * vectors.dot(h2, h3)
-    root = e * (2.0 * (1.0 - sign * p) - e) - skew * skew
+    sign = 1.0 if vectors.dot(h1, image) >= 0.0 else -1.0
+    a, b, rest, root = squared_height(h1, h2, h3, image, sign)
     x = math.sqrt(max(0.0, root))
-    rest = d - p
     first = math.atan2(b * rest + a * x, a * rest - b * x)
     second = math.atan2(b * rest - a * x, a * rest + b * x)
     r = math.sqrt(a * a + b * b)
