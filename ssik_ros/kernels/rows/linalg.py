@@ -1,7 +1,9 @@
-"""Small dense linear algebra in place, for the damped normal equations of a step."""
+"""Small dense linear algebra in place."""
+
+import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.geometry.vectors import inner
+from ssik_ros.kernels.geometry.vectors import add_scaled, inner
 
 TINY = 1e-150
 """Smallest pivot. A direction with a smaller one is left out of the solution."""
@@ -80,3 +82,52 @@ def solve_factored(factors, right, size):
         for i in range(k + 1, size):
             total -= factors[k, i] * right[i]
         right[k] = total
+
+
+@inline_kernel
+def find_pivot(a, j, m):
+    """Return the row of the largest entry in column ``j`` of m rows, on the diagonal or below it, and its size."""
+    place, pivot = j, abs(a[j, j])
+    for i in range(j + 1, m):
+        if abs(a[i, j]) > pivot:
+            place, pivot = i, abs(a[i, j])
+    return place, pivot
+
+
+@inline_kernel
+def exchange_rows(a, i, j, first, end):
+    """Exchange two rows of a matrix in the columns from ``first`` to ``end``."""
+    for c in range(first, end):
+        a[i, c], a[j, c] = a[j, c], a[i, c]
+
+
+@inline_kernel
+def clear_below(a, k, m, pivot, first, end):
+    """Subtract multiples of row ``k`` from those below it, so that ``pivot`` alone is left in its column."""
+    for i in range(k + 1, m):
+        factor = a[i, k] / pivot
+        for j in range(first, end):
+            a[i, j] -= factor * a[k, j]
+
+
+@inline_kernel
+def back_substitute(a, x, n):
+    """Solve with the upper triangle of a matrix (n, n), in place of the right side."""
+    for j in range(n - 1, -1, -1):
+        total = x[j]
+        for i in range(j + 1, n):
+            total -= a[j, i] * x[i]
+        x[j] = total / a[j, j]
+
+
+@kernel
+def reject(row, basis, rank, n):
+    """
+    Take the part of a row along a basis out of it, twice; return the length that is left.
+
+    :param row: (n,) at least, overwritten; basis: (., n) at least, orthonormal rows, the first ``rank`` count.
+    """
+    for _ in range(2):
+        for b in range(rank):
+            add_scaled(row, -inner(row, basis[b], n), basis[b], n)
+    return math.sqrt(inner(row, row, n))

@@ -20,24 +20,12 @@ import math
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.geometry.vectors import add_scaled, inner
+from ssik_ros.kernels.rows import linalg
 
 COVERED = 1e-10
 """Share of a row's length below which it counts as a combination of others when priorities are kept."""
 DEPENDENT = 1e-8
 """The same for an inverse without damping, which amplifies a remainder by its reciprocal."""
-
-
-@kernel
-def reject(row, basis, rank, n):
-    """
-    Take the part of a row along a basis out of it, twice; return the length that is left.
-
-    :param row: (n,) at least, overwritten; basis: (., n) at least, orthonormal rows, the first ``rank`` count.
-    """
-    for _ in range(2):
-        for b in range(rank):
-            add_scaled(row, -inner(row, basis[b], n), basis[b], n)
-    return math.sqrt(inner(row, row, n))
 
 
 @kernel
@@ -52,7 +40,7 @@ def add_row(basis, rank, row, tolerance):
         return rank
     n, new = row.shape[0], basis[rank]
     vectors.put(new, row, n)
-    left = reject(new, basis, rank, n)
+    left = linalg.reject(new, basis, rank, n)
     if not left > tolerance * math.sqrt(inner(row, row, n)):
         return rank
     vectors.divide(new, left, n)
@@ -73,7 +61,7 @@ def least_step(out, rows, right, basis, factors, columns, upper):
     rank = factor_rows(rows, basis, factors)
     for r in range(rank):
         vectors.put(columns[r], factors[r], m)
-        vectors.divide(columns[r], reject(columns[r], columns, r, m), m)
+        vectors.divide(columns[r], linalg.reject(columns[r], columns, r, m), m)
         for b in range(r + 1):
             upper[b, r] = inner(factors[r], columns[b], m)
     vectors.fill(out, 0.0)
@@ -112,7 +100,7 @@ def factor_rows(rows, basis, factors):
             break
         vectors.put(basis[r], rows[pivot], n)
         vectors.divide(basis[r], length, n)
-        vectors.divide(basis[r], reject(basis[r], basis, r, n), n)
+        vectors.divide(basis[r], linalg.reject(basis[r], basis, r, n), n)
         for s in range(m):
             along = inner(rows[s], basis[r], n)
             factors[r, s] = along

@@ -153,7 +153,7 @@ def project(ints, reals, work, g, rank):
     for a in range(m):
         vectors.copy(projected[a], w.jacobian[first + a])
         square = vectors.inner(projected[a], projected[a], nv)
-        left = orthogonal_rows.reject(projected[a], w.basis, rank, nv)
+        left = linalg.reject(projected[a], w.basis, rank, nv)
         if left <= orthogonal_rows.COVERED * math.sqrt(square):
             # Rounding alone: an inverse without damping would blow it up.
             vectors.fill(projected[a], 0.0)
@@ -242,7 +242,7 @@ def stop_at_limits(ints, reals, work, q, rank):
         w.hits[v] = beyond
         axis = w.basis[rank]
         vectors.write_unit(axis, v)
-        left = orthogonal_rows.reject(axis, w.basis, rank, nv)
+        left = linalg.reject(axis, w.basis, rank, nv)
         if left <= orthogonal_rows.COVERED:
             continue
         limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER

@@ -32,6 +32,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
+from ssik_ros.kernels.rows import linalg
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
@@ -68,9 +69,8 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
         h, o = triple(axes, i), triple(points, i)
         z = combine(c0, c1, c2, h)
         p = vectors.add(combine(c0, c1, c2, o), t)
-        for k in range(3):
-            screws[6 * i + k] = z[k]
-            screws[6 * i + 3 + k] = p[k]
+        vectors.write(screws, 6 * i, z)
+        vectors.write(screws, 6 * i + 3, p)
         if is_slide(slides, i):
             t = vectors.add(t, vectors.scale(q[i], z))
             continue
@@ -129,6 +129,17 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
     write_errors(errors, pose, target)
 
 
+@inline_kernel
+def _squares(pose, target):
+    """Return the sums of squared differences of rotation and translation."""
+    rotation = translation = 0.0
+    for i in range(9):
+        rotation += (pose[i] - target[i]) ** 2
+    for i in range(9, 12):
+        translation += (pose[i] - target[i]) ** 2
+    return rotation, translation
+
+
 @kernel
 def write_errors(errors, pose, target):
     """
@@ -137,11 +148,7 @@ def write_errors(errors, pose, target):
     :param errors: (3,).
     :param pose, target: (12,).
     """
-    rotation = translation = 0.0
-    for i in range(9):
-        rotation += (pose[i] - target[i]) ** 2
-    for i in range(9, 12):
-        translation += (pose[i] - target[i]) ** 2
+    rotation, translation = _squares(pose, target)
     errors[0] = math.sqrt(translation)
     # The norm of the difference of two rotations is 2 sqrt(2) sin(angle / 2).
     errors[1] = 2.0 * math.asin(min(1.0, math.sqrt(0.125 * rotation)))
@@ -160,19 +167,12 @@ def _solve_regular(system, m):
         for j in range(m):
             largest = max(largest, abs(system[i, j]))
     for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            if abs(system[i, k]) > abs(system[best, k]):
-                best = i
-        if not abs(system[best, k]) > PIVOT * largest:
+        best, pivot = linalg.find_pivot(system, k, m)
+        if not pivot > PIVOT * largest:
             return False
         if best != k:
-            for j in range(k, m + 1):
-                system[k, j], system[best, j] = system[best, j], system[k, j]
-        for i in range(k + 1, m):
-            factor = system[i, k] / system[k, k]
-            for j in range(k + 1, m + 1):
-                system[i, j] -= factor * system[k, j]
+            linalg.exchange_rows(system, k, best, k, m + 1)
+        linalg.clear_below(system, k, m, system[k, k], k + 1, m + 1)
     for k in range(m - 1, -1, -1):
         total = system[k, m]
         for j in range(k + 1, m):
@@ -397,10 +397,6 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
         difference = _difference(q[i], store[row, i], is_slide(slides, i))
         middle[i] = store[row, i] + 0.5 * difference
     evaluate(axes, points, home, n, slides, middle, screws, pose)
-    share, turned, moved = share_of(points, n), 0.0, 0.0
-    for i in range(9):
-        turned += (pose[i] - target[i]) ** 2
-    for i in range(9, 12):
-        moved += (pose[i] - target[i]) ** 2
+    share, (turned, moved) = share_of(points, n), _squares(pose, target)
     left, exact = math.sqrt(turned + moved / (share * share)), rounding(target)
     return left <= exact + (reached if reached <= exact else reached / share)

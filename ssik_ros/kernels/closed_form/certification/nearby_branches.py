@@ -21,6 +21,7 @@ from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import linalg
 
 JOINTS = 6
 BIRTHPLACE = 0.4
@@ -40,20 +41,12 @@ def smallest_pivot(system):
             largest = max(largest, abs(system[i, j]))
     smallest = largest
     for k in range(JOINTS):
-        best = k
-        for i in range(k + 1, JOINTS):
-            if abs(system[i, k]) > abs(system[best, k]):
-                best = i
-        pivot = system[best, k]
-        smallest = min(smallest, abs(pivot))
+        best, size = linalg.find_pivot(system, k, JOINTS)
+        smallest = min(smallest, size)
         if not smallest > 0.0:
             return 0.0
-        for j in range(k, JOINTS):
-            system[k, j], system[best, j] = system[best, j], system[k, j]
-        for i in range(k + 1, JOINTS):
-            factor = system[i, k] / pivot
-            for j in range(k, JOINTS):
-                system[i, j] -= factor * system[k, j]
+        linalg.exchange_rows(system, k, best, k, JOINTS)
+        linalg.clear_below(system, k, JOINTS, system[k, k], k, JOINTS)
     return smallest / largest
 
 
@@ -82,8 +75,7 @@ def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
                 system[k, j], system[3 + k, j] = v[k], z[k]
                 size = max(size, abs(v[k]))
         for k in range(3):
-            for j in range(JOINTS):
-                system[k, j] /= size
+            vectors.divide(system[k], size, JOINTS)
         if not smallest_pivot(system) * size > BIRTHPLACE * near:
             return False
     return True

@@ -17,7 +17,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_SCRATCH,
 )
 from ssik_ros.kernels.geometry.se3 import compose, invert
-from ssik_ros.kernels.geometry.vectors import copy, copy_table, cross, perpendicular
+from ssik_ros.kernels.geometry.vectors import copy, copy_table, cross, perpendicular, stretch
 
 CUTS = 12
 """Places to cut the loop: six joints, then the same six of the reversed chain."""
@@ -132,10 +132,8 @@ def close_loop(constants, g, work):
     a, b = vector(work, W_SCRATCH, 12), vector(work, W_SCRATCH + 12, 12)
     motion, inverse = vector(work, W_LOOP + 60, 12), vector(work, W_INVERSES + 60, 12)
     scale = 1.0 / constants[AT_SCALE]
-    for i in range(9):
-        a[i] = g[i]
-    for i in range(9, 12):
-        a[i] = g[i] * scale
+    copy(a, g)
+    stretch(vector(a, 9, 3), scale, 3)
     if constants[AT_REVERSED] != 0.0:
         invert(b, a)
         copy(a, b)

@@ -15,7 +15,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination.householder import (
     factorise,
     reduce_complex,
-    reflect,
+    solve_factorised,
     write_orthogonal,
 )
 from ssik_ros.kernels.closed_form.elimination.line_representation import (
@@ -24,6 +24,8 @@ from ssik_ros.kernels.closed_form.elimination.line_representation import (
     transform_lines,
     write_line,
 )
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import linalg
 
 EQUATIONS = 14
 RANK = 8
@@ -111,27 +113,21 @@ def _write_products(out, first, middle, last, scratch):
 
 
 @kernel
-def _write_null_space(out, table, scratch):
+def _write_null_space(out, table):
     """
     Factorise the coefficients of the joints k-1 and k-2 and write the combinations free of them.
 
     :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` are written.
     :param table: (15, 9) their side of the equations.
-    :param scratch: (14,).
     """
     for i in range(EQUATIONS):
-        for j in range(RANK):
-            out.factors[i, j] = table[i + 1, j]
+        vectors.copy(out.factors[i], table[i + 1])
         out.constant[i] = table[i + 1, RANK]
     rank = factorise(out.factors, EQUATIONS, RANK, out.tau, out.order, RANK_LOST)
     out.counts[3] = rank
     for row in range(LEFT):
-        write_orthogonal(scratch, out.factors, EQUATIONS, out.tau, rank, RANK + row)
-        total = 0.0
-        for i in range(EQUATIONS):
-            out.null[row, i] = scratch[i]
-            total += scratch[i] * out.constant[i]
-        out.offset[row] = total
+        write_orthogonal(out.null[row], out.factors, EQUATIONS, out.tau, rank, RANK + row)
+        out.offset[row] = vectors.inner(out.null[row], out.constant, EQUATIONS)
 
 
 # Rows of the 14 equations that a rotation of joint k mixes: first of each pair.
@@ -206,19 +202,14 @@ def _write_mix(out, scratch):
         b, real, 2 * pairs, vector(scratch, 84, LEFT), vector(scratch, 90, LEFT), 0.0
     )
     for row in range(2 * pairs, LEFT):
-        for i in range(LEFT):
-            mix[row, i] = 1.0 if i == row else 0.0
+        vectors.write_unit(mix[row], row)
         if row < real:
             write_orthogonal(mix[row], b, real, vector(scratch, 84, LEFT), found, row)
     # Back from the rotated rows.
     for row in range(LEFT):
         for c in range(LEFT):
-            total = 0.0
-            for i in range(LEFT):
-                total += mix[row, i] * basis[i, c]
-            scratch[100 + c] = total
-        for c in range(LEFT):
-            mix[row, c] = scratch[100 + c]
+            scratch[100 + c] = vectors.inner(mix[row], basis[:, c], LEFT)
+        vectors.copy(mix[row], vector(scratch, 100, LEFT))
 
 
 @kernel
@@ -235,7 +226,7 @@ def eliminate(out, inverses, k, scratch):
     _write_products(
         table, inverses[(k + 5) % 6], inverses[(k + 4) % 6], inverses[(k + 3) % 6], scratch
     )
-    _write_null_space(out, table, scratch)
+    _write_null_space(out, table)
     _write_mix(out, scratch)
 
 
@@ -273,9 +264,7 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
                 s[j] += y * table[at + 1, j] - x * table[at + 2, j]
                 c[j] += x * table[at + 1, j] + y * table[at + 2, j]
         for at in (2, 5, 6, 7, 10, 13):
-            z = null[row, at]
-            for j in range(PRODUCTS):
-                fixed[j] += z * table[at + 1, j]
+            vectors.add_scaled(fixed, null[row, at], table[at + 1], PRODUCTS)
         fixed[8] -= elimination.offset[row]
         _to_half_angles(sine, row, s)
         _to_half_angles(cosine, row, c)
@@ -292,11 +281,9 @@ def mix_rows(out, mix, rows):
     :param rows: (6, 9).
     """
     for i in range(LEFT):
-        for j in range(PRODUCTS):
-            out[i, j] = 0.0
+        vectors.fill(out[i], 0.0)
         for c in range(LEFT):
-            for j in range(PRODUCTS):
-                out[i, j] += mix[i, c] * rows[c, j]
+            vectors.add_scaled(out[i], mix[i, c], rows[c], PRODUCTS)
 
 
 @inline_kernel
@@ -370,10 +357,7 @@ def _divide(table, width):
     """
     smallest, largest = math.inf, 0.0
     for j in range(SIZE):
-        place, pivot = j, abs(table[j, j])
-        for i in range(j + 1, SIZE):
-            if abs(table[i, j]) > pivot:
-                place, pivot = i, abs(table[i, j])
+        place, pivot = linalg.find_pivot(table, j, SIZE)
         if not pivot > 0.0:
             return 0.0
         smallest, largest = min(smallest, pivot), max(largest, pivot)
@@ -420,8 +404,7 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
             h[j, i] = -table[j, SIZE + i]
             largest = max(largest, abs(h[j, i]))
     for j in range(second):
-        for i in range(size):
-            h[free + j, i] = 1.0 if i == linear + j else 0.0
+        vectors.write_unit(h[free + j], linear + j)
     return size, largest
 
 
@@ -438,13 +421,7 @@ def other_angles(loop_line, elimination, scratch):
     rank = int(e.counts[3])
     for i in range(EQUATIONS):
         scratch[i] = loop_line[i + 1, 0] - e.constant[i]
-    for j in range(rank):
-        reflect(scratch, e.factors, EQUATIONS, e.tau, j)
-    for j in range(rank - 1, -1, -1):
-        total = scratch[j]
-        for i in range(j + 1, rank):
-            total -= e.factors[j, i] * scratch[i]
-        scratch[j] = total / e.factors[j, j]
+    solve_factorised(scratch, e.factors, EQUATIONS, e.tau, rank)
     s1 = c1 = s2 = c2 = 0.0
     for j in range(rank):
         place = e.order[j]

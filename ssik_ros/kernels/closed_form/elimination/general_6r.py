@@ -83,7 +83,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
 from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
-from ssik_ros.kernels.geometry.vectors import copy, rotate
+from ssik_ros.kernels.geometry.vectors import copy, fill, rotate
 from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
@@ -188,8 +188,8 @@ def _write_safe_roots(out, work):
     """
     n = PENCIL
     a, b = vector(work, W_PENCIL, n * n), vector(work, W_PENCIL + n * n, n * n)
-    for i in range(n * n):
-        a[i] = b[i] = 0.0
+    fill(a, 0.0)
+    fill(b, 0.0)
     # By columns: where the equations depend on each other, QZ steps keep infinite roots of this pencil, and lose those
     # of its transpose.
     upper, lower = matrix(work, W_PENCIL, n, n), matrix(work, W_PENCIL + n * n, n, n)

@@ -27,7 +27,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
 from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
-from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.geometry.vectors import copy, put
 
 STANDS_STILL = 1e-3
 """Angle of an added joint that counts as none; the certification on the real joints decides [rad]."""
@@ -103,11 +103,8 @@ def _keep_nearby(run, value):
     :param value: of the held joint.
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
-    before, first, near = (
-        counters[common.BRANCHES],
-        counters[common.KEPT],
-        run.options[common.NEAR],
-    )
+    before, first = counters[common.BRANCHES], counters[common.KEPT]
+    near = run.options[common.NEAR]
     count = common.write_candidates(run, value)
     smallest = common.keep(run, count, first)
     # Fewer candidates are those of a class that knows only real ones: no evidence that there are no others.
@@ -116,11 +113,8 @@ def _keep_nearby(run, value):
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
         return False
     axes, points, home = common.chain_of(run)
-    slides, free, raw = (
-        ints[common.SLIDES],
-        vector(ints, common.FREE, n),
-        common.candidates_of(run),
-    )
+    slides, free = ints[common.SLIDES], vector(ints, common.FREE, n)
+    raw = common.candidates_of(run)
     scratch = common.certification_scratch(run)
     return nearby_branches.are_all(axes, points, home, n, slides, free, raw, count, near, scratch)
 
@@ -182,8 +176,7 @@ def _take_real_joints(raw, six, count, n, held, value):
         for k in range(joints, 6):
             is_real = is_real and abs(wrap_to_pi(six[row, k])) < STANDS_STILL
         if is_real:
-            for k in range(joints):
-                raw[taken, k] = six[row, k]
+            put(raw[taken], six[row], joints)
             taken += 1
     if n >= 6:
         candidates.put_in_order(raw, taken, n, held, value, False)

@@ -7,6 +7,7 @@ Reflector j is I - tau v v^T with v = (0, .., 0, 1, below the diagonal of column
 import math
 
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.rows import linalg
 
 NOTHING = 2.0**-400
 """Numbers up to this have no phase; their squares begin to lose digits."""
@@ -96,6 +97,19 @@ def write_orthogonal(out, a, m, tau, rank, column):
     out[column] = 1.0
     for j in range(rank - 1, -1, -1):
         reflect(out, a, m, tau, j)
+
+
+@kernel
+def solve_factorised(x, a, m, tau, rank):
+    """
+    Replace a right side by the solution in the columns up to the rank, in the order of the factorisation.
+
+    :param x: (m,).
+    :param a, tau, rank: of :func:`factorise`.
+    """
+    for j in range(rank):
+        reflect(x, a, m, tau, j)
+    linalg.back_substitute(a, x, rank)
 
 
 @kernel

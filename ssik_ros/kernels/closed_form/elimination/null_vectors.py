@@ -10,7 +10,9 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST, LEFT, PRODUCTS, SIZE
-from ssik_ros.kernels.closed_form.elimination.householder import factorise, reflect
+from ssik_ros.kernels.closed_form.elimination.householder import factorise, solve_factorised
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
 
 TINY = 1e-15
@@ -47,14 +49,10 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
             lu[2 * i + 1, j] = value
             largest = max(largest, abs(value))
     for j in range(SIZE):
-        place, pivot = j, abs(lu[j, j])
-        for i in range(j + 1, SIZE):
-            if abs(lu[i, j]) > pivot:
-                place, pivot = i, abs(lu[i, j])
+        place, pivot = linalg.find_pivot(lu, j, SIZE)
         pivots[j] = place
         if place != j:
-            for c_ in range(SIZE):
-                lu[j, c_], lu[place, c_] = lu[place, c_], lu[j, c_]
+            linalg.exchange_rows(lu, j, place, 0, SIZE)
         if not pivot > TINY * largest:
             lu[j, j] = TINY * largest + 1e-300
         inverse = 1.0 / lu[j, j]
@@ -68,16 +66,9 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
 @inline_kernel
 def _back_substitute(lu, x):
     """Solve with the upper factor in place and scale the result to a largest entry of one."""
-    largest = 0.0
-    for i in range(SIZE - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, SIZE):
-            total -= lu[i, j] * x[j]
-        x[i] = total / lu[i, i]
-        largest = max(largest, abs(x[i]))
-    scale = 1.0 / largest if largest > 0.0 else 0.0
-    for i in range(SIZE):
-        x[i] *= scale
+    linalg.back_substitute(lu, x, SIZE)
+    largest = vectors.largest_of(x, SIZE)
+    vectors.stretch(x, 1.0 / largest if largest > 0.0 else 0.0, SIZE)
 
 
 @kernel
@@ -150,19 +141,8 @@ def _orthogonalise(space, m):
     :param space: (m, 12).
     """
     for i in range(m):
-        for _ in range(2):
-            for j in range(i):
-                total = 0.0
-                for c in range(SIZE):
-                    total += space[i, c] * space[j, c]
-                for c in range(SIZE):
-                    space[i, c] -= total * space[j, c]
-        total = 0.0
-        for c in range(SIZE):
-            total += space[i, c] * space[i, c]
-        scale = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-        for c in range(SIZE):
-            space[i, c] *= scale
+        length = linalg.reject(space[i], space, i, SIZE)
+        vectors.stretch(space[i], 1.0 / length if length > 0.0 else 0.0, SIZE)
 
 
 @kernel
@@ -212,36 +192,26 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     rank = factorise(low, rows, m, tau, order, 1e-12)
     for column in range(m):
         right = high[column]
-        for j in range(rank):
-            reflect(right, low, rows, tau, j)
+        solve_factorised(right, low, rows, tau, rank)
         for j in range(rank - 1, -1, -1):
-            total = right[j]
-            for i in range(j + 1, rank):
-                total -= low[j, i] * right[i]
-            right[j] = total / low[j, j]
             out[int(order[j]), column] += weight * right[j]
 
 
 @kernel
-def split_space(vectors, space, m, scratch):
+def split_space(out, space, m, scratch):
     """
     Write the null vectors x_a^i x_b^j that lie in a space and return how many there are.
 
-    :param vectors: (m, 12).
+    :param out: (m, 12).
     :param space: (m, 12) basis of the space.
     :param scratch: (SCRATCH,).
     """
     size = LARGEST * LARGEST
     operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
-    real, imaginary = (
-        vector(scratch, 2 * size, LARGEST),
-        vector(scratch, 2 * size + LARGEST, LARGEST),
-    )
-    place = 2 * size + 2 * LARGEST
+    real, place = vector(scratch, 2 * size, LARGEST), 2 * size + 2 * LARGEST
+    imaginary = vector(scratch, 2 * size + LARGEST, LARGEST)
     rest = vector(scratch, place, SCRATCH - place)
-    for i in range(m):
-        for j in range(m):
-            operator[i, j] = 0.0
+    vectors.fill(vector(scratch, 0, m * m), 0.0)
     _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)
     _write_operator(operator, space, m, 1, TURN_B, WEIGHT_B, rest)
     if eigensystem(real, imaginary, modes, vector(scratch, 0, m * m), m, rest) != 0:
@@ -254,6 +224,6 @@ def split_space(vectors, space, m, scratch):
             total = 0.0
             for j in range(m):
                 total += modes[i * m + j] * space[j, c]
-            vectors[count, c] = total
+            out[count, c] = total
         count += 1
     return count

@@ -37,7 +37,7 @@ from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.geometry.vectors import copy, largest_of
 
 PLACES = 9
 """Places at which g is measured."""
@@ -129,10 +129,7 @@ def correct(q, start, along, s, aim, scratch):
                 normal[a, b] += along[a] * along[b]
             normal[a, count] += missing * along[a]
         sr.solve_positive(normal, count)
-        longest = 0.0
-        for a in range(count):
-            longest = max(longest, abs(normal[a, count]))
-        if longest <= ARRIVED:
+        if largest_of(normal[:, count], count) <= ARRIVED:
             break
         certify.move(trial, q, free, count, normal, sr.LONGEST_STEP)
         copy(q, trial)
@@ -162,8 +159,7 @@ def _measure(g, start, along, h, aim, q, errors, scratch):
         s = (i - PLACES // 2) * h
         _go(q, start, along, s, aim)
         size = correct(q, start, along, s, aim, scratch)
-        for k in range(sr.ROWS):
-            errors[i, k] = system[k, aim.moving]
+        copy(errors[i], system[:, aim.moving])
         if size > largest:
             largest, place = size, i
     for i in range(PLACES):

@@ -38,6 +38,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.singular import singular_values
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
+from ssik_ros.kernels.rows import linalg
 
 ROWS = 6
 MOST_STEPS = 60
@@ -123,10 +124,7 @@ def solve_positive(normal, count):
         largest = max(largest, normal[i, i])
     for k in range(count):
         pivot = max(normal[k, k], ALONE * largest + 1e-300)
-        for i in range(k + 1, count):
-            factor = normal[i, k] / pivot
-            for j in range(k + 1, count + 1):
-                normal[i, j] -= factor * normal[k, j]
+        linalg.clear_below(normal, k, count, pivot, k + 1, count + 1)
         normal[k, k] = pivot
     for k in range(count - 1, -1, -1):
         total = normal[k, count]
