@@ -8,40 +8,18 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.elimination import general_search, loop_workspace
 
 
-def eliminate(
-    rows: Any,
-    counters: Any,
-    ints: Any,
-    reals: Any,
-    samples: Any,
-    target: Any,
-    reference: Any,
-    options: Any,
-    work: Any,
-) -> int:
+def eliminate(*request: Any) -> int:
     """
-    Search one pose by elimination; return how many solutions stand in ``rows``, -1 when the pose is not rigid.
+    Search one pose by elimination; return how many solutions stand in the first array, -1 when the pose is not rigid.
 
-    :param rows, counters, ints, reals, samples, target, reference, options, work: as for the search in closed form.
+    :param request: as for the search in closed form.
     """
+    ints, reals = request[2:4]
     # A copy: where a joint is held, the constants become those of its present value.
     constants = reals[search.plan_size(ints[search.N]) :].copy()
     loop_work = np.zeros(general_search.loop_size(ints[search.N]))
     loop_ints = np.zeros(loop_workspace.INTS, dtype=np.int32)
     six = np.empty((search.BRANCHES_OF_SIX, 6))
-    count: int = general_search.search(
-        rows,
-        counters,
-        ints,
-        reals,
-        samples,
-        target,
-        reference,
-        options,
-        work,
-        constants,
-        six,
-        loop_work,
-        loop_ints,
-    )
+    arguments = *request, constants, six, loop_work, loop_ints
+    count: int = general_search.search(*arguments)
     return count

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import field
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, freeze, IntArray
 from ssik_ros.errors import counted, list_names, ModelError, quote
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, VARIABLE_SUFFIXES
 from ssik_ros.value_class import dataclass
@@ -55,8 +55,7 @@ class JointGroup:
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
-        for value in (self.joint_indices, self.idx_q, self.lower, self.upper):
-            value.setflags(write=False)
+        freeze(self.joint_indices, self.idx_q, self.lower, self.upper)
 
     @property
     def variable_count(self) -> int:

@@ -17,8 +17,14 @@ from enum import IntEnum
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import FrameNotFound, JointNotFound, quote
+from ssik_ros.arrays import FloatArray, freeze_fields, IntArray
+from ssik_ros.errors import (
+    counted,
+    DimensionMismatch,
+    FrameNotFound,
+    JointNotFound,
+    quote,
+)
 from ssik_ros.value_class import dataclass
 
 
@@ -87,14 +93,29 @@ class KinematicTree:
         """Index the names and make every array read-only."""
         object.__setattr__(self, 'joint_index', {n: i for i, n in enumerate(self.joint_names)})
         object.__setattr__(self, 'link_index', {n: i for i, n in enumerate(self.link_names)})
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        freeze_fields(self)
 
     @property
     def nq(self) -> int:
         """Return the number of position variables of a full state."""
         return len(self.lower)
+
+    def full_state(self, positions: FloatArray) -> FloatArray:
+        """
+        Return a copy of a full state (nq).
+
+        :param positions: (nq).
+        :raises DimensionMismatch: when it has another shape.
+        """
+        state = np.array(positions, dtype=np.float64)
+        if state.shape != (self.nq,):
+            raise DimensionMismatch(
+                f'A full state of robot {quote(self.name)} has {counted(self.nq, "position")}, not the shape '
+                f'{state.shape}.',
+                expected=(self.nq,),
+                actual=state.shape,
+            )
+        return state
 
     def joint(self, name: str) -> int:
         """

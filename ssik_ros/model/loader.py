@@ -102,14 +102,6 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
                 type=virtual.type,
                 parent=virtual.parent_frame,
                 child=urdf.root,
-                xyz=(0.0, 0.0, 0.0),
-                rpy=(0.0, 0.0, 0.0),
-                axis=(0.0, 0.0, 1.0),
-                lower=-math.inf,
-                upper=math.inf,
-                velocity=math.inf,
-                mimic=None,
-                line=0,
             )
         )
     return urdf

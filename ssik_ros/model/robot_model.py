@@ -9,7 +9,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    DimensionMismatch,
     GroupNotFound,
     InvalidLimits,
     JointNotFound,
@@ -133,15 +132,7 @@ class RobotModel:
 
         :param positions: (nq) full state.
         """
-        tree = self.tree
-        result = np.array(positions, dtype=np.float64)
-        if result.shape != (tree.nq,):
-            raise DimensionMismatch(
-                f'A full state of robot {quote(self.name)} has {counted(tree.nq, "position")}, not the shape '
-                f'{result.shape}.',
-                expected=(tree.nq,),
-                actual=result.shape,
-            )
+        result = self.tree.full_state(positions)
         self.set_followers(result)
         return result
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, freeze_fields, IntArray
 from ssik_ros.errors import quote, UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import joint_motion
@@ -47,9 +47,7 @@ class SerialChain:
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        freeze_fields(self)
 
     @classmethod
     def from_robot(cls, robot: RobotModel, base: str, tip: str) -> 'SerialChain':

@@ -53,9 +53,7 @@ class RotationKind(IntEnum):
 
 def _six(value: float) -> FloatArray:
     """Return six times the same number, read-only."""
-    array = np.full(6, value)
-    array.setflags(write=False)
-    return array
+    return _frozen(np.full(6, value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,11 +78,9 @@ class Rows:
                 raise DimensionMismatch(f'Rows.{name} must have shape (6,), not {value.shape}.')
             if np.isnan(value).any():
                 raise InvalidOption(f'Rows.{name} contains NaN: {value}.')
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        if not (
-            np.isfinite(self.weights).all() and (self.weights >= 0).all() and self.weights.any()
-        ):
+            object.__setattr__(self, name, _frozen(value))
+        usable = np.isfinite(self.weights).all() and (self.weights >= 0).all()
+        if not (usable and self.weights.any()):
             raise InvalidOption(
                 f'Row weights must be finite, >= 0 and not all zero: {self.weights}.'
             )
@@ -153,8 +149,7 @@ def _rigid(value: FloatArray, what: str) -> FloatArray:
     array = np.array(value, dtype=np.float64)
     if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
-    array.setflags(write=False)
-    return array
+    return _frozen(array)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,21 @@ _LOGGER = logging.getLogger('ssik_ros.solvers.registry')
 ENTRY_POINT_GROUP = 'ssik_ros.solvers'
 DEFAULT_SOLVER = 'ssik_ros/Auto'
 
+
+def _newton(method: str, call: str, file: str, aliases: Mapping[str, str]) -> SolverSpec:
+    """Return the row of a solver of the Newton family, by the toolbox's call."""
+    name = method.replace('-', '')
+    return SolverSpec(
+        name=f'ssik_ros/{name}',
+        description=f'{method} with restarts, as {call} of the Robotics Toolbox; several tips.',
+        options_type=f'ssik_ros.solvers.search.newton.options:{name}Options',
+        parameters_file=file,
+        factory='ssik_ros.solvers.search.newton.solver:make_newton',
+        parameter_aliases=aliases,
+        position_only=True,
+    )
+
+
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name=DEFAULT_SOLVER,
@@ -82,33 +97,9 @@ SOLVERS: tuple[SolverSpec, ...] = (
         parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
     ),
-    SolverSpec(
-        name='ssik_ros/NewtonRaphson',
-        description='Newton-Raphson with restarts, as ik_NR of the Robotics Toolbox; several tips.',
-        options_type='ssik_ros.solvers.search.newton.options:NewtonRaphsonOptions',
-        parameters_file=NEWTON_FILE,
-        factory='ssik_ros.solvers.search.newton.solver:make_newton',
-        parameter_aliases=INVERSE_ALIASES,
-        position_only=True,
-    ),
-    SolverSpec(
-        name='ssik_ros/GaussNewton',
-        description='Gauss-Newton with restarts, as ik_GN of the Robotics Toolbox; several tips.',
-        options_type='ssik_ros.solvers.search.newton.options:GaussNewtonOptions',
-        parameters_file=GAUSS_FILE,
-        factory='ssik_ros.solvers.search.newton.solver:make_newton',
-        parameter_aliases=INVERSE_ALIASES,
-        position_only=True,
-    ),
-    SolverSpec(
-        name='ssik_ros/LevenbergMarquardt',
-        description='Levenberg-Marquardt with restarts, as ik_LM of the Robotics Toolbox; several tips.',
-        options_type='ssik_ros.solvers.search.newton.options:LevenbergMarquardtOptions',
-        parameters_file=LEVENBERG_FILE,
-        factory='ssik_ros.solvers.search.newton.solver:make_newton',
-        parameter_aliases=LEVENBERG_ALIASES,
-        position_only=True,
-    ),
+    _newton('Newton-Raphson', 'ik_NR', NEWTON_FILE, INVERSE_ALIASES),
+    _newton('Gauss-Newton', 'ik_GN', GAUSS_FILE, INVERSE_ALIASES),
+    _newton('Levenberg-Marquardt', 'ik_LM', LEVENBERG_FILE, LEVENBERG_ALIASES),
     SolverSpec(
         name='ssik_ros/ClosedChain',
         description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',

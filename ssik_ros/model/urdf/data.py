@@ -6,6 +6,7 @@ here, so that a missing mesh or a careless inertia cannot keep a robot from movi
 """
 
 from dataclasses import replace
+import math
 
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
@@ -13,6 +14,8 @@ from ssik_ros.value_class import dataclass
 MOVING_TYPES = ('revolute', 'continuous', 'prismatic', 'planar', 'floating')
 SCALAR_TYPES = ('revolute', 'continuous', 'prismatic')
 JOINT_TYPES = (*MOVING_TYPES, 'fixed')
+ZERO = (0.0, 0.0, 0.0)
+Z_AXIS = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +36,17 @@ class UrdfJoint:
     type: str
     parent: str
     child: str
-    xyz: tuple[float, ...]
-    rpy: tuple[float, ...]
-    axis: tuple[float, ...]
+    xyz: tuple[float, ...] = ZERO
+    rpy: tuple[float, ...] = ZERO
+    axis: tuple[float, ...] = Z_AXIS
     """Unit axis in the joint frame."""
-    lower: float
+    lower: float = -math.inf
     """From ``limit`` and ``safety_controller`` together, -inf for none [rad or m]."""
-    upper: float
-    velocity: float
+    upper: float = math.inf
+    velocity: float = math.inf
     """+inf for none [rad/s or m/s]."""
-    mimic: Mimic | None
-    line: int
+    mimic: Mimic | None = None
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from ssik_ros.model.urdf.data import (
     SCALAR_TYPES,
     Urdf,
     UrdfJoint,
+    Z_AXIS,
+    ZERO,
 )
 from ssik_ros.model.urdf.structure import check_ends, check_mimic, find_root
 from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
@@ -24,9 +26,7 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 UNBOUNDED = 1e9
 """A limit as large as this is how exporters spell "none" [rad or m]."""
-ZERO = (0.0, 0.0, 0.0)
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
-PLANAR_AXIS = (0.0, 0.0, 1.0)
 
 
 def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
@@ -183,14 +183,14 @@ def _parse_axis(
     """Return the unit axis; planar joints move in the xy plane of their frame, as in MoveIt."""
     axis = element.find('axis')
     if kind in ('fixed', 'floating'):
-        return PLANAR_AXIS
+        return Z_AXIS
     if kind == 'planar':
         if axis is not None and axis.vector('xyz', DEFAULT_AXIS)[:2] != (0.0, 0.0):
             warnings.append(
                 f'Planar joint {quote(name)} moves in the xy plane of its frame, as in MoveIt; its '
                 f'axis (line {axis.line}) is not used.'
             )
-        return PLANAR_AXIS
+        return Z_AXIS
     if axis is None:
         return DEFAULT_AXIS
     vector = axis.vector('xyz', DEFAULT_AXIS)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.search import plain_request, state
 from ssik_ros.problem.contract import SolveRequest
@@ -99,8 +99,7 @@ class PlainRequests:
         self._size = solver.problem.group_size
         self._has_slides = bool(solver.problem.reaches)
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
-        for array in self._nothing:
-            array.setflags(write=False)
+        freeze(*self._nothing)
         self._middle = solver.middle[: self._size].copy()
         self._no_flag = address_of(solver.no_cancel)
         self._known_flag = solver.no_cancel, self._no_flag

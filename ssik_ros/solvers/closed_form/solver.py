@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
@@ -70,8 +70,7 @@ class AnalyticSolver:
         self._metric = METRICS[self.options.seed_metric]
         n = len(self.joint_names)
         self._zeros, self._nothing = np.zeros(n), (np.empty((0, n)), np.empty((0, 2)))
-        for array in self._nothing:
-            array.setflags(write=False)
+        freeze(*self._nothing)
 
     @property
     def tier(self) -> str:
@@ -110,8 +109,7 @@ class AnalyticSolver:
             q, errors = q[keep], errors[keep]
         if not len(q):
             return self._explain(request, found, seed)
-        for array in (q, errors):
-            array.setflags(write=False)
+        freeze(q, errors)
         residual = math.hypot(*errors[0].tolist())
         searches = found.samples + found.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
@@ -154,7 +152,7 @@ class AnalyticSolver:
         self, request: SolveRequest, seed: FloatArray | None, tolerance: float | None = None
     ) -> Branches | IkResult:
         """Return the branches of a request, or the result that says why it is refused."""
-        target = self._target(request)
+        target = self._transform(request.targets, 'a pose')
         if request.timeout is not None:
             nanoseconds(request.timeout)
         if seed is not None and not joint_values.are_usable(seed):
@@ -195,10 +193,6 @@ class AnalyticSolver:
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
-    def _target(self, request: SolveRequest) -> FloatArray:
-        """Return the target (4, 4)."""
-        return self._transform(request.targets, 'a pose')
-
     def _transform(self, values: object, what: str) -> FloatArray:
         """Return a transform (4, 4) of the one tip."""
         pose = np.ascontiguousarray(values, dtype=np.float64)
@@ -216,9 +210,7 @@ class AnalyticSolver:
 
     def _seed(self, request: SolveRequest) -> FloatArray | None:
         """Return the seed."""
-        if request.seed is None:
-            return None
-        return self._per_joint(request.seed, 'The seed')
+        return None if request.seed is None else self._per_joint(request.seed, 'The seed')
 
     def _per_joint(self, values: object, what: str) -> FloatArray:
         array = np.array(values, dtype=np.float64)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, freeze, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidLimits, InvalidOption, quote
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.rows import layout
@@ -261,7 +261,9 @@ class SearchSolver:
         else:
             reference[:size] = self.checked_seed(seed)
         if self._passive or request.state is not None:
-            passive = self._defaults if request.state is None else self._state(request.state)
+            passive = self._defaults
+            if request.state is not None:
+                passive = self.robot.tree.full_state(request.state)[self.problem.idx_q]
             reference[size:] = passive[size:]
 
     def checked_seed(self, seed: Any) -> FloatArray:
@@ -307,18 +309,6 @@ class SearchSolver:
             or request.max_solutions < 1
             or request.locked
         )
-
-    def _state(self, positions: FloatArray) -> FloatArray:
-        """Return the problem's variables out of a full state."""
-        full = np.asarray(positions, dtype=np.float64)
-        if full.shape != (self.robot.tree.nq,):
-            raise DimensionMismatch(
-                f'A full state of robot {quote(self.robot.name)} has {counted(self.robot.tree.nq, "position")}, '
-                f'not the shape {full.shape}.',
-                expected=(self.robot.tree.nq,),
-                actual=full.shape,
-            )
-        return full[self.problem.idx_q]
 
     def _request_options(
         self, request: SolveRequest, problem: Problem, seed: FloatArray
@@ -410,8 +400,7 @@ class SearchSolver:
         """Return a result without solutions."""
         n = self.problem.group_size
         arrays = np.empty((0, n)), np.empty((0, 2 * len(self.tip_frames))), nearest[:n].copy()
-        for array in arrays:
-            array.setflags(write=False)
+        freeze(*arrays)
         residual, iterations, searches, clock_ended = work
         return IkResult(status, cause, *arrays, residual, iterations, searches, clock_ended)
 
