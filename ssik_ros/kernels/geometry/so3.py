@@ -94,6 +94,20 @@ def wrap_to_pi(angle):
     return math.pi if wrapped <= -math.pi else wrapped
 
 
+@inline_kernel
+def _write_series(out, x, y, z, a, b):
+    """Write I + a W + b W^2 for the matrix W of the products with a vector: W v = (x, y, z) x v."""
+    out[0] = 1.0 - b * (y * y + z * z)
+    out[1] = b * x * y - a * z
+    out[2] = b * x * z + a * y
+    out[3] = b * x * y + a * z
+    out[4] = 1.0 - b * (x * x + z * z)
+    out[5] = b * y * z - a * x
+    out[6] = b * x * z - a * y
+    out[7] = b * y * z + a * x
+    out[8] = 1.0 - b * (x * x + y * y)
+
+
 @kernel
 def exp(out, x, y, z):
     """
@@ -111,15 +125,7 @@ def exp(out, x, y, z):
         a = math.sin(angle) / angle
         half = math.sin(0.5 * angle)
         b = 2.0 * half * half / square
-    out[0] = 1.0 - b * (y * y + z * z)
-    out[1] = b * x * y - a * z
-    out[2] = b * x * z + a * y
-    out[3] = b * x * y + a * z
-    out[4] = 1.0 - b * (x * x + z * z)
-    out[5] = b * y * z - a * x
-    out[6] = b * x * z - a * y
-    out[7] = b * y * z + a * x
-    out[8] = 1.0 - b * (x * x + y * y)
+    _write_series(out, x, y, z, a, b)
 
 
 @kernel
@@ -218,15 +224,7 @@ def inverse_left_jacobian(out, x, y, z):
         angle = math.sqrt(square)
         # 1/t^2 - (1 + cos t)/(2 t sin t), with (1 + cos t)/sin t = cot(t/2), which is regular at pi.
         b = (1.0 - 0.5 * angle / math.tan(0.5 * angle)) / square
-    out[0] = 1.0 - b * (y * y + z * z)
-    out[1] = b * x * y + 0.5 * z
-    out[2] = b * x * z - 0.5 * y
-    out[3] = b * x * y - 0.5 * z
-    out[4] = 1.0 - b * (x * x + z * z)
-    out[5] = b * y * z + 0.5 * x
-    out[6] = b * x * z + 0.5 * y
-    out[7] = b * y * z - 0.5 * x
-    out[8] = 1.0 - b * (x * x + y * y)
+    _write_series(out, x, y, z, -0.5, b)
 
 
 @kernel

@@ -34,6 +34,7 @@ docs/math/eigenvalues.md: [Parlett1969], [Francis1961], [Ahues1997], [Anderson19
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.geometry import vectors
 
 SCRATCH_ROWS = 3
 """A matrix of n rows needs ``SCRATCH_ROWS * n`` floats of scratch."""
@@ -61,21 +62,12 @@ def _exchange(h, n, i, j):
 
 
 @inline_kernel
-def _row_stands_alone(h, i, low, high):
-    """Return whether a row has no entry beside the diagonal."""
+def _stands_alone(row, i, low, high):
+    """Return whether a row, or a column, has no entry beside the one on the diagonal."""
     j = low
-    while j <= high and (j == i or h[i, j] == 0.0):
+    while j <= high and (j == i or row[j] == 0.0):
         j += 1
     return j > high
-
-
-@inline_kernel
-def _column_stands_alone(h, j, low, high):
-    """Return whether a column has no entry beside the diagonal."""
-    i = low
-    while i <= high and (i == j or h[i, j] == 0.0):
-        i += 1
-    return i > high
 
 
 @kernel
@@ -87,7 +79,7 @@ def _isolate(h, n):
     """
     low, high, i = 0, n - 1, n - 1
     while i >= low:
-        if _row_stands_alone(h, i, low, high):
+        if _stands_alone(h[i], i, low, high):
             _exchange(h, n, i, high)
             high -= 1
             i = high
@@ -95,7 +87,7 @@ def _isolate(h, n):
             i -= 1
     j = low
     while j <= high:
-        if _column_stands_alone(h, j, low, high):
+        if _stands_alone(h[:, j], j, low, high):
             _exchange(h, n, j, low)
             low += 1
             j = low
@@ -132,10 +124,8 @@ def _scale(h, low, high):
             if math.sqrt(column) + math.sqrt(row) < SCALING_GAIN * before:
                 done = False
                 inverse = 1.0 / factor
-                for j in range(low, high + 1):
-                    h[i, j] *= inverse
-                for j in range(low, high + 1):
-                    h[j, i] *= factor
+                vectors.stretch(h[i, low:], inverse, high + 1 - low)
+                vectors.stretch(h[low:, i], factor, high + 1 - low)
         if done:
             break
     return True
@@ -164,8 +154,7 @@ def _reflect_both_sides(a, n, count, tau, v, row):
     :param row: (2 count,) scratch.
     """
     column = vector(row, count, count)
-    for j in range(count):
-        row[j] = 0.0
+    vectors.fill(vector(row, 0, count), 0.0)
     product = 0.0
     for i in range(count):
         here, factor = vector(a, i * n, count), v[i]
@@ -208,12 +197,8 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
         v[0], h[k + 1, k] = 1.0, r
         for i in range(low, k + 1):
             beside = vector(a, i * n + k + 1, count)
-            total = 0.0
-            for j in range(count):
-                total += beside[j] * v[j]
-            total *= tau
-            for j in range(count):
-                beside[j] -= total * v[j]
+            total = tau * vectors.inner(beside, v, count)
+            vectors.add_scaled(beside, -total, v, count)
         block = vector(a, (k + 1) * n + k + 1, (count - 1) * n + count)
         _reflect_both_sides(block, n, count, tau, v, vector(scratch, n, 2 * n))
 
@@ -260,13 +245,10 @@ def eigenvalues_of_two(a, b, c, d):
 @inline_kernel
 def _shifts(h, first, last, steps):
     """Return two shifts, each a real and an imaginary part."""
-    if steps % (2 * EXCEPTIONAL) == 0:
-        size = abs(h[last, last - 1]) + abs(h[last - 1, last - 2])
-        a = d = 0.75 * size + h[last, last]
-        b, c = -0.4375 * size, size
-    elif steps % EXCEPTIONAL == 0:
-        size = abs(h[first + 1, first]) + abs(h[first + 2, first + 1])
-        a = d = 0.75 * size + h[first, first]
+    if steps % EXCEPTIONAL == 0:
+        k, at = (last - 2, last) if steps % (2 * EXCEPTIONAL) == 0 else (first, first)
+        size = abs(h[k + 1, k]) + abs(h[k + 2, k + 1])
+        a = d = 0.75 * size + h[at, at]
         b, c = -0.4375 * size, size
     else:
         a, b = h[last - 1, last - 1], h[last - 1, last]

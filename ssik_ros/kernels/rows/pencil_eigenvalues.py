@@ -118,22 +118,15 @@ def _make_triangular(a, b, n):
         tau, factor, r = reflection(b[k, k], rest)
         for i in range(k + 1, n):
             b[i, k] *= factor
-        for j in range(k + 1, n):
-            total = b[k, j]
-            for i in range(k + 1, n):
-                total += b[i, k] * b[i, j]
-            total *= tau
-            b[k, j] -= total
-            for i in range(k + 1, n):
-                b[i, j] -= total * b[i, k]
-        for j in range(n):
-            total = a[k, j]
-            for i in range(k + 1, n):
-                total += b[i, k] * a[i, j]
-            total *= tau
-            a[k, j] -= total
-            for i in range(k + 1, n):
-                a[i, j] -= total * b[i, k]
+        for table, begin in ((b, k + 1), (a, 0)):
+            for j in range(begin, n):
+                total = table[k, j]
+                for i in range(k + 1, n):
+                    total += b[i, k] * table[i, j]
+                total *= tau
+                table[k, j] -= total
+                for i in range(k + 1, n):
+                    table[i, j] -= total * b[i, k]
         b[k, k] = r
         for i in range(k + 1, n):
             b[i, k] = 0.0

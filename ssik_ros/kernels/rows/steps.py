@@ -87,14 +87,7 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     m, nv = w.jacobian.shape
-    for v in range(nv):
-        w.free[v] = 1.0
-        w.gradient[v] = 0.0
-        if w.lower[v] >= w.upper[v]:
-            drop_column(w.jacobian, v, w.free)
-        elif scales.shape[0] > 0:
-            for a in range(m):
-                w.jacobian[a, v] *= scales[v]
+    open_step(w, scales, m)
     for _ in range(nv + 1):
         damped_step(w.jacobian, w.residual, damping, w.normal, w.right, w.step)
         if not limited or not stop_at_limits(variable_i, w, scales):
@@ -111,6 +104,19 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
             left += rest * rest
     shorten(variable_i, w, scales, largest)
     return left
+
+
+@inline_kernel
+def open_step(w, scales, m):
+    """Take held joints out of the Jacobian, whose m rows are per unit of the readiness of the others from now on."""
+    for v in range(w.jacobian.shape[1]):
+        w.free[v] = 1.0
+        w.gradient[v] = 0.0
+        if w.lower[v] >= w.upper[v]:
+            drop_column(w.jacobian, v, w.free)
+        elif scales.shape[0] > 0:
+            for a in range(m):
+                w.jacobian[a, v] *= scales[v]
 
 
 @inline_kernel

@@ -38,17 +38,9 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
-    nv = ints[layout.VARIABLES]
-    for v in range(nv):
-        w.free[v] = 1.0
-        w.gradient[v] = 0.0
-        if w.lower[v] >= w.upper[v]:
-            steps.drop_column(w.jacobian, v, w.free)
-        elif scales.shape[0] > 0:
-            for a in range(ROWS):
-                w.jacobian[a, v] *= scales[v]
+    steps.open_step(w, scales, ROWS)
     left = 0.0
-    for _ in range(nv + 1):
+    for _ in range(ints[layout.VARIABLES] + 1):
         # With y = (J J^T + damping I)^-1 e the residual left is e - J J^T y = damping y.
         square = damped_step(w.jacobian, w.residual, damping, w.normal, w.step)
         left = damping * damping * square

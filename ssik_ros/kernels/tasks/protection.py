@@ -199,11 +199,7 @@ def keep(ints, reals, work, q, level):
     row = t.set_i[level, packing.SET_ROW]
     first = t.set_i[level, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[level, packing.SET_ELEMENTS]):
-        mask = t.task_i[e, layout.CONSTRAINT_MASK]
-        for k in range(6):
-            if (mask >> k) & 1:
-                w.reference[row] = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
-                row += 1
+        row = task_rows.write_errors(t, w, e, w.reference, row)
     first = t.set_i[level, packing.SET_MARGIN]
     for k in range(first, first + t.set_i[level, packing.SET_MARGINS]):
         way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
@@ -253,10 +249,8 @@ def subtract_reference(ints, reals, work, q, g):
         if way != 0.0:
             w.residual[row] -= w.reference[place + k - margin]
             row += 1
-    square = 0.0
-    for a in range(first, row):
-        square += w.residual[a] * w.residual[a]
-    return square
+    own = w.residual[first:row]
+    return vectors.inner(own, own, row - first)
 
 
 @kernel

@@ -15,7 +15,7 @@ References
     [Sola2018] for the Jacobians of the logarithm.
 """
 
-from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.rows import layout, rows, tree
 from ssik_ros.kernels.tasks import packing
@@ -165,15 +165,23 @@ def way_out_of_margin(variable_i, variable_f, q, v):
     return below
 
 
+@inline_kernel
+def write_errors(t, w, e, out, row):
+    """Write the selected, weighted errors of one task; return the next free row."""
+    mask = t.task_i[e, layout.CONSTRAINT_MASK]
+    for k in range(6):
+        if (mask >> k) & 1:
+            out[row] = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
+            row += 1
+    return row
+
+
 @kernel
 def rows_of_task(ints, reals, work, e, row):
     """Write the selected, weighted rows of one task; return the next free row."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    mask, first = t.task_i[e, layout.CONSTRAINT_MASK], row
-    for k in range(6):
-        if (mask >> k) & 1:
-            w.residual[row] = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
-            row += 1
+    first = row
+    row = write_errors(t, w, e, w.residual, row)
     rows.clear_rows(w.jacobian, first, row)
     frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
     maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)

@@ -7,6 +7,7 @@ Only what differs between poses is handled here: the target, its seed, and the f
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.branches import held_search, search
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.geometry.vectors import copy
 
 NOT_RIGID = -1
 """Count of a pose that is no rigid transform."""
@@ -49,23 +50,12 @@ def search_many(
         if has_seed and held >= 0:
             slides = is_slide(ints[search.SLIDES], held)
             samples[0] = held_search.into_range(seed[held], held_range[0], held_range[1], slides)
-        count = search.search(
-            rows,
-            counters,
-            ints,
-            reals,
-            samples,
-            poses[pose],
-            seed,
-            options,
-            work,
-        )
-        for i in range(search.COUNTERS):
-            counts[pose, i] = counters[i]
+        target = poses[pose]
+        count = search.search(rows, counters, ints, reals, samples, target, seed, options, work)
+        copy(counts[pose], counters)
         counts[pose, search.COUNT] = count
         for row in range(count):
-            for k in range(n):
-                q[used, k] = rows[row, k]
+            copy(q[used], rows[row])
             residuals[used] = rows[row, n + 2]
             used += 1
     return used

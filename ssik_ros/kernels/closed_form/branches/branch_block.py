@@ -15,6 +15,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.geometry.vectors import put
 
 # Parts of a block. The first two hold integers.
 PLAN_INTS, COUNTERS, PLAN_REALS, SAMPLES, OPTIONS, POSE, SEED, ROWS, FOUND, WORK, OWN = range(11)
@@ -89,8 +90,7 @@ def solve(address, pose, seed):
     n = seed.shape[0]
     own_pose, own_seed = matrix(floats(address, POSE), 0, 4, 4), floats(address, SEED)
     for i in range(4):
-        for j in range(4):
-            own_pose[i, j] = pose[i, j]
+        put(own_pose[i], pose[i], 4)
     for k in range(n):
         own_seed[k] = seed[k]
         if not abs(seed[k]) <= joint_values.LARGEST:
@@ -98,6 +98,5 @@ def solve(address, pose, seed):
     count = search_block(address, own_pose, own_seed)
     rows, found = rows_of(address, n), floats(address, FOUND)
     for row in range(count):
-        for k in range(n):
-            found[n * row + k] = rows[row, k]
+        put(found[n * row :], rows[row], n)
     return count

@@ -179,8 +179,7 @@ def prepare(ranges, ints, reals, g, scratch):
     if not is_done_by_lanes(ints):
         return
     still, target = vector(scratch, 0, 12), vector(scratch, TARGET, 12)
-    for k in range(12):
-        still[k] = 1.0 if k in (0, 4, 8) else 0.0
+    se3.identity(still)
     candidates.write_six(
         vector(scratch, AXES, 18),
         vector(scratch, POINTS, 18),
@@ -191,8 +190,7 @@ def prepare(ranges, ints, reals, g, scratch):
         still,
         ints[search.REVERSED] != 0,
     )
-    for k in range(6):
-        scratch[SPECIAL + k] = reals[8 * n + 24 + k]
+    copy(vector(scratch, SPECIAL, 6), vector(reals, 8 * n + 24, 6))
     if ints[search.REVERSED] != 0:
         se3.invert(target, g)
     else:
@@ -426,6 +424,5 @@ def read_waiting(raw, pending, first, n):
             end -= 1
         count = end if end > 0 else count
     for row in range(count):
-        for k in range(n):
-            raw[row, k] = pending[1 + (first + row) * (n + 1) + k]
+        copy(raw[row], vector(pending, 1 + (first + row) * (n + 1), n))
     return count

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches as hb, search as common
 from ssik_ros.kernels.closed_form.certification import newton_lanes
+from ssik_ros.kernels.closed_form.classes import lane_pipeline
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.geometry.vectors import put
 
 LEAST_SCAN = 12
 """Values that are looked at, however few are to be kept."""
@@ -143,8 +145,7 @@ def search(
     added = _choose_more(fill, places, n, wanted, int(pending[0]) - found.outside)
     for first in range(0, added, LANES):
         count = min(LANES, added - first)
-        for i in range(count):
-            values[i] = fill[first + i]
+        put(values, vector(fill, first, count), count)
         write_places(run, places, beside, count, ranges, scratch)
         for i in range(count):
             hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
@@ -407,9 +408,7 @@ def _polish(run, raw, count, held, scratch):
     """
     n, own = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
     area, own_scratch = vector(scratch, own, LANES * n), vector(scratch, 0, own)
-    for k in range(n):
-        for lane in range(LANES):
-            area[LANES * k + lane] = raw[min(lane, count - 1), k]
+    lane_pipeline.read_candidates(area, raw, 0, count, n)
     axes, points, home = common.chain_of(run)
     newton_lanes.polish(area, axes, points, home, n, held, common.target_of(run), own_scratch)
     for k in range(n):

@@ -334,7 +334,7 @@ def scratch_size(n):
 
 
 @inline_kernel
-def _difference(a, b, slides):
+def difference(a, b, slides):
     """Return a - b for values of a joint, modulo 2 pi unless it slides."""
     if slides:
         return a - b
@@ -350,8 +350,8 @@ def are_near(store, row, q, n, slides, same):
     :param q: (n,) the other one.
     """
     for i in range(n):
-        difference = _difference(q[i], store[row, i], is_slide(slides, i))
-        if abs(difference) > same:
+        way = difference(q[i], store[row, i], is_slide(slides, i))
+        if abs(way) > same:
             return False
     return True
 
@@ -394,8 +394,7 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
     pose = vector(scratch, 6 * n, 12)
     middle = vector(scratch, 6 * n + 12, n)
     for i in range(n):
-        difference = _difference(q[i], store[row, i], is_slide(slides, i))
-        middle[i] = store[row, i] + 0.5 * difference
+        middle[i] = store[row, i] + 0.5 * difference(q[i], store[row, i], is_slide(slides, i))
     evaluate(axes, points, home, n, slides, middle, screws, pose)
     share, (turned, moved) = share_of(points, n), _squares(pose, target)
     left, exact = math.sqrt(turned + moved / (share * share)), rounding(target)
