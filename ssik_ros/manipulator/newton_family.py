@@ -25,7 +25,7 @@ from ssik_ros.errors import (
     RequestError,
 )
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search import paths, state
+from ssik_ros.kernels.search import paths, plain_request, state
 from ssik_ros.manipulator.newton_solution import IkSolution, IkSolutions, make_solution, Report
 from ssik_ros.manipulator.solve_settings import count_threads, read_numbers, repair_target
 from ssik_ros.model.joint_group import JointGroup
@@ -40,10 +40,9 @@ from ssik_ros.solvers.search.solver import nanoseconds, Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NO_CAUSE = Cause.NONE
-FOUND = state.FOUND
+FOUND, MISSHAPEN = state.FOUND, plain_request.MISSHAPEN
 NDARRAY = np.ndarray
-EMPTY = np.empty
-TARGET_SHAPE = (4, 4)
+EMPTY, NEW = np.empty, tuple.__new__
 FLOAT64 = np.dtype(np.float64)
 MOST_SOLVERS = 64
 """Combinations of arguments whose solvers an arm keeps."""
@@ -82,7 +81,7 @@ class NewtonFamily:
         """
         self._robot, self._group = robot, group
         self._solvers: dict[Any, SearchSolver] = {}
-        self.last: tuple[tuple[Any, ...], SearchSolver] | None = None
+        self.last: tuple[Any, Any] = (None, None)
         """The arguments that were used last, and their solver."""
         self._size = group.variable_count
 
@@ -118,13 +117,13 @@ class NewtonFamily:
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
         """Solve for one pose (4, 4) of float64: the fast path, without the options that few callers need."""
         single = solver.single
+        start: Any
         if q0 is None:
             pool, start = single.unseeded, single.start
         else:
-            pool = single.seeded
-            if type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.shape == single.shape:
-                start = q0
-            else:
+            pool, start = single.seeded, q0
+            # The kernel looks at the sizes.
+            if not (type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.ndim == 1):
                 start = solver.checked_seed(read_numbers('q0', q0))
         try:
             arrays = pool.pop()
@@ -133,12 +132,15 @@ class NewtonFamily:
         q = EMPTY(single.size)
         report = single.solve(arrays.address, 0, single.flag, start, target, q)
         if report[0] != FOUND:
+            if report[0] == MISSHAPEN:
+                _read_poses(target, False)
+                solver.checked_seed(start)
             facts = (*report[:3], report[7], *report[4:6])
             failure = self._failure(solver, facts, arrays, q, target)
             pool.append(arrays)
             return failure
         pool.append(arrays)
-        solution = IkSolution((q, 1, report[1], report[2], report[7]))
+        solution = NEW(IkSolution, (q, 1, report[1], report[2], report[7]))
         solution._facts = (report, self._group, NO_CAUSE, False)
         return solution
 
@@ -422,15 +424,12 @@ def _solve(
         ) from None
     # True and 1.0 equal 1 as keys, but are no counts.
     if mask is None and not options and type(key[1]) is type(key[2]) is int:
-        last = family.last
-        if last is not None and last[0] == key:
-            solver = last[1]
-        else:
-            known = family.get(key)
-            solver = known or family.solver(None, None, _named(key))
+        known, solver = family.last
+        if known != key:
+            solver = family.get(key) or family.solver(None, None, _named(key))
             family.keep(key, solver)
             family.last = key, solver
-        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == TARGET_SHAPE:
+        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.ndim == 2:
             return family.one(solver, Tep, q0)
         return family.solve(solver, Tep, q0, {})
     request = {name: options.pop(name) for name in REQUEST if name in options}
