@@ -6,32 +6,49 @@ written so that NaN fails them.
 """
 
 from collections.abc import Callable
+import operator
 from typing import Any
 
 from ssik_ros.errors import ConfigError, counted, quote, shorten
 from ssik_ros.value_class import dataclass
 
 Check = Callable[..., str]
+Holds = Callable[[Any, Any], bool]
+"""A comparison that NaN fails."""
+BELOW, ABOVE = 'below upper bound of', 'above lower bound of'
 
 
-def _below(name: str, value: Any, bound: Any) -> str:
-    return '' if value < bound else _scalar(name, value, f'less than {bound}')
+def _scalar(holds: Holds, demand: str) -> Check:
+    """Return the check of a number against a bound."""
+
+    def check(name: str, value: Any, bound: Any) -> str:
+        if holds(value, bound):
+            return ''
+        return f'Parameter {quote(name)} with the value {value} must be {demand} {bound}'
+
+    return check
 
 
-def _above(name: str, value: Any, bound: Any) -> str:
-    return '' if value > bound else _scalar(name, value, f'greater than {bound}')
+def _length(holds: Holds, demand: str) -> Check:
+    """Return the check of the number of entries."""
+
+    def check(name: str, value: Any, size: int) -> str:
+        if holds(len(value), size):
+            return ''
+        return f"Length of parameter {quote(name)} is '{len(value)}' but must be {demand} {size}"
+
+    return check
 
 
-def _at_most(name: str, value: Any, bound: Any) -> str:
-    return '' if value <= bound else _scalar(name, value, f'below upper bound of {bound}')
+def _element(holds: Holds, demand: str) -> Check:
+    """Return the check of each entry against a bound; the first wrong one is named."""
 
+    def check(name: str, value: Any, bound: Any) -> str:
+        wrong = (entry for entry in value if not holds(entry, bound))
+        texts = (f'Value {x} in parameter {quote(name)} must be {demand} {bound}' for x in wrong)
+        return next(texts, '')
 
-def _at_least(name: str, value: Any, bound: Any) -> str:
-    return '' if value >= bound else _scalar(name, value, f'above lower bound of {bound}')
-
-
-def _scalar(name: str, value: Any, demand: str) -> str:
-    return f'Parameter {quote(name)} with the value {value} must be {demand}'
+    return check
 
 
 def _bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
@@ -65,40 +82,10 @@ def _subset_of(name: str, value: Any, allowed: list[Any]) -> str:
     return ''
 
 
-def _fixed_size(name: str, value: Any, size: int) -> str:
-    return '' if len(value) == size else _length(name, value, f'equal to {size}')
-
-
-def _size_gt(name: str, value: Any, size: int) -> str:
-    return '' if len(value) > size else _length(name, value, f'greater than {size}')
-
-
-def _size_lt(name: str, value: Any, size: int) -> str:
-    return '' if len(value) < size else _length(name, value, f'less than {size}')
-
-
-def _length(name: str, value: Any, demand: str) -> str:
-    return f"Length of parameter {quote(name)} is '{len(value)}' but must be {demand}"
-
-
 def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
     if all(lower <= entry <= upper for entry in value):
         return ''
     return f'Value {shorten(list(value))} in parameter {quote(name)} must be within bounds [{lower}, {upper}]'
-
-
-def _lower_element_bounds(name: str, value: Any, lower: Any) -> str:
-    low = (entry for entry in value if not entry >= lower)
-    return next((_element(name, entry, f'above lower bound of {lower}') for entry in low), '')
-
-
-def _upper_element_bounds(name: str, value: Any, upper: Any) -> str:
-    high = (entry for entry in value if not entry <= upper)
-    return next((_element(name, entry, f'below upper bound of {upper}') for entry in high), '')
-
-
-def _element(name: str, entry: Any, demand: str) -> str:
-    return f'Value {entry} in parameter {quote(name)} must be {demand}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +99,20 @@ class Rule:
 
 RULES: dict[str, Rule] = {
     'bounds': Rule(2, _bounds, 'in [{}, {}]'),
-    'lt': Rule(1, _below, '< {}'),
-    'gt': Rule(1, _above, '> {}'),
-    'lt_eq': Rule(1, _at_most, '<= {}'),
-    'gt_eq': Rule(1, _at_least, '>= {}'),
+    'lt': Rule(1, _scalar(operator.lt, 'less than'), '< {}'),
+    'gt': Rule(1, _scalar(operator.gt, 'greater than'), '> {}'),
+    'lt_eq': Rule(1, _scalar(operator.le, BELOW), '<= {}'),
+    'gt_eq': Rule(1, _scalar(operator.ge, ABOVE), '>= {}'),
     'one_of': Rule(1, _one_of, 'one of {}'),
-    'fixed_size': Rule(1, _fixed_size, '{} entries'),
-    'size_gt': Rule(1, _size_gt, 'more than {} entries'),
-    'size_lt': Rule(1, _size_lt, 'fewer than {} entries'),
+    'fixed_size': Rule(1, _length(operator.eq, 'equal to'), '{} entries'),
+    'size_gt': Rule(1, _length(operator.gt, 'greater than'), 'more than {} entries'),
+    'size_lt': Rule(1, _length(operator.lt, 'less than'), 'fewer than {} entries'),
     'not_empty': Rule(0, _not_empty, 'not empty'),
     'unique': Rule(0, _unique, 'unique entries'),
     'subset_of': Rule(1, _subset_of, 'entries out of {}'),
     'element_bounds': Rule(2, _element_bounds, 'entries in [{}, {}]'),
-    'lower_element_bounds': Rule(1, _lower_element_bounds, 'entries >= {}'),
-    'upper_element_bounds': Rule(1, _upper_element_bounds, 'entries <= {}'),
+    'lower_element_bounds': Rule(1, _element(operator.ge, ABOVE), 'entries >= {}'),
+    'upper_element_bounds': Rule(1, _element(operator.le, BELOW), 'entries <= {}'),
 }
 
 
