@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from ssik_ros.errors import describe_choices, list_names, ModelError, quote, shorten
+from ssik_ros.errors import describe_choices, list_names, ModelError, quote
 from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
+from ssik_ros.model.urdf.xml_document import by_name, parse_xml, XmlElement
 from ssik_ros.value_class import dataclass
 
 MOST_GROUPS = 500
@@ -97,10 +97,6 @@ def parse_srdf(text: str, urdf: Urdf) -> Srdf:
     """
     most = dict.fromkeys(('group', 'end_effector'), MOST_GROUPS)
     document = parse_xml(text, 'semantic description', most)
-    if document.tag != 'robot':
-        document.fail(
-            f'The root element of a semantic description is <robot>, not <{shorten(document.tag)}>'
-        )
     return _SrdfReader(document, urdf).read(text)
 
 
@@ -157,15 +153,10 @@ class _SrdfReader:
 
     def groups(self) -> tuple[SrdfGroup, ...]:
         """Return the groups so that each comes after its subgroups."""
-        found: dict[str, SrdfGroup] = {}
-        for element in self.document.find_all('group'):
-            group = self.one_group(element)
-            if group.name in found:
-                element.fail(
-                    f'Group {quote(group.name)} is declared twice, first in line '
-                    f'{found[group.name].line}'
-                )
-            found[group.name] = group
+        parsed = (
+            (element, self.one_group(element)) for element in self.document.find_all('group')
+        )
+        found = by_name(((element, group.name, group) for element, group in parsed), 'Group')
         ordered: dict[str, SrdfGroup] = {}
         for name in found:
             _order_groups(name, found, ordered, ())

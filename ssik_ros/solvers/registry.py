@@ -76,7 +76,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='The method that suits the chain and the request: closed form, Levenberg-Marquardt or PoseIK.',
         options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
         parameters_file=PARAMETERS_FILE,
-        factory='ssik_ros.solvers.auto.solver:make_auto',
+        factory='ssik_ros.solvers.auto.solver:AutoSolver',
         parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import SolverError
-from ssik_ros.model.collision.geometry import CollisionShape, read_shapes
+from ssik_ros.model.collision.geometry import CollisionShape, make_shape, read_shapes
 from ssik_ros.model.collision.objects import (
     CarriedObject,
     make_geometry,
@@ -148,18 +148,8 @@ class CollisionChecker:
     def _place(
         self, name: str, carrier: int, placement: FloatArray, shape: ObjectShape
     ) -> CollisionShape:
-        geometry = make_geometry(shape, self._coal)
-        geometry.computeLocalAABB()
-        is_endless = shape.kind == SolidKind.PLANE
-        center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
-        return CollisionShape(
-            link=name,
-            carrier=carrier,
-            placement=placement,
-            geometry=geometry,
-            center=center,
-            radius=float('inf') if is_endless else float(geometry.aabb_radius),
-        )
+        geometry, is_endless = make_geometry(shape, self._coal), shape.kind == SolidKind.PLANE
+        return make_shape(name, carrier, placement, geometry, is_endless=is_endless)
 
     def _exclude_touching(self) -> None:
         """Leave out the pairs that collide in every one of some random states."""

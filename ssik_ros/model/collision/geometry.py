@@ -37,6 +37,21 @@ class CollisionShape:
     """Radius of its bounding sphere [m]."""
 
 
+def make_shape(
+    link: str, carrier: int, placement: FloatArray, geometry: Any, *, is_endless: bool = False
+) -> CollisionShape:
+    """
+    Return a shape with its bounding sphere.
+
+    :param link, carrier, placement, geometry: as for :class:`CollisionShape`.
+    :param is_endless: whether no sphere holds it.
+    """
+    geometry.computeLocalAABB()
+    center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
+    radius = float('inf') if is_endless else float(geometry.aabb_radius)
+    return CollisionShape(link, carrier, placement, geometry, center, radius)
+
+
 def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tuple[str, ...]]:
     """
     Return the collision shapes of a robot in tree order, and a sentence for each one left out.
@@ -69,16 +84,9 @@ def _read_shape(
     if isinstance(geometry, str):
         warnings.append(f'Link {quote(link)}: {geometry}')
         return None
-    index = robot.tree.link(link)
-    geometry.computeLocalAABB()
-    return CollisionShape(
-        link=link,
-        carrier=int(robot.tree.link_joints[index]),
-        placement=robot.tree.link_placements[index] @ origin_pose(collision),
-        geometry=geometry,
-        center=np.array(geometry.aabb_center, dtype=np.float64),
-        radius=float(geometry.aabb_radius),
-    )
+    tree, index = robot.tree, robot.tree.link(link)
+    placement = tree.link_placements[index] @ origin_pose(collision)
+    return make_shape(link, int(tree.link_joints[index]), placement, geometry)
 
 
 def origin_pose(collision: XmlElement) -> FloatArray:

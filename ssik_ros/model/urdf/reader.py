@@ -8,7 +8,7 @@ is x unless it says otherwise, and planar joints move in the plane that MoveIt g
 from collections.abc import Collection
 import math
 
-from ssik_ros.errors import describe_choices, InvalidLimits, quote, shorten
+from ssik_ros.errors import describe_choices, InvalidLimits, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, rpy_of_matrix
 from ssik_ros.model.urdf.data import (
     JOINT_TYPES,
@@ -21,7 +21,7 @@ from ssik_ros.model.urdf.data import (
     ZERO,
 )
 from ssik_ros.model.urdf.structure import check_ends, check_mimic, find_root
-from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
+from ssik_ros.model.urdf.xml_document import by_name, parse_xml, XmlElement
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 UNBOUNDED = 1e9
@@ -40,10 +40,6 @@ def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
     most = {} if max_joints is None else {'joint': max_joints}
     hint = 'The parameter max_robot_joints bounds them; raise it if the robot is meant.'
     document = parse_xml(text, 'robot description', most, hint)
-    if document.tag != 'robot':
-        document.fail(
-            f'The root element of a robot description is <robot>, not <{shorten(document.tag)}>'
-        )
     warnings: list[str] = []
     links = _parse_links(document)
     joints = _parse_joints(document, warnings)
@@ -64,12 +60,8 @@ def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
 
 def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
     """Return the link elements by name."""
-    links: dict[str, XmlElement] = {}
-    for element in document.find_all('link'):
-        name = element.require('name')
-        if name in links:
-            element.fail(f'Link {quote(name)} is declared twice, first in line {links[name].line}')
-        links[name] = element
+    elements = document.find_all('link')
+    links = by_name(((element, element.require('name'), element) for element in elements), 'Link')
     if not links:
         document.fail('The robot description has no links')
     return links
@@ -77,14 +69,8 @@ def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
 
 def _parse_joints(document: XmlElement, warnings: list[str]) -> dict[str, UrdfJoint]:
     """Return the joints by name."""
-    joints: dict[str, UrdfJoint] = {}
-    for element in document.find_all('joint'):
-        joint = _parse_joint(element, warnings)
-        if joint.name in joints:
-            first = joints[joint.name].line
-            element.fail(f'Joint {quote(joint.name)} is declared twice, first in line {first}')
-        joints[joint.name] = joint
-    return joints
+    parsed = ((e, _parse_joint(e, warnings)) for e in document.find_all('joint'))
+    return by_name(((element, joint.name, joint) for element, joint in parsed), 'Joint')
 
 
 def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:

@@ -4,14 +4,16 @@ XML elements with their line; documents that could exhaust memory are refused.
 The text between elements is not kept: no description says anything there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 import math
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 from xml.parsers import expat
 
-from ssik_ros.errors import ModelError, quote
+from ssik_ros.errors import ModelError, quote, shorten
 from ssik_ros.value_class import dataclass
+
+Named = TypeVar('Named')
 
 MOST_ELEMENTS = 500_000
 """A document with more elements is refused; a robot of 2,000 joints has 15,000."""
@@ -193,7 +195,7 @@ def parse_xml(
     text: str, what: str, most: Mapping[str, int] | None = None, hint: str = ''
 ) -> XmlElement:
     """
-    Return the root element of a document.
+    Return the root element of a document, which is ``<robot>``.
 
     :param text: the document.
     :param what: what it is, for messages ("robot description").
@@ -215,4 +217,24 @@ def parse_xml(
         # Parser and builder hold each other: let the elements of a refused document go at once.
         del builder.parser
     assert builder.root is not None
+    if builder.root.tag != 'robot':
+        tag = shorten(builder.root.tag)
+        builder.root.fail(f'The root element of a {what} is <robot>, not <{tag}>')
     return builder.root
+
+
+def by_name(named: Iterable[tuple[XmlElement, str, Named]], what: str) -> dict[str, Named]:
+    """
+    Return what elements describe, by name in their order.
+
+    :param named: elements, names, and what they describe.
+    :param what: it is, for messages ("Link").
+    :raises ModelError: when a name comes twice.
+    """
+    found: dict[str, Named] = {}
+    lines: dict[str, int] = {}
+    for element, name, value in named:
+        if name in found:
+            element.fail(f'{what} {quote(name)} is declared twice, first in line {lines[name]}')
+        found[name], lines[name] = value, element.line
+    return found

@@ -367,19 +367,3 @@ def _unsolved(result: IkResult, cause: Cause) -> IkResult:
         nearest=nearest,
         clock_ended=True,
     )
-
-
-def make_auto(
-    robot: RobotModel,
-    group: JointGroup,
-    options: PoseIkOptions | None = None,
-    *,
-    position_only: bool = False,
-) -> AutoSolver:
-    """
-    Return the solver ``ssik_ros/Auto``.
-
-    :param options: its parameters; None means the defaults.
-    :param position_only: leave the orientation of targets free.
-    """
-    return AutoSolver(robot, group, options, position_only=position_only)
