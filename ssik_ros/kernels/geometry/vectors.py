@@ -45,6 +45,12 @@ def scale(s, a):
 
 
 @inline_kernel
+def unit(k):
+    """Return the unit vector along a coordinate axis."""
+    return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+
+@inline_kernel
 def read(array, start):
     """Return three numbers of an array."""
     return array[start], array[start + 1], array[start + 2]

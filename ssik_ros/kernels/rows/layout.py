@@ -17,6 +17,7 @@ joint row      row in joint space (posture, limit margin)
 
 from typing import Annotated, NamedTuple
 
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 
 # Header of ``ints``.
@@ -199,3 +200,9 @@ WORK_SIZE = WORKSPACE.end
 HEADER = WORK_SIZE + 1
 view_tables = TABLES.kernel('view_tables')
 view_workspace = WORKSPACE.kernel('view_workspace')
+
+
+@inline_kernel
+def view_problem(ints, reals, work):
+    """Return the :class:`Tables` and the :class:`Workspace` of a problem."""
+    return view_tables(ints, reals), view_workspace(ints, work)

@@ -13,8 +13,7 @@ def pose_of_b_in_a(ints, reals, work, q, out):
     :param q: (nq,) position variables.
     :param out: (4, 4).
     """
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     tree.forward(t.node_i, t.node_f, q, w.poses)
     rows.constraint_frames(t.constraint_i[0], t.constraint_f[0], w.targets, w.poses, w.frames)
     se3.invert(w.spare, w.frames[0])

@@ -55,8 +55,7 @@ def evaluate(ints, reals, work, q, exact):
     :param q: (nq,) position variables.
     :param exact: whether rotation rows get the true derivative away from zero error.
     """
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     tree.forward(t.node_i, t.node_f, q, w.poses)
     row = 0
     for c in range(ints[layout.CONSTRAINTS]):
@@ -76,8 +75,7 @@ def plain_rows(ints, reals, work, c, row):
 
     The common case of a tip that is to reach a pose; the same numbers as :func:`general_rows`.
     """
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     b, node_b = w.frames[2], t.constraint_i[c, layout.CONSTRAINT_NODE_B]
     tree.frame_pose(b, w.poses, node_b, t.constraint_f[c], layout.CONSTRAINT_PLACEMENT_B)
     g = w.targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
@@ -130,8 +128,7 @@ def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
 @kernel
 def general_rows(ints, reals, work, c, row, exact):
     """Write the selected, weighted, boxed rows of a constraint in its own axes; return the next free row."""
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     constraint_i, constraint_f = t.constraint_i[c], t.constraint_f[c]
     constraint_frames(constraint_i, constraint_f, w.targets, w.poses, w.frames)
     constraint_error(constraint_i, w.frames, exact, w.spare, w.components, w.maps)
@@ -325,7 +322,7 @@ def axis_alignment(frames, frame, spare, e, maps):
         e[3], e[4] = -sign * f * t[1], sign * f * t[0]
         # Columns: the change of t by a unit turn of b about each own axis, dt = sign * t x axis.
         for axis in range(3):
-            x, y, z = float(axis == 0), float(axis == 1), float(axis == 2)
+            x, y, z = vectors.unit(axis)
             dtx = sign * (t[1] * z - t[2] * y)
             dty = sign * (t[2] * x - t[0] * z)
             dtz = sign * (t[0] * y - t[1] * x)
@@ -409,8 +406,7 @@ def norms(mask, e):
 @kernel
 def joint_rows(ints, reals, work, q, row):
     """Write the rows in joint space: postures and limit margins."""
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     count = ints[layout.JOINT_ROWS]
     clear_rows(w.jacobian, row, row + count)
     for k in range(count):

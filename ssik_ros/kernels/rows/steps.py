@@ -84,13 +84,12 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
     :param largest: longest step of a turning joint; the whole step is shortened to it [rad].
     :returns: squared norm of the residual that the linear model leaves.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape
     open_step(w, scales, m)
     for _ in range(nv + 1):
         damped_step(w.jacobian, w.residual, damping, w.normal, w.right, w.step)
-        if not limited or not stop_at_limits(variable_i, w, scales):
+        if not limited or not stop_at_limits(t.variable_i, w, scales):
             break
     left = 0.0
     if m <= nv:
@@ -102,7 +101,7 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
             for v in range(nv):
                 rest -= w.jacobian[a, v] * w.step[v]
             left += rest * rest
-    shorten(variable_i, w, scales, largest)
+    shorten(t.variable_i, w, scales, largest)
     return left
 
 

@@ -133,10 +133,9 @@ def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
         placement = placements[f]
         for i in range(3):
             if node < 0:
-                x, y, z, t = float(i == 0), float(i == 1), float(i == 2), 0.0
+                (x, y, z), t = vectors.unit(i), 0.0
             else:
-                x, y, z = vectors.read(poses[node], 3 * i)
-                t = poses[node, 9 + i]
+                (x, y, z), t = vectors.read(poses[node], 3 * i), poses[node, 9 + i]
             out[f, i, 0] = x * placement[0] + y * placement[3] + z * placement[6]
             out[f, i, 1] = x * placement[1] + y * placement[4] + z * placement[7]
             out[f, i, 2] = x * placement[2] + y * placement[5] + z * placement[8]

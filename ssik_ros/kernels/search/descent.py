@@ -88,11 +88,10 @@ def look(ints, reals, options, work, q):
 @kernel
 def within_limits(ints, reals, work, q):
     """Return whether every joint lies in its closed interval."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     for v in range(w.lower.shape[0]):
-        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
-            value = q[variable_i[v, layout.VARIABLE_Q]]
+        if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            value = q[t.variable_i[v, layout.VARIABLE_Q]]
             if not w.lower[v] <= value <= w.upper[v]:
                 return False
     return True
@@ -216,14 +215,13 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
 @kernel
 def take_scaled_step(ints, reals, options, work, square, limited):
     """Move the state by PoseIK's step: the damped step times a factor that grows to one near the targets."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
     steps.limited_step(ints, reals, work, damping, limited)
     error, scale = math.sqrt(square), options[state.MULTIPLIER]
     if error < options[state.THRESHOLD]:
         scale += (1.0 - scale) * (1.0 - error / options[state.THRESHOLD])
-    steps.advance(variable_i, w.lower, w.upper, limited, scale, w.step, w.state)
+    steps.advance(t.variable_i, w.lower, w.upper, limited, scale, w.step, w.state)
 
 
 @kernel

@@ -80,23 +80,22 @@ def manipulability(ints, reals, work, q):
 @kernel
 def objective(ints, reals, options, work, q):
     """Return F at a configuration; overwrites what the last evaluation left."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
     value = 0.0
     closest = options[state.CLOSEST]
     for v in range(nv):
-        if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
+        if t.variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
             continue
-        x = q[variable_i[v, layout.VARIABLE_Q]]
+        x = q[t.variable_i[v, layout.VARIABLE_Q]]
         reach, gain = influence[v], options[state.LIMIT_GAIN]
         for d in (x - w.lower[v], w.upper[v] - x):
             if d < reach:
                 value -= gain * (reach - d) ** 3 / (3.0 * (reach - closest) ** 2)
     if options[state.POSTURE_GAIN] != 0.0:
         posture = state.posture(ints, options)
-        steps.difference_to(variable_i, w.lower, w.upper, posture, q, w.gradient)
+        steps.difference_to(t.variable_i, w.lower, w.upper, posture, q, w.gradient)
         value -= 0.5 * options[state.POSTURE_GAIN] * steps.squared_norm(w.gradient)
     if options[state.MANIPULABILITY_GAIN] != 0.0:
         value += options[state.MANIPULABILITY_GAIN] * manipulability(ints, reals, work, q)
@@ -106,18 +105,17 @@ def objective(ints, reals, options, work, q):
 @kernel
 def gradient(ints, reals, options, work, q):
     """Write grad F into ``gradient``; overwrites what the last evaluation left, and trial and step."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
     closest = options[state.CLOSEST]
     posture = state.posture(ints, options)
-    steps.difference_to(variable_i, w.lower, w.upper, posture, q, w.gradient)
+    steps.difference_to(t.variable_i, w.lower, w.upper, posture, q, w.gradient)
     for v in range(nv):
         w.gradient[v] *= options[state.POSTURE_GAIN]
-        if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
+        if t.variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
             continue
-        x = q[variable_i[v, layout.VARIABLE_Q]]
+        x = q[t.variable_i[v, layout.VARIABLE_Q]]
         below, above, reach = x - w.lower[v], w.upper[v] - x, influence[v]
         scale = options[state.LIMIT_GAIN] / (reach - closest) ** 2
         if below < reach:
@@ -133,7 +131,7 @@ def gradient(ints, reals, options, work, q):
             vectors.fill(w.step, 0.0)
             # A ball joint turns by all three of its variables at once.
             w.step[v] = sign * DIFFERENCE
-            steps.advance(variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
+            steps.advance(t.variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
             change += sign * manipulability(ints, reals, work, w.trial)
         w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * DIFFERENCE)
 
@@ -147,13 +145,12 @@ def pulled_step(ints, reals, work, pull, limited):
 
     :returns: the longest part of the projected gradient itself.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     vectors.fill(w.residual, 0.0)
     for v in range(nv):
         outward = limited and steps.pushes_out(
-            variable_i, v, w.state, w.lower, w.upper, w.gradient[v]
+            t.variable_i, v, w.state, w.lower, w.upper, w.gradient[v]
         )
         w.free[v] = 1.0
         if outward or w.lower[v] >= w.upper[v]:
@@ -174,8 +171,7 @@ def improve(ints, reals, options, cancel, counters, work):
 
     The last row of the refused candidates keeps what has to be restored.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
     kept = w.refused[layout.REFUSED_ROWS - 1]
     descent.polish(ints, reals, options, work)
@@ -190,7 +186,7 @@ def improve(ints, reals, options, cancel, counters, work):
         gradient(ints, reals, options, work, w.state)
         descent.measure(ints, reals, options, work, w.state)
         length = pulled_step(ints, reals, work, pull, limited)
-        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+        steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         square, inside = correct(ints, reals, options, work, limited)
         after = objective(ints, reals, options, work, w.state)
         fits = not limited or descent.within_limits(ints, reals, work, w.state)
@@ -223,9 +219,8 @@ def correct(ints, reals, options, work, limited):
 @kernel
 def squared_distance(ints, reals, work, q):
     """Return the squared joint distance of a configuration to the seed (by plain or wrapped difference)."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
-    steps.difference_to(variable_i, w.lower, w.upper, w.reference, q, w.gradient)
+    t, w = layout.view_problem(ints, reals, work)
+    steps.difference_to(t.variable_i, w.lower, w.upper, w.reference, q, w.gradient)
     return steps.squared_norm(w.gradient)
 
 
@@ -264,13 +259,12 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
 @kernel
 def step_to_seed(ints, reals, options, work, square):
     """Move the state by a Newton correction plus a pull towards the seed; expects the way there in ``gradient``."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     gradient = w.gradient
     largest = 0.0
     for v in range(gradient.shape[0]):
         gradient[v] *= options[state.PULL_GAIN]
-        if steps.pushes_out(variable_i, v, w.state, w.lower, w.upper, gradient[v]):
+        if steps.pushes_out(t.variable_i, v, w.state, w.lower, w.upper, gradient[v]):
             gradient[v] = 0.0
         largest = max(largest, abs(gradient[v]))
     if largest > LARGEST_PULL_TO_SEED:
@@ -278,4 +272,4 @@ def step_to_seed(ints, reals, options, work, square):
     damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
     steps.limited_step(ints, reals, work, damping, True)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, gradient, w.free, w.step)
-    steps.advance(variable_i, w.lower, w.upper, True, 1.0, w.step, w.state)
+    steps.advance(t.variable_i, w.lower, w.upper, True, 1.0, w.step, w.state)

@@ -259,8 +259,7 @@ def find(ints, reals, options, wanted, cancel, counters, work):
 @kernel
 def find_unsampled(ints, reals, options):
     """Return the first variable that no range for starts can be drawn for, or -1."""
-    lower = state.joint_row(ints, options, state.SAMPLING_LOWER)
-    upper = state.joint_row(ints, options, state.SAMPLING_UPPER)
+    lower, upper = state.sampling_range(ints, options)
     return restarts.can_sample(layout.view_tables(ints, reals).variable_i, lower, upper)
 
 
@@ -271,8 +270,7 @@ def place_start(ints, reals, options, free, counters, work):
 
     :param free: draw turning joints from the full turn, whatever their limits.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     index = counters[state.SEARCHES]
     is_newton, seeded = options[state.LAW] != laws.POSE_IK, options[state.SEEDED] != 0.0
     if index == 0:
@@ -289,9 +287,8 @@ def place_start(ints, reals, options, free, counters, work):
     elif options[state.OPTIMISE] != 0.0 and counters[state.COUNT] > 0 and index % 2 == 1:
         spread = min(1.0, NEAREST_SPREAD + NEAREST_GROWTH * index)
     random = counters[state.RANDOM : state.RANDOM + 1].view(np.uint64)
-    lower = state.joint_row(ints, options, state.SAMPLING_LOWER)
-    upper = state.joint_row(ints, options, state.SAMPLING_UPPER)
-    restarts.draw(variable_i, lower, upper, w.reference, spread, free, random, w.state)
+    lower, upper = state.sampling_range(ints, options)
+    restarts.draw(t.variable_i, lower, upper, w.reference, spread, free, random, w.state)
 
 
 @kernel
@@ -335,12 +332,11 @@ def settle(ints, reals, options, counters, work):
 
     If no joint had to be moved, the errors that :func:`descent.descend` measured are still valid.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     moved = False
     for v in range(w.lower.shape[0]):
-        if variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
-            at = variable_i[v, layout.VARIABLE_Q]
+        if t.variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
+            at = t.variable_i[v, layout.VARIABLE_Q]
             value = steps.nearest_winding(w.state[at], w.reference[at], w.lower[v], w.upper[v])
             moved = moved or value != w.state[at]
             w.state[at] = value

@@ -41,8 +41,7 @@ def evaluate(ints, reals, work, q):
 @inline_kernel
 def compare(ints, reals, work, q):
     """Write residual and errors at a configuration, and what :func:`fill_jacobian` needs."""
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
     # Sines and cosines have a pass of their own, see docs/explanation/performance.md.
@@ -99,8 +98,7 @@ def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
 @inline_kernel
 def fill_jacobian(ints, reals, work):
     """Write the Jacobian of the last configuration of :func:`compare`."""
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
+    t, w = layout.view_problem(ints, reals, work)
     poses, b = w.poses, w.frames[2]
     px, py, pz = b[9], b[10], b[11]
     for i in range(ints[layout.NODES]):

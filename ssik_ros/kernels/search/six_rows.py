@@ -36,17 +36,16 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
     Of the factors only the inverse pivots are written, on the diagonal of ``normal``.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     steps.open_step(w, scales, ROWS)
     left = 0.0
     for _ in range(ints[layout.VARIABLES] + 1):
         # With y = (J J^T + damping I)^-1 e the residual left is e - J J^T y = damping y.
         square = damped_step(w.jacobian, w.residual, damping, w.normal, w.step)
         left = damping * damping * square
-        if not limited or not steps.stop_at_limits(variable_i, w, scales):
+        if not limited or not steps.stop_at_limits(t.variable_i, w, scales):
             break
-    steps.shorten(variable_i, w, scales, largest)
+    steps.shorten(t.variable_i, w, scales, largest)
     return left
 
 

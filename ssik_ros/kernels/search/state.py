@@ -134,6 +134,12 @@ def joint_row(ints, options, row):
 
 
 @inline_kernel
+def sampling_range(ints, options):
+    """Return the rows SAMPLING_LOWER and SAMPLING_UPPER."""
+    return joint_row(ints, options, SAMPLING_LOWER), joint_row(ints, options, SAMPLING_UPPER)
+
+
+@inline_kernel
 def tolerances(ints, options):
     """Return (TOLERANCES, c) the largest errors of a solution at each constraint."""
     at = OPTIONS + JOINT_ROWS * ints[layout.VARIABLES]

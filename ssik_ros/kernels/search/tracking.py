@@ -121,8 +121,7 @@ def approach(ints, reals, options, cancel, counters, work):
     :param options: whose limits are the box.
     :returns: squared error, and whether every tolerance is kept.
     """
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
+    t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
     scales = state.joint_scales(ints, options)
     mu, extra = options[state.GAIN], 0.0
@@ -150,7 +149,7 @@ def approach(ints, reals, options, cancel, counters, work):
             scales,
             options[state.LARGEST_STEP],
         )
-        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+        steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
         if after < square:
             mu = laws.follow(mu, square, left, after)

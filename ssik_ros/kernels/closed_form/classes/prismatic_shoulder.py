@@ -288,8 +288,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     written = 0
     for row in range(count):
         for k in range(3):
-            unit = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-            column = map_direction(g, unit)
+            column = map_direction(g, vectors.unit(k))
             for joint in range(3):
                 if not is_slide(slides, joint):
                     column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)
