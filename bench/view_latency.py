@@ -2,12 +2,17 @@
 Measure the view: time from a dragged handle to new joint values at a client, memory, and what connections leave behind.
 
 A client speaks viser's protocol over the websocket, as a page does, and drags the target of a Panda with eight ghosts. The time ends
-when the client has the new values of the sliders; what a browser needs to draw them comes on top.
+when the client has the new values of the sliders; what a browser needs to draw them comes on top. With ``--browser`` the mouse drags in
+a Chromium without window, which draws with the processor, and the time ends when the sliders of the page have moved.
+``--start`` measures how long ``ssik view panda`` takes until the page can be opened.
 """
 
 import argparse
+import os
 from pathlib import Path
 import resource
+import signal
+import subprocess
 import sys
 import time
 
@@ -75,19 +80,56 @@ def visit(page, count):
             socket.recv(timeout=30)
 
 
+def measure_browser(samples):
+    """Return the times [ms] from a motion of the mouse to other sliders in the page of a real browser."""
+    from made_browser import open_browser, Screen
+
+    with open_browser() as browser, open_page() as page:
+        screen = Screen(browser, page, size=(760, 360))
+        # The first motions compile what draws.
+        screen.time_drags(10, 60)
+        return screen.time_drags(samples, 60), len(page.session.branches)
+
+
+def measure_start():
+    """Return wall-clock and processor time [s] from the command to a page that can be opened."""
+    words = [sys.executable, '-m', 'ssik_ros.cli.command', 'view', 'panda', '--port', '0']
+    begin = time.perf_counter()
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        if not process.stdout.readline().startswith('http'):
+            raise SystemExit('The page did not open.')
+        wall = time.perf_counter() - begin
+        fields = Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    return wall, (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def describe(times, ghosts):
+    p50, p99 = np.percentile(times, (50, 99), method='higher')
+    return f'p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(times)} drags, {ghosts} ghosts'
+
+
 def main():
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--samples', type=int, default=500)
-    samples = parser.parse_args().samples
+    parser.add_argument('--browser', action='store_true', help='drag with the mouse in Chromium')
+    parser.add_argument('--start', action='store_true', help='time the start of the command')
+    chosen = parser.parse_args()
+    samples = chosen.samples
+    if chosen.start:
+        wall, cpu = np.min([measure_start() for _ in range(5)], axis=0)
+        print(f'start to page: {wall:.2f} s, {cpu:.2f} s of processor time, least of 5')
+        return
+    if chosen.browser:
+        print(f'mouse to sliders in Chromium: {describe(*measure_browser(samples))}')
+        return
     before = memory()[0]
     with open_page() as page:
         assert page.mailbox.wait_idle(30.0)
         times = 1e3 * measure(page, samples)
-        p50, p99 = np.percentile(times, (50, 99))
-        print(
-            f'drag to joint values: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(times)} drags, {len(page.session.branches)} ghosts'
-        )
+        print(f'drag to joint values: {describe(times, len(page.session.branches))}')
         visit(page, 200)
         first = memory()[0]
         visit(page, 200)

@@ -43,6 +43,7 @@ class Earlier(NamedTuple):
     targets: dict[str, FloatArray]
 
 
+BEGIN = SolveOutcome(True, Cause.NONE, 'Drag an arrow, a plane or an arc of the target.')
 BY_HAND = SolveOutcome(True, Cause.NONE, 'The joints are set by hand.')
 
 

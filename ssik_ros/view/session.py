@@ -24,7 +24,7 @@ from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import SelfMotion
-from ssik_ros.view.posture_session import BY_HAND, PostureSession, SolveOutcome
+from ssik_ros.view.posture_session import BEGIN, BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
 
 DRAG_TIMEOUT = 0.05
@@ -33,6 +33,10 @@ PATIENCE = 0.3
 """Budget of a search for branches or for an explanation [s]."""
 REDUNDANT = 7
 """Joints of an arm whose postures at one pose are curves."""
+MOST_FOUND = 128
+"""Branches among which those to show are chosen."""
+HELD = ' at '
+"""What stands in a label between the signs and the position of the joint that a solver holds."""
 SAME = 0.05
 """A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
 
@@ -58,7 +62,7 @@ class Session(PostureSession):
         :param robot: the robot.
         :param group: its group whose tips have targets.
         :param kinematics: solver and parameters; None for the default solver.
-        :param most_branches: branches that :meth:`complete` looks for.
+        :param most_branches: branches that :meth:`complete` shows; of more, those that differ most.
         :param origin: the options of ``ssik`` that chose the robot, for test cases.
         :param server: responds to the requests while nothing is relaxed; None for a new one with the given solver.
         """
@@ -86,6 +90,7 @@ class Session(PostureSession):
         self._start()
         self.state = self._first_state()
         self.set_joints(self.joints)
+        self.outcome = BEGIN
 
     def _start(self) -> None:
         """Make the server of the robot as it is relaxed now."""
@@ -191,9 +196,12 @@ class Session(PostureSession):
 
     def _find_branches(self) -> None:
         found = self.server.solve_all(self._request(PATIENCE), self.state)
-        self.branches_text = found.text
         self.branches_complete = found.report.complete
-        self.branches = tuple(b for b in found.branches if b.distance > SAME)
+        others = [branch for branch in found.branches if branch.distance > SAME]
+        self.branches = choose_different(others, self.joints, self.most_branches)
+        self.branches_text = found.text
+        if len(others) > len(self.branches):
+            self.branches_text += f' {len(self.branches)} are shown, nearest first.'
 
     def _find_curves(self) -> None:
         """Find the self-motions of the shown pose, where the arm has any and the pose is new."""
@@ -238,8 +246,31 @@ class Session(PostureSession):
             [FramedPose(frame, pose) for pose in self.targets.values()],
             timeout=timeout,
             avoid_collisions=self.avoids_collisions,
-            branches=BranchOptions(self.most_branches + 1, self.wants_windings),
+            branches=BranchOptions(MOST_FOUND, self.wants_windings),
         )
+
+
+def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tuple[Branch, ...]:
+    """
+    Return the nearest branch of each label, then those that differ most from what is chosen; in their order.
+
+    A seven-joint arm has many branches on one self-motion, which have one label and look alike.
+
+    :param branches: the branches, nearest first.
+    :param q: (n) the posture [rad or m].
+    :param most: how many are chosen.
+    """
+    if len(branches) <= most:
+        return tuple(branches)
+    signs = [branch.label.partition(HELD)[0] for branch in branches]
+    chosen = [signs.index(sign) for sign in dict.fromkeys(signs)][:most]
+    postures = np.array([branch.positions for branch in branches])
+    taken = np.vstack((q, postures[chosen]))
+    apart = np.abs(postures[:, None] - taken).max(axis=2).min(axis=1)
+    while len(chosen) < most:
+        chosen.append(int(apart.argmax()))
+        apart = np.minimum(apart, np.abs(postures - postures[chosen[-1]]).max(axis=1))
+    return tuple(branches[place] for place in sorted(chosen))
 
 
 def make_kinematics(

@@ -34,6 +34,31 @@ def open_browser():
             browser.close()
 
 
+REACH = 0.8
+"""Where the head of an arrow is, as a part of the handle's size."""
+BENT = (0.4, -0.5, 0.2, -2.0, 0.1, 1.7, 0.6)
+"""A posture of a Panda in which an arrow of its target stands free."""
+LONGEST = 10.0
+"""New values that have not come after this time do not come [s]."""
+WATCH = """() => {
+    window.moves = []; window.seen = [];
+    const note = () => window.seen.push(performance.now());
+    const what = {subtree: true, attributes: true, attributeFilter: ['aria-valuenow']};
+    new MutationObserver(note).observe(document.body, what);
+    window.addEventListener('pointermove', e => window.moves.push(e.timeStamp), true);
+}"""
+WAIT_FOR_VALUES = """limit => new Promise(done => {
+    const moved = window.moves[window.moves.length - 1], begun = performance.now();
+    const look = () => {
+        const next = window.seen.find(time => time > moved);
+        if (next !== undefined) done(next - moved);
+        else if (performance.now() - begun > limit) done(null);
+        else setTimeout(look, 1);
+    };
+    look();
+})"""
+
+
 class Screen:
     """One tab that shows a page."""
 
@@ -96,6 +121,63 @@ class Screen:
             mouse.move(*(a + part * (b - a) for a, b in zip(start, end)))
             self.tab.wait_for_timeout(150)
         mouse.up()
+
+    def arrow(self, axis):
+        """Return the pixels of the first handle's middle and of the head of one of its arrows."""
+        session = self.page.session
+        target = session.targets[session.tips[0]]
+        size = next(iter(self.page._handles.values())).scale
+        head = target[:3, 3] + REACH * size * target[:3, axis]
+        return np.array(self.pixels(target[:3, 3])), np.array(self.pixels(head))
+
+    def show_sliders(self):
+        """Open the tab with the sliders."""
+        self.tab.get_by_role('tab', name='Joints').click()
+        self.wait_for(self.slider_values)
+        self.settle()
+
+    def slider_values(self):
+        """Return the values of the sliders."""
+        sliders = self.tab.get_by_role('slider')
+        return sliders.evaluate_all('all => all.map(e => Number(e.ariaValueNow))')
+
+    def grab(self):
+        """Press the mouse on the longest arrow that takes it; return the pixels of its handle's middle and of the arrow's head."""
+        arrows = sorted(map(self.arrow, range(3)), key=lambda e: -np.linalg.norm(e[1] - e[0]))
+        for middle, head in arrows:
+            self.tab.mouse.move(*head)
+            self.tab.wait_for_timeout(500)
+            self.tab.mouse.down()
+            for _ in range(40):
+                if self.page.is_dragging:
+                    return middle, head
+                self.tab.wait_for_timeout(50)
+            self.tab.mouse.up()
+        raise AssertionError('no arrow of the handle can be grabbed')
+
+    def time_drags(self, count, pause):
+        """
+        Return how long after each of many motions of the mouse new joint values stood in the page [ms]; a Panda is shown.
+
+        Each motion waits until the values of the one before have come, so that no value is taken for another one; motions without
+        new values are counted as infinitely long. The page sends a motion at most every 50 ms.
+        """
+        session = self.page.session
+        self.page.post(lambda: session.set_joints(np.array(BENT)))
+        self.show_sliders()
+        self.tab.evaluate(WATCH)
+        middle, head = self.grab()
+        mouse, times = self.tab.mouse, []
+        for number in range(1, count + 1):
+            # Always a few pixels, and never the place before.
+            part = 0.06 * (7 * number % 11 - 5)
+            mouse.move(*(head + part * (head - middle)))
+            found = self.tab.evaluate(WAIT_FOR_VALUES, 1e3 * LONGEST)
+            times.append(np.inf if found is None else found)
+            self.tab.wait_for_timeout(pause)
+        mouse.up()
+        self.settle()
+        return np.array(times)
 
     def shoot(self, path):
         """Save a picture of the tab."""

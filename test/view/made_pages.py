@@ -46,7 +46,7 @@ def cookie_of(page):
     return f'{admission.cookie}={admission.token}'
 
 
-def connect(page, **changes):
+def connect(page, compression=None, **changes):
     """Return a websocket connection, as the page's script opens one."""
     import viser
     from websockets.sync.client import connect as open_socket
@@ -59,7 +59,7 @@ def connect(page, **changes):
         additional_headers={k: v for k, v in headers.items() if v is not None},
         max_size=None,
         proxy=None,
-        compression=None,
+        compression=compression,
     )
 
 

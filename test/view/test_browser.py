@@ -7,9 +7,9 @@ from made_browser import open_browser, Screen
 from made_pages import open_page
 import numpy as np
 
+from ssik_ros.view.browser.link_meshes import link_poses
+
 pytestmark = pytest.mark.slow
-REACH = 0.8
-"""Where the head of an arrow is, as a part of the handle's size."""
 
 
 @pytest.fixture(scope='module')
@@ -18,20 +18,12 @@ def browser():
         yield opened
 
 
-def arrow(page, screen, axis):
-    """Return the pixels of a handle's middle and of the head of one of its arrows."""
-    target = page.session.targets[page.session.tips[0]]
-    size = next(iter(page._handles.values())).scale
-    head = target[:3, 3] + REACH * size * target[:3, axis]
-    return np.array(screen.pixels(target[:3, 3])), np.array(screen.pixels(head))
-
-
 def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, tmp_path):
     with open_page('ur5e') as page:
         screen = Screen(browser, page)
         screen.settle()
         before, target = page.session.joints, page.session.targets['tool0'].copy()
-        middle, head = arrow(page, screen, 0)
+        middle, head = screen.arrow(0)
         way = (head - middle) / np.linalg.norm(head - middle)
         screen.drag(head, head + 25.0 * way)
         screen.wait_for(lambda: not np.array_equal(page.session.targets['tool0'], target))
@@ -69,6 +61,43 @@ def test_a_slider_moves_its_joint_and_home_and_undo_return(browser):
         screen.tab.close()
 
 
+def test_two_windows_show_and_move_the_same_robot(browser):
+    with open_page('ur5e') as page:
+        screens = [Screen(browser, page, size=(760, 360)) for _ in range(2)]
+        for screen in screens:
+            screen.show_sliders()
+        for mover, watcher in (screens, screens[::-1]):
+            before = page.session.joints.copy()
+            thumb = mover.tab.get_by_role('slider').nth(1)
+            thumb.focus()
+            thumb.press('ArrowRight')
+            mover.wait_for(lambda before=before: page.session.joints[1] > before[1])
+            mover.settle()
+            joints = page.session.joints.copy()
+            for screen in (mover, watcher):
+                screen.wait_for(lambda s=screen, q=joints: np.allclose(s.slider_values(), q))
+        for screen in screens:
+            assert not screen.errors and not page.guard.dropped
+        screens[0].tab.close()
+        screens[1].wait_for(lambda: len(page._viser.get_clients()) == 1)
+        before, (middle, head) = page.session.joints.copy(), screens[1].arrow(0)
+        screens[1].drag(head, head + 25.0 * (head - middle) / np.linalg.norm(head - middle))
+        screens[1].wait_for(lambda: np.abs(page.session.joints - before).max() > 1e-3)
+        screens[1].tab.close()
+
+
+def test_a_narrow_screen_shows_the_whole_robot_above_the_panels(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(390, 844))
+        screen.wait_for(lambda: screen.client.camera.look_at[2] < 0.0)
+        screen.settle()
+        links = link_poses(page.session.robot, page.session.state)[:, :3, 3]
+        x, y = np.array([screen.pixels(point) for point in links]).T
+        assert (x > 0.0).all() and (x < 390.0).all() and (y > 0.0).all() and (y < 422.0).all()
+        assert not screen.errors
+        screen.tab.close()
+
+
 def test_a_click_on_a_ghost_takes_its_branch(browser):
     with open_page('ur5e') as page:
         page.post(lambda: page.session.set_joints(np.array((0.3, -1.2, 1.4, -0.9, 1.1, 0.2))))
@@ -90,8 +119,6 @@ def test_a_click_on_a_ghost_takes_its_branch(browser):
 
 def ghost_points(page):
     """Return points of ghosts, those farthest from the robot first."""
-    from ssik_ros.view.browser.link_meshes import link_poses
-
     session = page.session
     here = link_poses(session.robot, session.state)[:, :3, 3]
     states = [session.state_with(branch.positions) for branch in session.branches]

@@ -1,14 +1,18 @@
 """The page over HTTP and websocket, without a browser."""
 
+import contextlib
+import socket
+
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 from made_pages import connect, cookie_of, drag, get, message, open_page, read_messages, say_hello
 import numpy as np
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.browser.guard import LARGEST_MESSAGE
 from ssik_ros.view.browser.page import describe_access
 
 LINK = 'panda_link8'
@@ -108,6 +112,48 @@ def test_nobody_makes_the_page_public(page):
         dropped = page.guard.dropped
         socket.send(message('ShareUrlRequest'))
         wait_until(lambda: page.guard.dropped > dropped)
+
+
+@pytest.mark.parametrize('compression', [None, 'deflate'])
+def test_a_message_that_is_too_large_ends_its_connection_alone(page, compression):
+    with connect(page) as other:
+        say_hello(other)
+        with connect(page, compression) as large:
+            say_hello(large)
+            # Compressed it is small: what counts is what it would take in memory.
+            large.send(bytes(64 * LARGEST_MESSAGE))
+            with pytest.raises(ConnectionClosed) as caught:
+                while True:
+                    large.recv(timeout=30)
+        assert caught.value.rcvd is None or caught.value.rcvd.code == 1009
+        pose = numbers_of_pose(page.session.tip_pose(LINK))
+        drag(other, LINK, (pose[0] + 0.01, *pose[1:]))
+        wait_until(lambda: np.isclose(page.session.targets[LINK][0, 3], pose[0] + 0.01))
+
+
+def test_connections_that_say_nothing_keep_nobody_out(page):
+    with contextlib.ExitStack() as stack:
+        for number in range(100):
+            silent = stack.enter_context(socket.create_connection(('127.0.0.1', page.port)))
+            silent.sendall(b'GET / HTTP/1.1\r\nHost: '[: number % 30])
+        assert get(page, '/', Cookie=cookie_of(page))[0] == 200
+        with connect(page) as other:
+            say_hello(other)
+            assert other.recv(timeout=30)
+
+
+def test_a_browser_that_goes_away_lets_go_of_its_handles_alone(page):
+    start = message('TransformControlsDragStartMessage', name=f'/targets/{LINK}', owner='')
+    with connect(page) as second:
+        with connect(page) as first:
+            for socket_ in (first, second):
+                say_hello(socket_)
+            wait_until(lambda: len(page._viser.get_clients()) == 2)
+            second.send(start)
+            wait_until(lambda: page.holds(LINK))
+        wait_until(lambda: len(page._viser.get_clients()) == 1)
+        assert page.holds(LINK)
+    wait_until(lambda: not page.is_dragging)
 
 
 def test_a_taken_port_is_an_error_that_names_the_option(page):

@@ -12,6 +12,7 @@ from ssik_ros.view.pictures.solids import (
     make_mesh,
     make_sphere,
     make_tube,
+    simplify,
     Surface,
 )
 
@@ -58,6 +59,18 @@ def test_solids_have_their_area_and_normals_point_out(solid, area, volume, relat
     found = area_of(solid)
     assert found == pytest.approx((area, volume), rel=relative)
     assert np.linalg.norm(solid.normals, axis=2) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize('most', [1000, 300, 60])
+def test_a_simpler_surface_has_fewer_triangles_and_about_the_same_shape(most):
+    ball = make_sphere(0.7, 60).moved(at(1.0, -2.0, 3.0))
+    coarse = simplify(ball, most)
+    assert 0.2 * most < len(coarse.corners) <= most < len(ball.corners)
+    radii = np.linalg.norm(coarse.corners - (1.0, -2.0, 3.0), axis=2)
+    assert radii.min() > 0.45 and radii.max() < 0.701
+    out = np.einsum('kij,kij->ki', coarse.normals, coarse.corners - (1.0, -2.0, 3.0))
+    assert (out > 0.0).all()
+    assert simplify(coarse, most) is coarse
 
 
 def test_a_tube_leads_through_its_points():

@@ -8,7 +8,7 @@ from ssik_ros import load_robot, RobotState
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.pictures.robot_solids import MARKED, PLAIN, RobotSolids
-from ssik_ros.view.pictures.solids import make_box
+from ssik_ros.view.pictures.solids import make_box, Surface
 
 BODY = """
 <robot name="r">
@@ -53,6 +53,25 @@ def test_colours_come_from_materials_or_are_plain():
     colours = [colour for _, colour in body().at(np.zeros(1))]
     assert colours == [PLAIN, (0.1, 0.2, 0.9), PLAIN]
     assert {c for _, c in body().at(np.zeros(1), (0.5, 0.5, 0.5))} == {(0.5, 0.5, 0.5)}
+
+
+def test_coarser_solids_keep_their_meshes(tmp_path):
+    file = tmp_path / 'part.stl'
+    corners = '0 0 0', '1 0 0', '0 1 0', '0 0 1'
+    faces = [[corners[k] for k in face] for face in ((0, 2, 1), (0, 1, 3), (1, 2, 3), (2, 0, 3))]
+    lines = ['\n'.join(f'vertex {corner}' for corner in face) for face in faces]
+    parts = [f'facet normal 0 0 1\nouter loop\n{text}\nendloop\nendfacet' for text in lines]
+    file.write_text('\n'.join(('solid part', *parts, 'endsolid part')))
+    mesh = f'<mesh filename="file://{file}"/>'
+    solids = body(mesh)
+    # What is gone cannot be read again.
+    file.unlink()
+    coarse = solids.coarser(6)
+    assert (
+        not solids.warnings + coarse.warnings and len(solids.by_link()['tip'][0][0].corners) == 784
+    )
+    assert len(coarse.by_link()['tip'][0][0].corners) == 6 * 3 * 2
+    assert np.array_equal(*(s.by_link()['arm'][0][0].corners for s in (solids, coarse)))
 
 
 def test_marked_links_have_the_colour_of_marks():
@@ -131,3 +150,17 @@ def test_files_hold_what_was_drawn(tmp_path):
         difference = np.abs(np.array(animation.convert('RGB')).astype(int) - image)
         assert difference.mean() < 4.0
         assert difference[0, 0].max() == 0, 'the background is white, as in pictures'
+
+
+def test_a_mirrored_mesh_of_a_ghost_faces_outwards():
+    pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
+    from ssik_ros.view.browser.link_meshes import facing_outwards
+
+    box = make_box((1.0, 2.0, 3.0)).moved(
+        np.array(((1, 0, 0, 9.0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)))
+    )
+    mirrored = Surface(box.corners * (-1.0, 1.0, 1.0), box.normals * (-1.0, 1.0, 1.0))
+    assert facing_outwards(box) is box
+    for surface in (box, facing_outwards(mirrored)):
+        a, b, c = np.moveaxis(surface.corners, 1, 0)
+        assert (np.einsum('ij,ij->i', np.cross(b - a, c - a), surface.normals[:, 0]) > 0.0).all()

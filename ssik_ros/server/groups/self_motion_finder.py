@@ -80,8 +80,11 @@ class SelfMotionFinder:
             text = 'No solution: no posture within the limits was found.'
             return SelfMotionsResponse(Refusal.NONE, Cause.NOT_FOUND, text, names, motions)
         postures = _sample(motions, spacing)
-        proof = f'complete to {motions.resolution:.3g}' if motions.is_complete else motions.reason
-        text = f'{counted(len(motions), "curve")}, {proof}.'
+        complete = (
+            f'none is missing on which the held joint moves by more than {motions.resolution:.3g}'
+        )
+        proof = complete if motions.is_complete else motions.reason
+        text = f'{counted(len(motions), "curve")}: {proof}.'
         return SelfMotionsResponse(Refusal.NONE, Cause.NONE, text, names, motions, postures)
 
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:

@@ -12,8 +12,13 @@ from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
-from ssik_ros.view.pictures.solids import join, Surface
+from ssik_ros.view.pictures.solids import join, simplify, Surface
 
+SEGMENTS = 16
+"""Flat pieces around a sphere or a cylinder of the robot: a browser without a graphics card draws each triangle with the processor."""
+GHOST_SEGMENTS = 8
+GHOST_TRIANGLES = 3000
+"""Of a ghost, about."""
 GHOST_OPACITY = 0.35
 DIGITS = 6
 """Corners that agree in so many digits are one vertex."""
@@ -147,7 +152,7 @@ def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface,
 
 
 class GhostMeshes:
-    """Up to a number of transparent robots, as instances of the same meshes."""
+    """Up to a number of transparent robots with few triangles, as instances of the same meshes."""
 
     def __init__(self, scene: Any, solids: RobotSolids, colours: Sequence[Colour]) -> None:
         """
@@ -160,8 +165,8 @@ class GhostMeshes:
         self._robot, self._count = solids.robot, len(colours)
         inks = np.array([page_colour(colour) for colour in colours], dtype=np.uint8)
         self.meshes = {}
-        for link, parts in solids.by_link().items():
-            vertices, triangles = indexed(join([surface for surface, _ in parts]))
+        for link, surface in _coarse_links(solids).items():
+            vertices, triangles = indexed(surface)
             self.meshes[link] = scene.add_batched_meshes_simple(
                 f'/ghosts/{link}',
                 vertices,
@@ -172,9 +177,9 @@ class GhostMeshes:
                 batched_colors=inks,
                 opacity=GHOST_OPACITY,
                 lod='off',
-                side='double',
                 cast_shadow=False,
                 receive_shadow=False,
+                visible=False,
             )
         self._drawn = 0
 
@@ -197,4 +202,31 @@ class GhostMeshes:
             if len(shown) != self._drawn:
                 sizes = np.arange(self._count) < len(shown)
                 mesh.batched_scales = sizes.astype(np.float32)
+                mesh.visible = bool(shown)
         self._drawn = len(shown)
+
+
+def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
+    """Return the surface of each link with few triangles, all of which face outwards."""
+    parts = solids.coarser(GHOST_SEGMENTS).by_link()
+    links = {link: join([surface for surface, _ in found]) for link, found in parts.items()}
+    count = max(sum(len(surface.corners) for surface in links.values()), 1)
+    share = min(1.0, GHOST_TRIANGLES / count)
+    found = {}
+    for link, surface in links.items():
+        most = int(share * len(surface.corners)) + 1
+        found[link] = facing_outwards(simplify(surface, max(most, 50)))
+    return found
+
+
+def facing_outwards(surface: Surface) -> Surface:
+    """
+    Return a closed surface whose triangles turn counter-clockwise as seen from outside: a mirrored mesh has them the other way.
+
+    :param surface: the surface.
+    """
+    a, b, c = np.moveaxis(surface.corners - surface.bounds().mean(axis=0), 1, 0)
+    volume = float(np.einsum('ij,ij->', a, np.cross(b, c)))
+    if volume >= 0.0:
+        return surface
+    return Surface(surface.corners[:, ::-1], surface.normals[:, ::-1])

@@ -21,6 +21,8 @@ COLLIDING = page_colour((0.9, 0.15, 0.15))
 FORMS = 'box: the lengths of its edges; sphere: its radius; cylinder: height and radius'
 FIRST_SIZE = {'box': 3, 'sphere': 1, 'cylinder': 2}
 NOTHING = 'none'
+HELD = 'the chosen obstacle'
+"""Name under which the page knows that the handle is held; no link has it."""
 TURN = 0.7
 """Between two new obstacles, as seen from the target [rad]."""
 HANDLE = 0.18
@@ -41,7 +43,6 @@ class ObstaclePanel:
         self._meshes: dict[str, Any] = {}
         self._drawn: tuple[WorldObject, ...] = ()
         self._added = self._count = self._drags = 0
-        self._is_held = False
         with gui.add_folder('Add'):
             self._kind = gui.add_dropdown('shape', tuple(KINDS))
             size = round(0.12 * page.size, 2)
@@ -63,9 +64,7 @@ class ObstaclePanel:
 
     async def _on_handle(self, event: Any) -> None:
         """Move the chosen obstacle; called in the thread of the server."""
-        if event.phase == 'start':
-            self._drags += 1
-        self._is_held = event.phase != 'end'
+        self._drags += self._page.hold(HELD, event)
         name = str(self._choice.value)
         if name == NOTHING:
             return
@@ -115,7 +114,7 @@ class ObstaclePanel:
         chosen = next((item for item in session.obstacles if item.name == name), None)
         self._handle.visible = chosen is not None
         self._remove_button.disabled = chosen is None
-        if chosen is not None and not self._is_held:
+        if chosen is not None and not self._page.holds(HELD):
             self._handle.wxyz, self._handle.position = page_pose(chosen.pose)
 
     def _draw(self, session: PostureSession) -> None:

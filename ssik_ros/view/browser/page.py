@@ -19,6 +19,7 @@ from ssik_ros.view.browser.link_meshes import (
     page_pose,
     read_page_pose,
     RobotMeshes,
+    SEGMENTS,
 )
 from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.browser.tabs import make_panels
@@ -36,6 +37,12 @@ COLLIDING: Colour = (0.9, 0.15, 0.15)
 MISSING = (242, 115, 25)
 HANDLE = 0.22
 """Size of a handle, as a part of the robot's size."""
+VIEW = np.array((0.79, -0.79, 0.47))
+"""Where the camera is, as seen from the middle of the robot and divided by its size."""
+LOWERED = 0.6
+"""How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
+SKY, GROUND = (255, 255, 255), (190, 190, 200)
+"""Colours of the light from above and from below."""
 HIDDEN = np.zeros((1, 2, 3))
 LOCAL = ('127.0.0.1', 'localhost', '::1')
 
@@ -108,7 +115,7 @@ class Page:
 
     @property
     def is_dragging(self) -> bool:
-        """Return whether somebody holds the handle of a target."""
+        """Return whether somebody holds a handle."""
         return bool(self._grabbed)
 
     def close(self) -> None:
@@ -137,7 +144,7 @@ class Page:
     def _build(self) -> None:
         """Make the scene and the panels."""
         scene, session = self._viser.scene, self.session
-        solids = RobotSolids(session.robot)
+        solids = RobotSolids(session.robot, segments=SEGMENTS)
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
         bounds = solids.bounds(session.state.positions)
@@ -157,9 +164,9 @@ class Page:
         self._handles = {link: self._add_handle(link) for link in session.tips}
         self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
         self._panels = make_panels(self._viser.gui, self)
-        self._grabbed: set[str] = set()
-        # A browser that goes away in the middle of a drag says no more that it lets go.
-        self._viser.on_client_disconnect(lambda client: self._grabbed.clear())
+        self._grabbed: dict[str, int] = {}
+        """The browser that holds a handle, by the name of the handle."""
+        self._viser.on_client_disconnect(lambda client: self._let_go(client.client_id))
         self._drags = 0
 
     def _accepts(self, control: str, value: object) -> bool:
@@ -174,11 +181,28 @@ class Page:
         self._viser.scene.add_grid(
             '/floor', 4.0 * self.size, 4.0 * self.size, position=(0.0, 0.0, float(bounds[0, 2]))
         )
+        self._light()
         camera = self._viser.initial_camera
-        camera.position = tuple(middle + 1.05 * self.size * np.array((0.75, -0.75, 0.45)))
+        camera.position = tuple(middle + self.size * VIEW)
         camera.look_at = tuple(middle)
+
+        async def step_back(client: Any) -> None:
+            aspect = float(client.camera.aspect)
+            if 0.1 < aspect < 1.0:
+                place = middle - (0.0, 0.0, LOWERED * self.size)
+                client.camera.position = tuple(place + self.size / aspect * VIEW)
+                client.camera.look_at = tuple(place)
+
+        self._viser.on_client_connect(step_back)
         self.use_theme(False)
         self._viser.gui.main_panel.dock_right()
+
+    def _light(self) -> None:
+        """Choose lights that a browser without a graphics card draws fast: no shadows, and no reflections of a room."""
+        scene = self._viser.scene
+        scene.configure_default_lights(cast_shadow=False)
+        scene.configure_environment_map(None)
+        scene.add_light_hemisphere('/sky', sky_color=SKY, ground_color=GROUND, intensity=1.7)
 
     def use_theme(self, is_dark: bool) -> None:
         """
@@ -206,17 +230,39 @@ class Page:
 
     async def _on_handle(self, link: str, event: Any) -> None:
         """Move a target; called in the thread of the server, in order."""
-        if event.phase == 'start':
-            self._drags += 1
-            self._grabbed.add(link)
-        elif event.phase == 'end':
-            self._grabbed.discard(link)
+        self._drags += self.hold(link, event)
         pose = read_page_pose(event.target.wxyz, event.target.position)
         self.post(
             lambda: self.session.move_target(link, pose),
             ('target', link),
             gesture=('target', self._drags),
         )
+
+    def hold(self, name: str, event: Any) -> bool:
+        """
+        Note whether a browser holds a handle; return whether it has just begun to.
+
+        :param name: of the handle.
+        :param event: of the handle.
+        """
+        if event.phase == 'end':
+            self._grabbed.pop(name, None)
+        else:
+            self._grabbed[name] = event.client_id
+        return bool(event.phase == 'start')
+
+    def holds(self, name: str) -> bool:
+        """
+        Return whether a browser holds a handle.
+
+        :param name: of the handle.
+        """
+        return name in self._grabbed
+
+    def _let_go(self, client: int) -> None:
+        """Forget what a browser held that goes away in the middle of a drag."""
+        held = dict(self._grabbed)
+        self._grabbed = {name: holder for name, holder in held.items() if holder != client}
 
     async def _on_ghost(self, event: Any) -> None:
         index = event.instance_index
@@ -240,7 +286,7 @@ class Page:
         :param is_shown: whether they are shown.
         """
         if self._bodies is None and is_shown:
-            solids = RobotSolids(self.session.robot, 'collision')
+            solids = RobotSolids(self.session.robot, 'collision', SEGMENTS)
             self._bodies = RobotMeshes(self._viser.scene, solids, '/bodies', opacity=0.5)
         if self._bodies is not None:
             self._bodies.root.visible = is_shown
@@ -257,7 +303,7 @@ class Page:
             if self._bodies is not None:
                 self._bodies.place(session.state)
             for link, handle in self._handles.items():
-                if link not in self._grabbed:
+                if not self.holds(link):
                     handle.wxyz, handle.position = page_pose(session.targets[link])
             for panel in self._panels:
                 panel.show(session)

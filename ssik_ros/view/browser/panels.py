@@ -15,7 +15,7 @@ from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies, Remedy
-from ssik_ros.view.session import Session
+from ssik_ros.view.session import HELD, Session
 
 STEPS = 1000
 """Steps of a slider."""
@@ -49,6 +49,12 @@ class Host(Protocol):
     @property
     def is_dragging(self) -> bool:
         """Return whether a handle is held, so that nothing may take long."""
+
+    def hold(self, name: str, event: Any) -> bool:
+        """Note whether a browser holds a handle; return whether it has just begun to."""
+
+    def holds(self, name: str) -> bool:
+        """Return whether a browser holds a handle."""
 
     def post(
         self,
@@ -269,7 +275,7 @@ class BranchPanel:
                     f', winding {" ".join(map(str, branch.windings))}' if has_windings else ''
                 )
                 # A button has room for the signs; where the held joint stands is said below.
-                signs, _, held = str(branch.label).partition(' at ')
+                signs, _, held = branch.label.partition(HELD)
                 button.label = f'{number + 1}: {signs}{winding}'
                 lines.append(
                     f'{number + 1}\\. {plain(held)}{"; " if held else ""}{branch.distance:.2f} from here, '

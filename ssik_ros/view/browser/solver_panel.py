@@ -120,6 +120,8 @@ class SolverPanel:
 
 
 def _in_words(outcome: SolveOutcome) -> str:
+    if not outcome.seconds:
+        return 'nothing to solve: drag the target'
     how = 'solved' if outcome.solved else f'not solved ({outcome.cause.name})'
     return f'{how} in {1e3 * outcome.seconds:.3f} ms, {outcome.iterations} iterations'
 

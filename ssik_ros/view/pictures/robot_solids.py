@@ -5,6 +5,7 @@ If nothing of a robot can be drawn, or a mesh is missing, round bars between the
 """
 
 from collections.abc import Collection
+import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from ssik_ros.view.pictures.solids import (
     make_mesh,
     make_sphere,
     make_tube,
+    SEGMENTS,
     Surface,
 )
 
@@ -40,16 +42,35 @@ Elements = Literal['visual', 'collision']
 class RobotSolids:
     """The solids of one robot, which its joints move."""
 
-    def __init__(self, robot: RobotModel, elements: Elements = 'visual') -> None:
+    def __init__(
+        self, robot: RobotModel, elements: Elements = 'visual', segments: int = SEGMENTS
+    ) -> None:
         """
         Read the shapes of the URDF; each mesh that cannot be read gives a warning.
 
         :param robot: the robot.
         :param elements: which elements of the URDF are preferred; those of the collisions have nothing in their stead.
+        :param segments: number of flat pieces around a sphere or a cylinder; even.
         """
-        self.robot = robot
+        self.robot, self._segments, self._elements = robot, segments, elements
+        self._meshes: dict[tuple[str | None, str | None], Surface | str] = {}
+        self._read()
+
+    def coarser(self, segments: int) -> 'RobotSolids':
+        """
+        Return the same solids with other spheres and cylinders; meshes are not read again.
+
+        :param segments: number of flat pieces around a sphere or a cylinder; even.
+        """
+        other = copy.copy(self)
+        other._segments = segments
+        other._read()
+        return other
+
+    def _read(self) -> None:
+        """Read the parts of all links."""
+        robot = self.robot
         self.warnings: list[str] = []
-        self._elements = elements
         document = robot.urdf.document
         self._materials = {m.get('name'): m for m in document.find_all('material')}
         links = {element.get('name'): element for element in document.find_all('link')}
@@ -59,7 +80,7 @@ class RobotSolids:
             if name in links
             for part in self._parts_of(links[name])
         ]
-        if elements == 'visual' and (not self._parts or self.warnings):
+        if self._elements == 'visual' and (not self._parts or self.warnings):
             self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
 
     def by_link(self) -> dict[str, list[tuple[Surface, Colour]]]:
@@ -138,21 +159,23 @@ class RobotSolids:
         if described.tag == 'box':
             return make_box(described.vector('size', (0.0, 0.0, 0.0)))
         if described.tag == 'sphere':
-            return make_sphere(described.number('radius'))
+            return make_sphere(described.number('radius'), self._segments)
         if described.tag in ('cylinder', 'capsule'):
-            return make_cylinder(described.number('radius'), described.number('length'))
+            radius, length = described.number('radius'), described.number('length')
+            return make_cylinder(radius, length, segments=self._segments)
         return self._read_mesh(described)
 
     def _read_mesh(self, described: XmlElement) -> Surface | None:
         if described.tag != 'mesh':
             return None
-        mesh: Any = load_mesh(described, self.robot, import_coal())
+        name = described.get('filename'), described.get('scale')
+        if name not in self._meshes:
+            self._meshes[name] = _load(described, self.robot)
+        mesh = self._meshes[name]
         if isinstance(mesh, str):
             self.warnings.append(mesh)
             return None
-        corners = map(mesh.tri_indices, range(mesh.num_tris))
-        triangles = np.array([(t[0], t[1], t[2]) for t in corners]).reshape(-1, 3)
-        return make_mesh(np.asarray(mesh.vertices(), dtype=np.float64), triangles)
+        return mesh
 
     def _colour_of(self, element: XmlElement) -> Colour:
         """Return the colour of a visual element's material, here or at the top of the URDF."""
@@ -164,3 +187,13 @@ class RobotSolids:
             return PLAIN
         red, green, blue, *_ = colour.vector('rgba', (*PLAIN, 1.0))
         return (red, green, blue)
+
+
+def _load(described: XmlElement, robot: RobotModel) -> Surface | str:
+    """Return the surface of a mesh, or why it cannot be read."""
+    mesh: Any = load_mesh(described, robot, import_coal())
+    if isinstance(mesh, str):
+        return mesh
+    corners = map(mesh.tri_indices, range(mesh.num_tris))
+    triangles = np.array([(t[0], t[1], t[2]) for t in corners]).reshape(-1, 3)
+    return make_mesh(np.asarray(mesh.vertices(), dtype=np.float64), triangles)

@@ -68,16 +68,19 @@ def make_box(size: ArrayLike) -> Surface:
     return Surface(np.array(corners), np.array(normals))
 
 
-def make_cylinder(radius: float, length: float, top: float | None = None) -> Surface:
+def make_cylinder(
+    radius: float, length: float, top: float | None = None, *, segments: int = SEGMENTS
+) -> Surface:
     """
     Return a cylinder around the z axis, with the origin in its middle; another top radius gives a cone.
 
     :param radius: radius at the bottom [m].
     :param length: length [m].
     :param top: radius at the top [m]; None means the radius at the bottom.
+    :param segments: number of flat pieces around a circle.
     """
     top = radius if top is None else top
-    angle = 2.0 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
+    angle = 2.0 * np.pi * np.arange(segments + 1) / segments
     circle = np.column_stack((np.cos(angle), np.sin(angle), np.zeros_like(angle)))
     up = np.array((0.0, 0.0, 0.5 * length))
     low, high = radius * circle - up, top * circle + up
@@ -88,15 +91,16 @@ def make_cylinder(radius: float, length: float, top: float | None = None) -> Sur
     return join([side, *caps])
 
 
-def make_sphere(radius: float) -> Surface:
+def make_sphere(radius: float, segments: int = SEGMENTS) -> Surface:
     """
     Return a sphere around the origin.
 
     :param radius: radius [m].
+    :param segments: number of flat pieces around a circle; even.
     """
-    around = 2.0 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
+    around = 2.0 * np.pi * np.arange(segments + 1) / segments
     rings = []
-    for height in np.pi * np.arange(SEGMENTS // 2 + 1) / (SEGMENTS // 2):
+    for height in np.pi * np.arange(segments // 2 + 1) / (segments // 2):
         ring = np.column_stack((np.cos(around), np.sin(around), np.zeros_like(around)))
         rings.append(ring * np.sin(height) + np.array((0.0, 0.0, -np.cos(height))))
     return join([_strip(radius * a, radius * b, a, b) for a, b in itertools.pairwise(rings)])
@@ -151,6 +155,29 @@ def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
     smooth = mean[places]
     is_smooth = np.einsum('kij,kj->ki', smooth, flat) > SMOOTH
     return Surface(corners, np.where(is_smooth[:, :, None], smooth, flat[:, None, :]))
+
+
+def simplify(surface: Surface, most: int) -> Surface:
+    """
+    Return a coarser surface: corners of one cell of a grid become one, and triangles that vanish are left out.
+
+    :param surface: the surface.
+    :param most: triangles of the result, about; fewer are left as they are.
+    """
+    corners = surface.corners.reshape(-1, 3)
+    low, high = surface.bounds()
+    cell = float((high - low).max()) / 256.0
+    while len(surface.corners) > most and cell > 0.0:
+        cells = np.floor((corners - low) / cell).astype(np.int64)
+        _, which = np.unique(cells, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        sums = np.stack([np.bincount(which, column) for column in corners.T], axis=1)
+        middles = sums.astype(np.float64) / np.bincount(which)[:, None]
+        triangles = which.reshape(-1, 3)
+        a, b, c = triangles.T
+        surface = make_mesh(middles, triangles[(a != b) & (b != c) & (c != a)])
+        cell *= 1.5
+    return surface
 
 
 _SQUARE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
