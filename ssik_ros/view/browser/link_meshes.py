@@ -12,7 +12,7 @@ from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
-from ssik_ros.view.pictures.solids import join, simplify, Surface
+from ssik_ros.view.pictures.solids import find_equal_rows, join, simplify, Surface
 
 SEGMENTS = 16
 """Flat pieces around a sphere or a cylinder of the robot: a browser without a graphics card draws each triangle with the processor."""
@@ -64,9 +64,7 @@ def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:
     :param surface: the surface.
     """
     corners = np.hstack((surface.corners.reshape(-1, 3), surface.normals.reshape(-1, 3)))
-    _, first, which = np.unique(
-        np.round(corners, DIGITS), axis=0, return_index=True, return_inverse=True
-    )
+    first, which = find_equal_rows(np.round(corners * 10.0**DIGITS))
     return corners[first, :3], which.reshape(-1, 3)
 
 
