@@ -30,6 +30,7 @@ IK = {
     Refusal.BAD_STEP: 99999,
     Refusal.BAD_OPTION: -16,
     Refusal.FAULT: 99999,
+    Refusal.BUSY: 99999,
 }
 PATH = {Refusal.NONE: 1}
 """Where compute_cartesian_path differs from compute_ik."""
