@@ -26,6 +26,8 @@ from rclpy.qos import QoSProfile
 
 from ssik_ros.errors import ConfigError, describe_choices, quote, shorten, SsikError
 from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
 from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
@@ -187,31 +189,20 @@ class IkServer(ProcessNode):
             name=settings.group,
         )
         self._loading.enter(1)
-        names = [group.name for group in groups]
-        self._kinematics.declare(names, robot.groups)
-        kinematics = {name: self._kinematics.kinematics(name) for name in names}
-        scene = PlanningScene(
-            robot,
-            self._world,
-            self._transforms.find,
-            padding=settings.collision_padding,
-            initial=loops.initial_positions,
-        )
-        server = RobotServer(robot, groups, kinematics, self._cancel, scene)
-        server.planning_timeout = settings.cartesian_path_timeout
+        server, kinematics = self._make_server(robot, groups, loops)
         loop_server = self._close_loops(server, loops)
         self._loading.enter(2)
         server.warm_up()
         server.warm_up_branches()
         self._loading.enter(3)
         loop_server.warm_up()
-        task_sets = self._make_task_sets(scene)
+        task_sets = self._make_task_sets(server.scene)
         reach = None if self._reach is None else self._reach.load(server)
         with self._exchange:
             is_first = self._handlers.served is None
             # Parameters may have changed while the robot was being loaded.
-            for name in names:
-                if self._kinematics.kinematics(name) is not kinematics[name]:
+            for name, before in kinematics.items():
+                if self._kinematics.kinematics(name) is not before:
                     server = server.with_kinematics(self._kinematics.kinematics(name))
             srdf = '' if description.srdf is None else description.srdf.origin
             parameters = self._listener.get_params()
@@ -235,6 +226,24 @@ class IkServer(ProcessNode):
         if self._targets is not None:
             self._targets.begin()
         self._announce(server, description)
+
+    def _make_server(
+        self, robot: RobotModel, groups: Sequence[JointGroup], loops: LoopClosures
+    ) -> tuple[RobotServer, dict[str, GroupKinematics]]:
+        """Return the server of a robot in the present scene, and the kinematics of each group."""
+        names = [group.name for group in groups]
+        self._kinematics.declare(names, robot.groups)
+        kinematics = {name: self._kinematics.kinematics(name) for name in names}
+        scene = PlanningScene(
+            robot,
+            self._world,
+            self._transforms.find,
+            padding=self._settings.collision_padding,
+            initial=loops.initial_positions,
+        )
+        server = RobotServer(robot, groups, kinematics, self._cancel, scene)
+        server.planning_timeout = self._settings.cartesian_path_timeout
+        return server, kinematics
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
         """Return the server of the robot with its loops closed."""
