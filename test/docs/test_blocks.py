@@ -74,7 +74,7 @@ FILES = {
 SHORTER = {
     'bench': ['--samples', '3', '--no-plots'],
     'build': ['--validate-poses', '20'],
-    'recommend': ['--seconds', '0.1'],
+    'recommend': ['--samples', '5', '--seconds', '60'],
 }
 """Options that make a verb quick; the last one of a name counts."""
 

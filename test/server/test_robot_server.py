@@ -672,6 +672,7 @@ def test_every_refusal_has_a_cause_or_a_reason_for_none():
     without = {
         Refusal.NONE: 'nothing is wrong',
         Refusal.NO_SOLVER: 'no cause speaks of the configuration; the text does',
+        Refusal.BUSY: 'no cause speaks of other goals; the text does',
         Refusal.FAULT: 'no cause speaks of faults of the package; the text does',
     }
     assert set(CAUSE_OF_REFUSAL) | set(without) == set(Refusal)
