@@ -4,7 +4,7 @@ Sequences of postures on grids of the free parameters: first coarse grids over e
 A corridor is a sequence with its parameters. A finer grid around it holds the corridor itself, so that the cost never rises.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import functools
 import math
 from typing import NamedTuple
@@ -96,6 +96,8 @@ class CorridorSearch:
         """The waypoints that corridors are refined on."""
         self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
         """Given postures at the first and the last waypoint."""
+        self.shut_in: Sequence[tuple[int, FloatArray]] = ()
+        """Waypoints with postures that no free travel was found from; those near them are not taken."""
 
     def thin_out(self, most: int) -> None:
         """
@@ -103,7 +105,13 @@ class CorridorSearch:
 
         :param most: number of waypoints about which to keep; all where there are fewer.
         """
-        self.rows = every_nth(len(self.poses), max(1, len(self.poses) // most))
+        self.rows = self._every_nth(max(1, len(self.poses) // most))
+
+    def _every_nth(self, stride: int) -> IntArray:
+        """Return every n-th waypoint, with both ends of each pass."""
+        count, travels = len(self.poses), np.flatnonzero(self.limits.is_travel)
+        some = (np.arange(0, count, stride), np.array([count - 1]), travels, travels + 1)
+        return np.unique(np.concatenate(some))
 
     @property
     def is_whole(self) -> bool:
@@ -117,7 +125,7 @@ class CorridorSearch:
         :param stride: waypoints from one layer to the next.
         :param density: see :meth:`SearchSpace.grid`.
         """
-        waypoints = every_nth(len(self.poses), stride)
+        waypoints = self._every_nth(stride)
         samples = self.space.grid(waypoints, density)
         spacing = self.space.spacing / density
         layers, counts = self._layers(waypoints, samples, is_rough=self.space.is_scattered)
@@ -302,6 +310,11 @@ class CorridorSearch:
         layers = make_layers(
             q, owners, parameters, len(waypoints), limits, self._own_costs(q, len(waypoints))
         )
+        for waypoint, posture in self.shut_in:
+            for at in np.flatnonzero(waypoints == waypoint).tolist():
+                rows = layers.rows_of(at)
+                away = np.abs(wrap_steps(layers.q[rows] - posture, limits.turning))
+                layers.forbid(rows[(away < BRANCH).all(axis=1)])
         return layers, found.counts
 
     def _is_near(self, near: FloatArray, q: FloatArray, owners: IntArray) -> FloatArray:
@@ -339,13 +352,3 @@ class CorridorSearch:
             piece = search_layers(layers, checks, self.pause)
             if self._accepts is None or not layers.ask(piece.rows, self._accepts, self.pause):
                 return piece
-
-
-def every_nth(count: int, stride: int) -> IntArray:
-    """
-    Return the first, every n-th and the last of some indices.
-
-    :param count: how many there are.
-    :param stride: n.
-    """
-    return np.unique(np.append(np.arange(0, count, stride), count - 1))

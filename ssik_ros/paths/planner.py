@@ -29,7 +29,7 @@ from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.bounds import lower_bound
+from ssik_ros.paths.bounding.tip_ways import lower_bound
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
 from ssik_ros.paths.corridors import Checks
 from ssik_ros.paths.layered_search import StepLimits
@@ -40,7 +40,15 @@ from ssik_ros.paths.reasons import PathFailure
 from ssik_ros.paths.requests import FREE, PathTolerance, ToolPath, ToolPathRequest
 from ssik_ros.paths.search_space import SearchSpace, WIDE
 from ssik_ros.paths.tool_chain import ToolChain
-from ssik_ros.paths.verification import ANGLE, check_collisions, check_path, deviations, POSITION
+from ssik_ros.paths.travel import split_path, travel_cost, travel_times, TravelSearch
+from ssik_ros.paths.verification import (
+    ANGLE,
+    check_collisions,
+    check_path,
+    check_travel,
+    deviations,
+    POSITION,
+)
 from ssik_ros.paths.waypoint_search import (
     Ends,
     PathTask,
@@ -119,7 +127,7 @@ class ToolPathPlanner:
         if exact is None or any(own is not None for own in ends):
             return None
         space = SearchSpace(self.chain, exact, task.control.pause)
-        found = WaypointSearch(task._replace(space=space), ends).run()
+        found = WaypointSearch(task._replace(space=space, travel=None), ends).run()
         return found.q if found.failure is None else None
 
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
@@ -129,14 +137,18 @@ class ToolPathPlanner:
         :param waypoints, control: as for :meth:`plan`.
         """
         control = control or PlanControl(self.request)
+        self.chain.forget_windings()
         poses = round_corners(check_waypoints(waypoints), self.request.corner)
         freedom = PoseFreedom(self._tolerances, len(poses))
         if self.chain.has_spin:
             freedom.solved_spin()
         limits = _step_limits(self.chain, self.request, poses)
         space = SearchSpace(self.chain, freedom, control.pause)
-        checks = Checks(self.obstacles, self.costs, self.request.accepts)
-        return PathTask(space, limits, poses, checks, control)
+        checks, exact = Checks(self.obstacles, self.costs, self.request.accepts), None
+        if self.obstacles is not None:
+            exact = self.obstacles[1]
+        travel = TravelSearch(self.chain, exact, freedom.axes[0], control.pause)
+        return PathTask(space, limits, poses, checks, control, travel)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:
         """Return the given posture at the first or the last waypoint as an array."""
@@ -183,7 +195,7 @@ class ToolPathPlanner:
         }
         if outcome.failure is not None:
             return _refused(outcome, outcome.failure, task, common)
-        self._verify(task, outcome.q)
+        self._verify(task, outcome)
         look_up = task.control.look_up
         away = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
         common['deviation'] = float(away.max(initial=0.0))
@@ -191,11 +203,13 @@ class ToolPathPlanner:
         if most is not None and not common['deviation'] <= most:
             return _refused(outcome, _leaves_tolerance(away, most), task, common)
         penalty = _penalty(self.costs, outcome.q, limits)
+        times = self._times(outcome, poses)
         return ToolPath(
             valid=True,
-            cost=path_cost(outcome.q, limits) + penalty,
+            cost=path_cost(outcome.q, limits, outcome.ways) + penalty,
             penalty=penalty,
-            times=self._times(outcome.q, poses),
+            times=times,
+            stretches=split_path(outcome.q, outcome.ways, times, self._velocity),
             seconds=task.control.seconds,
             **common,
         )
@@ -207,9 +221,14 @@ class ToolPathPlanner:
             notes.append(f'The search ended early: {stopped}.')
         return tuple(notes)
 
-    def _times(self, q: FloatArray, poses: FloatArray) -> FloatArray | None:
+    @property
+    def _velocity(self) -> FloatArray:
+        """Return the velocity limits (n,)."""
+        return np.asarray(self.chain.robot.tree.velocity[self.chain.chain.idx_q])
+
+    def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
         """Return when each waypoint is reached [s]; None where the URDF has no velocity limits."""
-        velocity = self.chain.robot.tree.velocity[self.chain.chain.idx_q]
+        q, velocity = outcome.q, self._velocity
         if not (velocity > 0.0).all() or not (
             np.isfinite(velocity).all() or self.request.tool_speed is not None
         ):
@@ -217,14 +236,19 @@ class ToolPathPlanner:
         spans = (np.abs(np.diff(q, axis=0)) / velocity).max(axis=1)
         if self.request.tool_speed is not None:
             spans = np.maximum(spans, step_times(poses, self.request.tool_speed))
+        for step, way in outcome.ways.items():
+            spans[step] = travel_times(way, velocity)[-1]
         return np.concatenate([[0.0], np.cumsum(spans)])
 
-    def _verify(self, task: PathTask, q: FloatArray) -> None:
+    def _verify(self, task: PathTask, outcome: SearchOutcome) -> None:
         """Raise for a path that is not what was asked; the searches never return one."""
+        q = outcome.q
         wrong = check_path(self.chain, q, task.poses, task.limits, task.space.freedom)
         if not wrong and self.obstacles is not None:
             look_up = task.control.look_up
             wrong = check_collisions(q, self.obstacles[1], task.limits, look_up)
+        for step, way in outcome.ways.items():
+            wrong = wrong or check_travel(self.chain, way, q[step : step + 2], task.travel)
         if wrong:
             raise SolverError(f'The path failed its verification and is withheld: {wrong}.')
 
@@ -272,13 +296,26 @@ def plan_tool_path(
         )
 
 
-def path_cost(q: FloatArray, limits: StepLimits) -> float:
+def path_cost(
+    q: FloatArray, limits: StepLimits, ways: Mapping[int, FloatArray] | None = None
+) -> float:
     """
     Return the value of the objective of a path.
 
     :param q: (m, n) without jumps.
     :param limits: the objective.
+    :param ways: travel from the waypoint with this index to the next one; None where all motions are straight.
     """
+    detours = 0.0
+    for step, way in (ways or {}).items():
+        weights, straight = limits.weights[step + 1], q[step : step + 2]
+        own, short = (travel_cost(each, weights, limits.objective) for each in (way, straight))
+        detours += own - short
+    return detours + _straight_cost(q, limits)
+
+
+def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
+    """Return the value of the objective of a path of straight motions."""
     steps = np.abs(np.diff(q, axis=0)) * limits.weights[1:]
     if limits.objective == kernels.SUM_OF_SQUARES:
         return float((steps**2).sum())
@@ -367,7 +404,10 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
         largest[1:] = np.minimum(largest[1:], velocity * spans)
         if request.objective.value == kernels.LARGEST_STEP:
             weights[1:] /= spans
-    largest[_passes(request.passes, len(poses))] = math.inf
+    travels = _passes(request.passes, len(poses))
+    largest[travels] = math.inf
+    if request.objective.value == kernels.LARGEST_STEP:
+        weights[travels] = 0.0
     return StepLimits(chain.turning, largest, weights, request.objective.value)
 
 

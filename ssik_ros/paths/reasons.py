@@ -67,6 +67,25 @@ def explain(
     return _no_step(chain, layers, reached, free, (int(waypoints[broken - 1]), waypoint))
 
 
+def passes_not_joined(
+    number: int, waypoint: int, tried: tuple[int, int], bodies: str
+) -> PathFailure:
+    """
+    Return that no free travel was found from one pass to the next.
+
+    :param number: of the pass before, from 1.
+    :param waypoint: its last one.
+    :param tried: motions of the last search, and pairs of postures that were tried.
+    :param bodies: names of the pair that was in the way most often; may be empty.
+    """
+    text = (
+        f'Passes {number} and {number + 1} are not joined: no free travel was found from waypoint {waypoint} to '
+        f'{waypoint + 1}, in {counted(tried[0], "motion")} between {counted(tried[1], "pair")} of postures'
+    )
+    text += f'; most often {bodies}.' if bodies else '.'
+    return PathFailure(waypoint + 1, Cause.COLLISION, text)
+
+
 def _no_postures(waypoint: int, counts: IntArray) -> PathFailure:
     """Return why a waypoint has no posture at all."""
     branches, outside, refused = (int(value) for value in counts)

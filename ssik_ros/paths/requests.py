@@ -106,7 +106,7 @@ class ToolPathRequest:
     is_closed: bool = False
     """Whether the last posture is the first one again."""
     passes: Sequence[int] = ()
-    """Index of the first waypoint of each further pass; joints move freely from one pass to the next."""
+    """Index of the first waypoint of each further pass; joints travel freely from one pass to the next, without collisions."""
     penalties: PathPenalties = PathPenalties()
     objective: PathObjective = PathObjective.JOINT_LENGTH
     largest_turn: float = 0.35
@@ -138,6 +138,21 @@ class ToolPathRequest:
 
 
 @dataclass(frozen=True, eq=False)
+class Stretch:
+    """A part of a joint path: a pass along waypoints, or the free travel from one pass to the next."""
+
+    is_travel: bool
+    first: int
+    """Index of the first waypoint; of travel, of the waypoint that it leaves."""
+    last: int
+    """Index of the last waypoint; of travel, of the waypoint that it leads to."""
+    positions: FloatArray
+    """(k, n) one row per waypoint; of travel, the corners of straight motions, both waypoints included [rad or m]."""
+    times: FloatArray | None = None
+    """(k,) when each row is reached, from the start of the path [s]; None where unknown."""
+
+
+@dataclass(frozen=True, eq=False)
 class ToolPath:
     """The best joint path that was found, or why there is none."""
 
@@ -165,6 +180,8 @@ class ToolPath:
     """(m,) when each waypoint is reached at the tool speed, or as fast as velocity limits allow [s]; None where unknown."""
     notes: Sequence[str] = ()
     """What a user should know of this plan, one sentence each."""
+    stretches: Sequence[Stretch] = ()
+    """Passes and the free travel between them in their order; empty if there is no path."""
 
     @property
     def gap(self) -> float:

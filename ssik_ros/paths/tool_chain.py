@@ -86,13 +86,15 @@ class ToolChain:
         self.arm = AnalyticArm(inner)
         self.held = self.arm.plan.held + self.outer if self.arm.plan.held >= 0 else -1
         """Index of the joint whose value is the last parameter, -1 for none."""
-        self.wound: list[int] = []
-        """Joints whose windings are told apart, since a path did not stay within their limits."""
-        self.turning: IntArray = (
+        self.has_windings = np.asarray(
             (self.chain.kinds != JointKind.PRISMATIC)
             & ~(self.chain.upper - self.chain.lower < 2.0 * np.pi)
-        ).astype(np.int64)
-        """(n) 1 for joints whose angles have a winding within the limits, whatever they are."""
+        )
+        """(n) whether each angle of a joint has a winding within the limits."""
+        self.wound: list[int] = []
+        """Joints whose windings are told apart, since a path did not stay within their limits."""
+        self.turning: IntArray = self.has_windings.astype(np.int64)
+        """(n) 1 for joints whose winding is chosen for a whole path."""
 
     @property
     def has_held(self) -> bool:
@@ -121,6 +123,11 @@ class ToolChain:
         """
         self.wound.append(joint)
         self.turning[joint] = 0
+
+    def forget_windings(self) -> None:
+        """Begin a new path: tell no windings apart."""
+        self.wound = []
+        self.turning = self.has_windings.astype(np.int64)
 
     def full_state(self, q: FloatArray) -> FloatArray:
         """

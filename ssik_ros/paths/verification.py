@@ -13,12 +13,13 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.bounds import tip_levers
+from ssik_ros.paths.bounding.tip_ways import tip_levers
 from ssik_ros.paths.control import do_nothing
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.pose_freedom import PoseFreedom, rotations
 from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.paths.travel import TravelSearch
 
 POSITION, ANGLE = 1e-6, 1e-6
 """Errors that a waypoint may have [m, rad]."""
@@ -78,6 +79,25 @@ def check_collisions(
         first = int(blocked[0])
         return f'{obstacles.describe(int(pairs[first]))} on the way to waypoint {first + 1}'
     return ''
+
+
+def check_travel(
+    chain: ToolChain, way: FloatArray, ends: FloatArray, travel: TravelSearch | None
+) -> str:
+    """
+    Return what is wrong with free travel; empty for nothing.
+
+    :param chain: the joints.
+    :param way: (k, n) corners.
+    :param ends: (2, n) postures that it joins.
+    :param travel: tells whether motions are free; None for no checks.
+    """
+    own = chain.chain
+    if not np.isfinite(way).all() or (way[[0, -1]] != ends).any():
+        return 'free travel does not join its passes'
+    if not ((way >= own.lower - ROUNDING) & (way <= own.upper + ROUNDING)).all():
+        return 'free travel leaves the joint limits'
+    return '' if travel is None or travel.is_free(way) else 'free travel collides'
 
 
 def deviations(

@@ -1,7 +1,8 @@
 """The search for one joint path: first grids, corridors, refinement, windings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from ssik_ros.paths.control import PlanControl, PlanStopped
 from ssik_ros.paths.corridors import Checks, CorridorSearch
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.newton_steps import Corridor
-from ssik_ros.paths.reasons import PathFailure
+from ssik_ros.paths.reasons import passes_not_joined, PathFailure
 from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.travel import TravelSearch
 from ssik_ros.paths.windings import put_within_limits, unwind
 from ssik_ros.results import Cause
 
@@ -22,6 +24,8 @@ ROUGH, FINEST = 0.15, 4e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
 ROUGH_LAYERS = 250
 """Waypoints on which corridors are compared, about."""
+MOST_PAIRS = 4
+"""Pairs of postures between which free travel from one pass to the next is looked for."""
 SAME_END = 1e-6
 """Difference up to which a path ends where it was asked to [rad or m]."""
 
@@ -40,6 +44,8 @@ class SearchOutcome(NamedTuple):
     """Why there is no path; None if there is one."""
     stopped: str = ''
     """Why the search ended early; empty if it did not."""
+    ways: Mapping[int, FloatArray] = MappingProxyType({})
+    """Free travel (k, n) from the waypoint with this index to the next one."""
 
 
 class PathTask(NamedTuple):
@@ -51,6 +57,8 @@ class PathTask(NamedTuple):
     """(m, 4, 4) waypoints."""
     checks: Checks
     control: PlanControl
+    travel: TravelSearch | None = None
+    """Joins the passes; None where they need not be joined."""
 
 
 class WaypointSearch:
@@ -66,21 +74,18 @@ class WaypointSearch:
         """
         self._task, self._ends, self._known = task, ends, known
         self._best: list[Corridor] = []
+        self._ways: dict[int, FloatArray] = {}
+        self._shut_in: list[tuple[int, FloatArray]] = []
 
     def run(self) -> SearchOutcome:
         """Return the best joint path, or why there is none."""
         failure, stopped = None, ''
         chain = self._task.space.chain
         try:
-            for _ in range(chain.size):
-                failure = self._search()
-                _, outside = self._placed()
-                if failure is not None or outside < 0:
-                    break
-                chain.tell_windings_apart(outside)
+            failure = self._search_and_travel()
         except PlanStopped as stop:
             stopped = str(stop)
-            if not (self._best and len(self._best[0].q) == len(self._task.poses)):
+            if not self._is_whole:
                 failure = PathFailure(-1, Cause.DEADLINE, f'No path yet: {stop}.')
         q, outside = self._placed()
         if failure is None and outside >= 0:
@@ -89,7 +94,67 @@ class WaypointSearch:
             failure = PathFailure(-1, Cause.LIMITS, text)
         first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
         cost = self._best[0].cost if self._best and failure is None else math.inf
-        return SearchOutcome(q, first, cost, failure, stopped)
+        return SearchOutcome(q, first, cost, failure, stopped, self._ways)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Return whether the best path leads through all waypoints, and its passes are joined."""
+        task = self._task
+        travels = 0 if task.travel is None else int(task.limits.is_travel.sum())
+        is_full = bool(self._best) and len(self._best[0].q) == len(task.poses)
+        return is_full and len(self._ways) == travels
+
+    def _search_and_travel(self) -> PathFailure | None:
+        """Keep the best path found whose passes are joined; return why there is none."""
+        blocked, pieces = None, self._best
+        for _ in range(MOST_PAIRS):
+            failure = self._search_within_limits()
+            if failure is None:
+                failure, step = self._travel()
+                if failure is None:
+                    return None
+                blocked = failure
+                own = self._best[0]
+                names = ('q', 'parameters', 'rows')
+                cut = {name: getattr(own, name)[: step + 1] for name in names}
+                pieces = [own._replace(**cut)]
+            elif blocked is None:
+                return failure
+            else:
+                break
+        self._best = pieces
+        return blocked
+
+    def _search_within_limits(self) -> PathFailure | None:
+        """Keep the best path found that has windings within the limits; return why there is none."""
+        chain, failure = self._task.space.chain, None
+        for _ in range(chain.size):
+            failure = self._search()
+            _, outside = self._placed()
+            if failure is not None or outside < 0:
+                break
+            chain.tell_windings_apart(outside)
+        return failure
+
+    def _travel(self) -> tuple[PathFailure | None, int]:
+        """Look for free ways between the passes; return why one is missing, and the waypoint before it."""
+        task = self._task
+        q, outside = self._placed()
+        self._ways = {}
+        if task.travel is None or outside >= 0:
+            return None, -1
+        for number, step in enumerate(np.flatnonzero(task.limits.is_travel).tolist(), start=1):
+            task.control.report(0.9, f'free travel to waypoint {step + 1}')
+            way = task.travel.find(q[step], q[step + 1])
+            if way.q is None:
+                at = step if way.is_start_shut_in else step + 1
+                self._shut_in.append((at, q[at]))
+                obstacles = task.checks.obstacles
+                bodies = obstacles[1].describe(way.pair) if obstacles and way.pair >= 0 else ''
+                tried = way.tries, len(self._shut_in)
+                return passes_not_joined(number, step, tried, bodies), step
+            self._ways[step] = way.q
+        return None, -1
 
     def _placed(self) -> tuple[FloatArray, int]:
         """Return the best path within limits, and the first joint that turns too far for that, -1 for none."""
@@ -115,9 +180,9 @@ class WaypointSearch:
 
     def _search(self) -> PathFailure | None:
         """Keep the best path found, or its longest piece; return why there is none."""
-        space, limits, poses, checks, control = self._task
+        space, limits, poses, checks, control, _ = self._task
         search = CorridorSearch(space, limits, poses, checks, control)
-        search.ends = self._ends
+        search.ends, search.shut_in = self._ends, self._shut_in
         control.found(math.inf)
         stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
@@ -179,7 +244,7 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     given = ends[0] if ends[0] is not None else ends[1]
     if given is not None:
         return WaypointSearch(task, (given, given)).run()
-    free = WaypointSearch(task, (None, None)).run()
+    free = WaypointSearch(task._replace(travel=None), (None, None)).run()
     if free.failure is not None or free.stopped:
         return _not_closed(free)
     turning = task.limits.turning

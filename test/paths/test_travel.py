@@ -1,0 +1,132 @@
+"""Free travel between passes: free by the collision library, within limits and speeds, or the pass that is not joined."""
+
+import itertools
+
+from made_paths import box, line, robot
+import numpy as np
+import pytest
+
+from ssik_ros.paths import travel
+from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
+from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.paths.travel import Way
+from ssik_ros.paths.waypoint_search import WaypointSearch
+from ssik_ros.results import Cause
+
+FIRST = line((0.4, -0.45, 0.3), (0.4, -0.2, 0.3), 12)
+SECOND = line((0.4, 0.2, 0.3), (0.4, 0.45, 0.3), 12)
+POSES = np.concatenate([FIRST, SECOND])
+
+
+def walls(gap, height):
+    """Return a wall in front of an arm and one behind it."""
+    places = {'front wall': 0.9 + gap, 'back wall': -0.9 - gap}
+    return [box((1.8, 0.02, height), (x, 0.0, 0.5 * height), own) for own, x in places.items()]
+
+
+LOW_WALLS = walls(0.3, 0.5)
+
+
+@pytest.fixture(scope='module')
+def ur5e():
+    """Return the UR5e."""
+    return robot('ur5e')
+
+
+def group_of(model):
+    """Return the group of an arm."""
+    return next(group for group in model.groups.values() if len(group.joint_names) in (6, 7))
+
+
+def collides_somewhere(planner, way, parts=200):
+    """Return whether a way collides by the collision library, looked at densely."""
+    exact = planner.obstacles[1]
+    for a, b in itertools.pairwise(way):
+        if any(exact.is_colliding(a + t * (b - a)) for t in np.linspace(0.0, 1.0, parts)):
+            return True
+    return False
+
+
+def test_walls_between_two_passes_are_led_around(ur5e):
+    group = group_of(ur5e)
+    straight = plan_tool_path(ur5e, group, POSES, passes=[12])
+    request = ToolPathRequest(passes=[12], obstacles=LOW_WALLS)
+    path = plan_tool_path(ur5e, group, POSES, request)
+    planner = ToolPathPlanner(ur5e, group, request)
+    first, between, second = path.stretches
+    assert path.valid and between.is_travel and not (first.is_travel or second.is_travel)
+    assert (between.first, between.last, second.first, second.last) == (11, 12, 12, 23)
+    assert collides_somewhere(planner, path.positions[[11, 12]]), 'the walls are in no way'
+    assert not collides_somewhere(planner, between.positions)
+    own = planner.chain.chain
+    assert ((between.positions >= own.lower) & (between.positions <= own.upper)).all()
+    assert np.array_equal(between.positions[[0, -1]], path.positions[[11, 12]])
+    parts = [np.abs(np.diff(each.positions, axis=0)).sum() for each in path.stretches]
+    assert path.cost == pytest.approx(sum(parts)) and path.cost > straight.cost
+    assert path.lower_bound <= path.cost
+
+
+def test_travel_is_no_faster_than_the_joints_and_its_time_counts(ur5e):
+    request = ToolPathRequest(
+        passes=[12], obstacles=LOW_WALLS, objective=PathObjective.TIME, tool_speed=0.05
+    )
+    path = plan_tool_path(ur5e, group_of(ur5e), POSES, request)
+    planner = ToolPathPlanner(ur5e, group_of(ur5e), request)
+    velocity = ur5e.tree.velocity[planner.chain.chain.idx_q]
+    times = np.concatenate([each.times for each in path.stretches])
+    assert path.valid and (np.diff(times) >= 0.0).all()
+    for each in path.stretches:
+        speeds = np.abs(np.diff(each.positions, axis=0)) / np.diff(each.times)[:, None]
+        assert (speeds <= velocity * (1.0 + 1e-9)).all()
+    assert path.stretches[1].times[-1] == pytest.approx(path.times[12])
+
+
+def test_the_same_way_is_found_again(ur5e):
+    paths = [
+        plan_tool_path(ur5e, group_of(ur5e), POSES, passes=[12], obstacles=LOW_WALLS)
+        for _ in range(2)
+    ]
+    first, again = (path.stretches[1].positions.tobytes() for path in paths)
+    assert first == again
+
+
+def test_passes_that_walls_part_are_named(ur5e, monkeypatch):
+    monkeypatch.setattr(travel, 'MOST_TRIES', 100)
+    path = plan_tool_path(ur5e, group_of(ur5e), POSES, passes=[12], obstacles=walls(0.12, 3.0))
+    assert not path.valid
+    assert (path.cause, path.failed_waypoint) == (Cause.COLLISION, 12)
+    assert 'Passes 1 and 2 are not joined' in path.reason and 'wall' in path.reason
+    assert (path.first_waypoint, len(path.positions)) == (0, 12)
+    assert path.stretches == ()
+
+
+def test_other_postures_are_taken_where_one_is_shut_in(ur5e):
+    planner = ToolPathPlanner(ur5e, group_of(ur5e), ToolPathRequest(passes=[12]))
+    task = planner.task(POSES)
+    best = WaypointSearch(task, (None, None)).run().q
+
+    class ShutIn:
+        """Finds no way to the elbow of the best path."""
+
+        def find(self, start, end):
+            same = np.abs(end - best[12]).max() < 0.5
+            return Way(None, 1, -1, False) if same else Way(np.array([start, end]), 1, -1, False)
+
+    outcome = WaypointSearch(task._replace(travel=ShutIn()), (None, None)).run()
+    assert outcome.failure is None and np.abs(outcome.q[12] - best[12]).max() > 0.5
+    assert outcome.cost >= np.abs(np.diff(best, axis=0)).sum() - 1e-9
+
+
+def test_a_path_of_one_pass_is_one_stretch(ur5e):
+    path = plan_tool_path(ur5e, group_of(ur5e), FIRST)
+    (only,) = path.stretches
+    assert not only.is_travel and np.array_equal(only.positions, path.positions)
+    assert (only.first, only.last) == (0, 11)
+
+
+def test_the_largest_speed_is_that_of_passes(ur5e):
+    largest = PathObjective.LARGEST_SPEED
+    group = group_of(ur5e)
+    apart = [plan_tool_path(ur5e, group, each, objective=largest).cost for each in (FIRST, SECOND)]
+    path = plan_tool_path(ur5e, group, POSES, objective=largest, passes=[12])
+    assert path.cost == pytest.approx(max(apart), rel=1e-2)
