@@ -140,7 +140,7 @@ class CorridorSearch:
             return [self._corridor(layers, own, waypoints, spacing) for own in pieces], None
         checks = self.obstacles[0] if self.obstacles else None
         self.pause()
-        failure = explain(self.space.chain, layers, counts, waypoints, checks)
+        failure = explain(self.space, self.poses, layers, counts, waypoints, checks)
         if stride > 1 or not len(piece.rows):
             return [], failure
         # Rough steps may be larger than they may be in the end.
@@ -293,6 +293,10 @@ class CorridorSearch:
         keep = None if near is None else functools.partial(self._is_near, near)
         found, parameters = self.space.postures(waypoints, self.poses[waypoints], samples, keep)
         q, owners = found.q, found.owners
+        chain = self.space.chain.chain
+        for joint in self.space.chain.wound:
+            q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
+            owners, parameters = owners[origin], parameters[origin]
         for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
             if posture is not None:
                 kept = owners != layer
@@ -300,10 +304,6 @@ class CorridorSearch:
                 own = self.space.parameters_of(posture, waypoint, self.poses[waypoint])
                 q, owners = np.vstack([q[kept], posture]), np.append(owners[kept], layer)
                 parameters = np.vstack([parameters[kept], own])
-        chain = self.space.chain.chain
-        for joint in self.space.chain.wound:
-            q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
-            owners, parameters = owners[origin], parameters[origin]
         limits = self.limits.between(waypoints, WIDEST_STEP)
         if is_rough:
             limits = limits._replace(largest=np.maximum(limits.largest, WIDEST_SPREAD))

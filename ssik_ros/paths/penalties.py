@@ -6,12 +6,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.requests import PathPenalties
 from ssik_ros.paths.tool_chain import ToolChain
-
-TASK_ROWS = 6
 
 
 class PostureCosts:
@@ -77,27 +74,10 @@ class PostureCosts:
         own = self._chain.chain
         places = np.vstack([own.points, own.home[:3, 3]])
         reach = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-        jacobians = self._jacobians(q)
+        jacobians = self._chain.jacobians(q)
         jacobians[:, :3] /= max(reach, 1e-12)
         # Beyond six joints the smallest of six counts; below, that of all joints.
         return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
-
-    def _jacobians(self, q: FloatArray) -> FloatArray:
-        """Return the Jacobians (k, 6, n) at the tip."""
-        own, k = self._chain.chain, len(q)
-        pose = np.tile(np.eye(4), (k, 1, 1))
-        axes, points = np.zeros((k, 3, len(own.kinds))), np.zeros((k, 3, len(own.kinds)))
-        for joint in range(len(own.kinds)):
-            axes[:, :, joint] = pose[:, :3, :3] @ own.axes[joint]
-            points[:, :, joint] = pose[:, :3, :3] @ own.points[joint] + pose[:, :3, 3]
-            pose = pose @ self._chain.motions(joint, q[:, joint])
-        tips = (pose @ own.home)[:, :3, 3]
-        slides = own.kinds == JointKind.PRISMATIC
-        jacobians = np.zeros((k, TASK_ROWS, len(own.kinds)))
-        lever = tips[:, :, None] - points
-        jacobians[:, :3] = np.where(slides, axes, np.cross(axes, lever, axis=1))
-        jacobians[:, 3:] = np.where(slides, 0.0, axes)
-        return jacobians
 
 
 def _rise(part: FloatArray) -> FloatArray:

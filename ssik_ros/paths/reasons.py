@@ -1,5 +1,6 @@
 """Why no joint path leads through all waypoints."""
 
+from collections import Counter
 import math
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
 from ssik_ros.paths.layered_search import Layers
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import wrap_steps
 from ssik_ros.results import Cause
@@ -17,6 +19,24 @@ MOST_ROWS = 400
 """Rows of a layer that are compared to name the joint that stands in the way."""
 NEAR_LIMIT = 0.02
 """Distance from a limit, as a part of the joint's range, from which on the limit is named."""
+
+MOST_CONTINUED = 60
+"""Postures that are followed to the next waypoint to see what stops them."""
+NEWTON_STEPS, CONVERGED, FURTHEST = 8, 1e-6, 1.5
+"""Newton steps of each, miss below which one has arrived, and joint step from which on it is another branch."""
+
+
+class WaysOn(NamedTuple):
+    """Where postures get to at the next waypoint."""
+
+    starts: FloatArray
+    """(k, n) those that get there."""
+    ends: FloatArray
+    """(k, n)."""
+    largest: FloatArray
+    """(n,) largest steps."""
+    followed: int
+    """Postures that were followed, those that get nowhere included."""
 
 
 class PathFailure(NamedTuple):
@@ -28,7 +48,8 @@ class PathFailure(NamedTuple):
 
 
 def explain(
-    chain: ToolChain,
+    space: SearchSpace,
+    poses: FloatArray,
     layers: Layers,
     counts: IntArray,
     waypoints: IntArray,
@@ -37,7 +58,8 @@ def explain(
     """
     Return the first waypoint that no path from the start reaches, and why.
 
-    :param chain: the joints.
+    :param space: the joints and their free parameters.
+    :param poses: (m, 4, 4) waypoints.
     :param layers: connected, without a full path.
     :param counts: (m, 3) of each layer: branches, branches outside the limits, and values that a proof refused.
     :param waypoints: (m,) index of the waypoint of each layer.
@@ -64,7 +86,10 @@ def explain(
         return PathFailure(waypoint, Cause.COLLISION, text)
     before = layers.rows_of(broken - 1)
     reached = before[layers.lengths[before] == broken]
-    return _no_step(chain, layers, reached, free, (int(waypoints[broken - 1]), waypoint))
+    names = int(waypoints[broken - 1]), waypoint
+    onward = _ways_on(space, poses[waypoint], layers, _some(reached, MOST_CONTINUED), waypoint)
+    failure = None if onward is None else _way_on_fails(space.chain, onward, names, obstacles)
+    return failure or _no_step(space.chain, layers, reached, free, names)
 
 
 def passes_not_joined(
@@ -98,13 +123,93 @@ def _no_postures(waypoint: int, counts: IntArray) -> PathFailure:
     return PathFailure(waypoint, Cause.NOT_FOUND, f'{name}: no posture was found that reaches it.')
 
 
+def _some(rows: IntArray, most: int) -> IntArray:
+    """Return some of the rows, evenly chosen."""
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int)])
+
+
+def _ways_on(
+    space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
+) -> WaysOn | None:
+    """Return where postures get to by Newton steps of all joints when limits are ignored; None where this is not known."""
+    chain, start = space.chain, layers.q[rows]
+    if chain.has_spin:
+        return None
+    begin = chain.outer
+    values = layers.parameters[rows][:, begin : begin + len(space.freedom.columns)]
+    targets = space.freedom.poses(
+        np.repeat(pose[None], len(rows), axis=0), np.full(len(rows), waypoint), values
+    )
+    q = start.copy()
+    for _ in range(NEWTON_STEPS):
+        miss = _misses(chain.poses(q), targets)
+        q += np.einsum('kji,ki->kj', np.linalg.pinv(chain.jacobians(q), rcond=1e-6), miss)
+    good = np.abs(_misses(chain.poses(q), targets)).max(axis=1) < CONVERGED
+    good &= np.abs(q - start).max(axis=1) < FURTHEST
+    largest = layers.limits.largest[int(layers.layer_of(rows[:1])[0]) + 1]
+    return WaysOn(start[good], q[good], largest, len(rows))
+
+
+def _misses(reached: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return what poses miss their targets by (k, 6): a way and a small turn."""
+    between = targets[:, :3, :3] @ np.swapaxes(reached[:, :3, :3], 1, 2)
+    skew = 0.5 * (between - np.swapaxes(between, 1, 2))
+    turns = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    return np.hstack([targets[:, :3, 3] - reached[:, :3, 3], turns])
+
+
+def _way_on_fails(
+    chain: ToolChain, onward: WaysOn, names: tuple[int, int], obstacles: Obstacles | None
+) -> PathFailure | None:
+    """Return what most of the ways on break; None where most break nothing, or lead nowhere."""
+    faults: Counter[tuple[int, int, str]] = Counter()
+    low, high = chain.chain.lower, chain.chain.upper
+    bounded = chain.turning == 0
+    for start, end in zip(onward.starts, onward.ends, strict=True):
+        excess = np.where(bounded, np.maximum(low - end, end - high), -math.inf)
+        steps = np.abs(end - start) / onward.largest
+        joint, fast = int(np.argmax(excess)), int(np.argmax(steps))
+        if excess[joint] > 0.0:
+            side = 'lower' if end[joint] < low[joint] else 'upper'
+            faults[Cause.LIMITS.value, joint, side] += 1
+        elif steps[fast] > 1.0:
+            faults[Cause.CONSISTENCY.value, fast, ''] += 1
+        elif obstacles is not None:
+            pair = _pair_on(obstacles, start, end)
+            if pair >= 0:
+                faults[Cause.COLLISION.value, pair, ''] += 1
+    if not faults:
+        return None
+    (kind, index, side), times = faults.most_common(1)[0]
+    if 2 * times < onward.followed:
+        return None
+    text = f'Waypoints {names[0]} and {names[1]} are not joined: {times} of {counted(onward.followed, "posture")} would '
+    if kind == Cause.COLLISION.value and obstacles is not None:
+        text += f'go on into a collision, {obstacles.describe(index)}.'
+    elif kind == Cause.LIMITS.value:
+        text += f"go on with joint '{chain.chain.joint_names[index]}' beyond its {side} limit."
+    else:
+        name, most = chain.chain.joint_names[index], onward.largest[index]
+        step = float(np.median(np.abs(onward.ends - onward.starts)[:, index]))
+        text += f"have joint '{name}' move by {step:.3g}, at most {most:.3g}."
+    return PathFailure(names[1], Cause(kind), text)
+
+
+def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
+    """Return the pair that collides at the end of a motion or before, -1 for none."""
+    hits, pairs = obstacles.check(end[None], np.zeros(1, dtype=np.int64))
+    if hits[0]:
+        return int(pairs[0])
+    reached, pairs = obstacles.follow(np.array([start, end]))
+    return int(pairs[0]) if reached[0] < 1.0 else -1
+
+
 def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
     """Return which joint stands between two neighbouring waypoints, by the pair of postures that are nearest."""
     broken = int(layers.layer_of(free[:1])[0])
-    reached = reached[np.linspace(0, len(reached) - 1, min(len(reached), MOST_ROWS)).astype(int)]
-    free = free[np.linspace(0, len(free) - 1, min(len(free), MOST_ROWS)).astype(int)]
+    reached, free = _some(reached, MOST_ROWS), _some(free, MOST_ROWS)
     steps = layers.q[free][None, :, :] - layers.q[reached][:, None, :]
     steps = wrap_steps(steps, layers.limits.turning)
     largest = layers.limits.largest[broken]
