@@ -70,6 +70,22 @@ class PlanControl:
         if self._told is not self._progress and time.monotonic() > self._told_at + OFTEN:
             self._tell()
 
+    def is_over(self, end: float) -> Callable[[], bool]:
+        """
+        Return a function that tells whether a time has come, or the deadline of the plan.
+
+        :param end: the time, of the monotonic clock [s].
+        """
+
+        def is_over() -> bool:
+            try:
+                self.pause()
+            except PlanStopped:
+                return True
+            return time.monotonic() > end
+
+        return is_over
+
     def report(self, part: float, phase: str) -> None:
         """
         Tell the caller how far the plan is.
@@ -100,7 +116,7 @@ def do_nothing() -> None:
     """Stand for a look at the flag of a caller who has none."""
 
 
-def import_library(name: str, look_up: Callable[[], None]) -> Any:
+def import_library(name: str, look_up: Callable[[], object]) -> Any:
     """
     Return a module that takes long to import, and look at the caller's flag meanwhile.
 

@@ -19,6 +19,7 @@ Method
 
 from collections.abc import Mapping, Sequence
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
 from ssik_ros.paths.bounding.tip_ways import lower_bound
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
 from ssik_ros.paths.corridors import Checks
@@ -63,6 +65,11 @@ LIBRARIES = ('coal', 'scipy.linalg', 'scipy.spatial')
 """Modules that plans import when they need them."""
 SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
+
+NO_BOUND = (
+    'bound_seconds has no effect: bounds with time take exact poses and an arm of seven joints, or of eight with a rail, that has '
+    'a spherical wrist and two axes that meet.'
+)
 
 
 class ToolPathPlanner:
@@ -204,15 +211,39 @@ class ToolPathPlanner:
             return _refused(outcome, _leaves_tolerance(away, most), task, common)
         penalty = _penalty(self.costs, outcome.q, limits)
         times = self._times(outcome, poses)
+        cost = path_cost(outcome.q, limits, outcome.ways) + penalty
+        common['lower_bound'] = self._improved_bound(task, outcome, cost, common)
         return ToolPath(
             valid=True,
-            cost=path_cost(outcome.q, limits, outcome.ways) + penalty,
+            cost=cost,
             penalty=penalty,
             times=times,
             stretches=split_path(outcome.q, outcome.ways, times, self._velocity),
             seconds=task.control.seconds,
             **common,
         )
+
+    def _improved_bound(
+        self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
+    ) -> float:
+        """Return the lower bound after the time that it is given; a note says so where time can do nothing."""
+        quick, seconds = float(common['lower_bound']), self.request.bound_seconds
+        if not seconds > 0.0 or outcome.stopped:
+            return quick
+        end, found = time.monotonic() + seconds, None
+        try:
+            task.control.report(0.95, 'lower bound')
+        except PlanStopped:
+            # The path is there, and must not be lost.
+            return quick
+        if not len(task.space.freedom.columns):
+            known = KnownPath(outcome.q, cost)
+            is_over = task.control.is_over(end)
+            found = relaxed_bound(self.chain, task.limits, task.poses, known, is_over)
+        if found is None:
+            common['notes'] += (NO_BOUND,)
+            return quick
+        return max(quick, found.value)
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
         """Return what a user should know."""
@@ -388,6 +419,8 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
     for name in ('largest_turn', 'largest_slide'):
         if not 0.0 < getattr(request, name) < math.inf:
             raise InvalidOption(f'{name} is a positive number, not {getattr(request, name)!r}.')
+    if not 0.0 <= request.bound_seconds < math.inf:
+        raise InvalidOption(f'bound_seconds is a time [s], not {request.bound_seconds!r}.')
     if not 0.0 <= request.clearance < math.inf:
         raise InvalidOption(f'clearance is a distance [m], not {request.clearance!r}.')
     slides = chain.chain.kinds == JointKind.PRISMATIC

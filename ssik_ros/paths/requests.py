@@ -131,6 +131,8 @@ class ToolPathRequest:
     """Is asked whether the path may take a posture (n,), in the order of ``joint_names``; None for any posture."""
     timeout: float | None = None
     """Wall-clock budget [s]; None for no limit."""
+    bound_seconds: float = 0.0
+    """How long the plan works on its lower bound, at most until the timeout [s]; 0 for a quick bound, which is far lower."""
     is_cancelled: Callable[[], bool] | None = None
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None

@@ -1,0 +1,299 @@
+"""
+Every posture over cells of the free parameters, enclosed, for arms with a spherical wrist.
+
+Problem
+-------
+A cell holds all values of the first joints and of the held joint within half widths of its centre. Find a few boxes in joint
+space that hold all postures of a pose for all values in the cell.
+
+Solutions
+---------
+With these values given, six joints are left, on the chain or the reversed one: axes 1 and 2 meet in S, axes 4, 5, 6 in W. Then
+E_1 ... E_6 = G has at most eight branches; each takes one of two answers of three subproblems,
+
+1. ``|E_3 W - S| = |G W - S|`` for joint 3,
+2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G W - S``,
+3. ``h_4 . R_5 h_6 = h_4 . M h_6`` for joint 5, with ``M = (R_1 R_2 R_3)^T R_G``.
+
+Each is ``cos(q - q_0) = x``; joints 1, 4, 6 follow by the angle from one vector to another.
+
+Method
+------
+1. Over the cell G W stays in a ball around its place at the centre, and R_G within an angle. Both radii are sums over the joints
+   of half width times lever. From these follow an interval of x of the first subproblem, by ``acos`` one of joint 3, a ball for
+   p, and so on: intervals for all six joints (the loose box).
+2. A branch whose x is outside [-1, 1] over the cell is not there. Where all three x stay within (-1, 1), the branch is there for
+   all values in the cell and continuous: nowhere do two answers meet.
+3. Such a branch is enclosed by :mod:`ssik_ros.paths.bounding.enclosures`. A cell where this fails has its loose box.
+
+Degeneracies
+------------
+Where x reaches 1 or -1 (fold, straight wrist) a branch has its loose box; smaller cells make it smaller. Rounding is covered by
+margins of 1e-9, far above what doubles lose here.
+"""
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.pose_freedom import rotations
+from ssik_ros.paths.tool_chain import ToolChain
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+Rows = IntArray | BoolArray | slice
+
+MEETING = 1e-9
+"""Distance of axes from a common point up to which they meet [m]."""
+ROUNDING = 1e-9
+SIX = 6
+LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+"""(8, 3) which answer each branch takes of each subproblem."""
+
+
+class Cells(NamedTuple):
+    """Values of the free parameters."""
+
+    layers: IntArray
+    """(k,) layer of each."""
+    centers: FloatArray
+    """(k, r)."""
+    halves: FloatArray
+    """(k, r) half widths."""
+
+    def chosen(self, rows: 'Rows') -> 'Cells':
+        """
+        Return some of the cells.
+
+        :param rows: their indices, a slice, or whether to take each.
+        """
+        return Cells(self.layers[rows], self.centers[rows], self.halves[rows])
+
+
+class LooseBoxes(NamedTuple):
+    """Boxes of the branches of cells."""
+
+    q: FloatArray
+    """(k, 8, n) centres; where ``is_sure``, the posture at the centre of the cell."""
+    halves: FloatArray
+    """(k, 8, n)."""
+    is_there: BoolArray
+    """(k, 8) false: the branch is nowhere in the cell."""
+    is_sure: BoolArray
+    """(k, 8) the branch is there for all values in the cell, and continuous."""
+
+
+class WristArm:
+    """The geometry of an arm of the class."""
+
+    def __init__(self, chain: ToolChain, six: list[int], is_reversed: bool) -> None:
+        """
+        Keep axes and points.
+
+        :param chain: the joints.
+        :param six: the joints that are no parameters.
+        :param is_reversed: whether the wrist is at the base.
+        """
+        own = chain.chain
+        self.chain, self._is_reversed = chain, is_reversed
+        self.six = six[::-1] if is_reversed else six
+        self.parameters = [joint for joint in range(chain.size) if joint not in six]
+        """Joints that are parameters."""
+        self._axes, self._points = own.axes[self.six], own.points[self.six]
+        self._s = _meeting_point(self._axes[:2], self._points[:2])
+        self._w = _meeting_point(self._axes[3:], self._points[3:])
+
+    @classmethod
+    def of_chain(cls, chain: ToolChain) -> 'WristArm | None':
+        """
+        Return the arm of a chain; None if the chain is of another class.
+
+        :param chain: the joints.
+        """
+        if not chain.has_held or chain.has_spin or chain.size - chain.outer != SIX + 1:
+            return None
+        inner = list(range(chain.outer, chain.size))
+        if chain.held not in (inner[0], inner[-1]):
+            return None
+        six = [joint for joint in inner if joint != chain.held]
+        if (chain.chain.kinds[inner] == JointKind.PRISMATIC).any():
+            return None
+        for is_reversed in (False, True):
+            arm = cls(chain, six, is_reversed)
+            if arm._is_of_class():
+                return arm
+        return None
+
+    def _is_of_class(self) -> bool:
+        """Return whether the axes meet where they should, and no subproblem is degenerate for all poses."""
+        meets = _away(self._s, self._axes[:2], self._points[:2]) < MEETING
+        meets &= _away(self._w, self._axes[3:], self._points[3:]) < MEETING
+        h = self._axes
+        crosses = [np.linalg.norm(np.cross(h[a], h[b])) for a, b in ((0, 1), (3, 4), (4, 5))]
+        return meets and bool(min(crosses) > 1e-3) and self._elbow()[1] > 1e-6
+
+    def _elbow(self) -> tuple[float, float, float]:
+        """Return A, B and the angle q0 with |E_3 W - S|^2 = A - 2 B cos(q - q0)."""
+        h, v = self._axes[2], self._w - self._points[2]
+        u = self._s - self._points[2]
+        across = v - (h @ v) * h
+        a, b = float(u @ across), float(u @ np.cross(h, across))
+        return float(v @ v + u @ u - 2.0 * (h @ u) * (h @ v)), math.hypot(a, b), math.atan2(b, a)
+
+    def _target(
+        self, cells: Cells, poses: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return R_G (k, 3, 3), G W (k, 3), how far G W is from it at most (k,) and by what angle R_G turns at most (k,)."""
+        chain, own = self.chain, self.chain.chain
+        k = len(cells.layers)
+        fixed = poses[cells.layers] @ np.linalg.inv(own.home)
+        place = np.tile(np.append(self._w, 1.0), (k, 1))
+        whole, away = np.tile(np.eye(4), (k, 1, 1)), np.zeros(k)
+        held = chain.held
+        before = [joint for joint in self.parameters if joint != held]
+        # G = E_h^-1 O^-1 X, or O^-1 X E_h^-1 with the last joint held; what acts on W first comes first.
+        steps: list[tuple[int, float]] = [(-1, 0.0), *((joint, -1.0) for joint in before)]
+        steps = [*steps, (held, -1.0)] if held == chain.outer else [(held, -1.0), *steps]
+        if self._is_reversed:
+            steps = [(joint, -sign) for joint, sign in steps[::-1]]
+        for joint, sign in steps:
+            if joint < 0:
+                motion = np.linalg.inv(fixed) if self._is_reversed else fixed
+            else:
+                column = self.parameters.index(joint)
+                motion = chain.motions(joint, sign * cells.centers[:, column])
+                lever = np.ones(k)
+                if own.kinds[joint] != JointKind.PRISMATIC:
+                    lever = np.linalg.norm(
+                        np.cross(place[:, :3] - own.points[joint], own.axes[joint]), axis=1
+                    )
+                away = away + lever * cells.halves[:, column]
+            place = np.einsum('kij,kj->ki', motion, place)
+            whole = motion @ whole
+        turns = own.kinds[self.parameters] != JointKind.PRISMATIC
+        return whole[:, :3, :3], place[:, :3], away + ROUNDING, cells.halves @ turns + ROUNDING
+
+    def boxes(self, cells: Cells, poses: FloatArray) -> LooseBoxes:
+        """
+        Return boxes of all branches of some cells.
+
+        :param cells: the values.
+        :param poses: (layers, 4, 4) pose of each layer.
+        """
+        rotation, place, away, turn = self._target(cells, poses)
+        k = len(cells.layers)
+        h = self._axes
+        labels = LABELS[None].repeat(k, axis=0)
+        w = (place - self._s)[:, None]
+        away, turn = away[:, None], turn[:, None]
+        # 1: the elbow.
+        a, b, zero = self._elbow()
+        far = np.linalg.norm(w, axis=2)
+        x = [(a - each**2) / (2.0 * b) for each in (far, far + away, np.maximum(far - away, 0.0))]
+        angle, width, there, sure = _arc_cosine(*x)
+        q3, d3 = zero + labels[..., 0] * angle, width.repeat(len(LABELS), axis=1)
+        # 2: the two axes in S.
+        arm = self._w - self._points[2]
+        p = self._points[2] + _turned(h[2], q3, arm) - self._s
+        p_away = np.linalg.norm(np.cross(h[2], arm)) * d3 + ROUNDING
+        along = p @ h[1]
+        across = np.sqrt(np.maximum((p * p).sum(axis=2) - along**2, 0.0))
+        c12, s12 = float(h[0] @ h[1]), float(np.linalg.norm(np.cross(h[0], h[1])))
+        level = w @ h[0] - c12 * along
+        slack = away + abs(c12) * p_away
+        near, wide = s12 * np.maximum(across - p_away, 1e-300), s12 * (across + p_away)
+        ends = np.stack([(level + s) / d for s in (-slack, slack) for d in (near, wide)])
+        middle = level / np.maximum(s12 * across, 1e-300)
+        angle, width, own_there, own_sure = _arc_cosine(middle, ends.min(axis=0), ends.max(axis=0))
+        there, sure = there & own_there, sure & own_sure & (across > 2.0 * p_away)
+        first = np.arctan2(np.cross(h[1], p) @ h[0], p @ h[0] - c12 * along)
+        q2, d2 = first + labels[..., 1] * angle, width + _swing(p_away, across)
+        v = _turned(h[1], q2, p)
+        v_away = p_away + across * np.minimum(d2, math.pi)
+        beside = np.sqrt(np.maximum((w * w).sum(axis=2) - (w @ h[0]) ** 2, 0.0))
+        q1 = _angle_between(h[0], v, np.broadcast_to(w, v.shape))
+        d1 = _swing(v_away, beside) + _swing(away, beside)
+        # 3: the wrist.
+        m, m_turn = rotation[:, None], d1 + d2 + d3 + turn
+        for joint, q in ((0, q1), (1, q2), (2, q3)):
+            m = _rotation(h[joint], -q) @ m
+        tool = m @ h[5]
+        back = np.swapaxes(m, 2, 3) @ h[3]
+        polar = np.arctan2(np.linalg.norm(np.cross(h[3], tool), axis=2), tool @ h[3])
+        c45, c56 = float(h[3] @ h[4]), float(h[4] @ h[5])
+        s45, s56 = (float(np.linalg.norm(np.cross(h[a], h[b]))) for a, b in ((3, 4), (4, 5)))
+        lows, highs = np.minimum(polar + m_turn, math.pi), np.maximum(polar - m_turn, 0.0)
+        x = [(np.cos(each) - c45 * c56) / (s45 * s56) for each in (polar, lows, highs)]
+        angle, d5, own_there, own_sure = _arc_cosine(*x)
+        there, sure = there & own_there, sure & own_sure
+        cross = np.cross(h[4], h[5])
+        zero5 = math.atan2(float(h[3] @ cross), float(h[3] @ h[5]) - c45 * c56)
+        q5 = zero5 + labels[..., 2] * angle
+        sine = np.sin(polar)
+        q4 = _angle_between(h[3], _turned(h[4], q5, h[5]), tool)
+        q6 = -_angle_between(h[5], _turned(h[4], -q5, h[3]), back)
+        d4 = _swing(m_turn, sine) + _swing(s56 * d5, sine)
+        d6 = _swing(m_turn, sine) + _swing(s45 * d5, sine)
+        angles = np.stack([q1, q2, q3, q4, q5, q6], axis=2)
+        widths = np.minimum(np.stack([d1, d2, d3, d4, d5, d6], axis=2), math.pi)
+        q = np.empty((k, len(LABELS), self.chain.size))
+        halves = np.empty_like(q)
+        q[..., self.six] = -angles if self._is_reversed else angles
+        halves[..., self.six] = widths
+        q[..., self.parameters] = cells.centers[:, None]
+        halves[..., self.parameters] = cells.halves[:, None]
+        return LooseBoxes(q, halves, there & np.isfinite(q).all(axis=2), sure)
+
+
+def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:
+    """Return the point (3,) nearest to some lines."""
+    planes = np.eye(3) - np.einsum('ki,kj->kij', axes, axes)
+    right = np.einsum('kij,kj->i', planes, points)
+    return np.asarray(np.linalg.lstsq(planes.sum(axis=0), right, rcond=None)[0])
+
+
+def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
+    """Return the largest distance of a point from some lines."""
+    return float(np.linalg.norm(np.cross(point - points, axes), axis=1).max())
+
+
+def _arc_cosine(
+    middle: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+    """Return acos, how far it is from that at most, whether there is any, and whether there is one everywhere."""
+    low, high = np.minimum(low, high) - ROUNDING, np.maximum(low, high) + ROUNDING
+    there, sure = (low <= 1.0) & (high >= -1.0), (low > -1.0) & (high < 1.0)
+    center, least, most = (np.arccos(np.clip(each, -1.0, 1.0)) for each in (middle, high, low))
+    width: FloatArray = np.maximum(most - center, center - least) + ROUNDING
+    return center, width, there, sure
+
+
+def _swing(away: FloatArray, radius: FloatArray) -> FloatArray:
+    """Return by what angle a vector of some length across an axis turns about it at most; pi where it reaches the axis."""
+    ratio = away / np.maximum(radius, 1e-300)
+    return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + ROUNDING, math.pi)
+
+
+def _rotation(axis: FloatArray, angles: FloatArray) -> FloatArray:
+    """Return rotations (..., 3, 3) about one axis."""
+    flat = rotations(angles.reshape(-1, 1) * axis)
+    return flat.reshape(*angles.shape, 3, 3)
+
+
+def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return vectors turned about an axis (..., 3)."""
+    c, s = np.cos(angles)[..., None], np.sin(angles)[..., None]
+    vectors = np.broadcast_to(vectors, (*angles.shape, 3))
+    along = (vectors @ axis)[..., None] * axis
+    turned: FloatArray = along + c * (vectors - along) + s * np.cross(axis, vectors)
+    return turned
+
+
+def _angle_between(axis: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return the angles about an axis that turn vectors into the half plane of others."""
+    sines = np.cross(start, end) @ axis
+    cosines = np.einsum('...i,...i->...', start, end) - (start @ axis) * (end @ axis)
+    return np.asarray(np.arctan2(sines, cosines))
