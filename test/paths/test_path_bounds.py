@@ -162,6 +162,7 @@ def known_path(model, objective):
     return planner, planner.task(PANDA_LINE), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('objective', PathObjective)
 def test_every_round_keeps_the_bound_below_the_cost(objective):
     planner, task, path = known_path(robot('panda'), objective)
