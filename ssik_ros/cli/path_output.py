@@ -81,7 +81,7 @@ def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> N
     points: list[dict[str, Any]] = []
     if len(path.positions):
         limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)
-        timed = time_plan(path, problem.group, limits, problem.waypoints, problem.settings)
+        timed = time_plan(path, problem.group, limits, problem.waypoints, problem.settings).path
         rows = (timed.positions.tolist(), timed.velocities.tolist(), timed.times.tolist())
         points = [_point(q, v, time) for q, v, time in zip(*rows, strict=True)]
     message = {

@@ -96,7 +96,8 @@ class PlanControl:
         own = self._progress
         self._progress = own._replace(part=max(part, own.part), phase=phase, waypoint=0)
         self.pause()
-        self._tell()
+        if self._told is not self._progress:
+            self._tell()
 
     def found(self, cost: float) -> None:
         """

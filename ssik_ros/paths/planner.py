@@ -202,6 +202,8 @@ class ToolPathPlanner:
         }
         if outcome.failure is not None:
             return _refused(outcome, outcome.failure, task, common)
+        times = self._times(outcome, poses)
+        common['stretches'] = split_path(outcome.q, outcome.ways, times, self._velocity)
         self._verify(task, outcome)
         look_up = task.control.look_up
         away = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
@@ -210,7 +212,6 @@ class ToolPathPlanner:
         if most is not None and not common['deviation'] <= most:
             return _refused(outcome, _leaves_tolerance(away, most), task, common)
         penalty = _penalty(self.costs, outcome.q, limits)
-        times = self._times(outcome, poses)
         cost = path_cost(outcome.q, limits, outcome.ways) + penalty
         common['lower_bound'] = self._improved_bound(task, outcome, cost, common)
         return ToolPath(
@@ -218,7 +219,6 @@ class ToolPathPlanner:
             cost=cost,
             penalty=penalty,
             times=times,
-            stretches=split_path(outcome.q, outcome.ways, times, self._velocity),
             seconds=task.control.seconds,
             **common,
         )

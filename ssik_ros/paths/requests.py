@@ -183,7 +183,7 @@ class ToolPath:
     notes: Sequence[str] = ()
     """What a user should know of this plan, one sentence each."""
     stretches: Sequence[Stretch] = ()
-    """Passes and the free travel between them in their order; empty if there is no path."""
+    """Passes and the free travel between them in their order; empty if no path was found."""
 
     @property
     def gap(self) -> float:

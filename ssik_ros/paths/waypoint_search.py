@@ -1,6 +1,7 @@
 """The search for one joint path: first grids, corridors, refinement, windings."""
 
 from collections.abc import Mapping, Sequence
+import itertools
 import math
 from types import MappingProxyType
 from typing import NamedTuple
@@ -94,7 +95,8 @@ class WaypointSearch:
             failure = PathFailure(-1, Cause.LIMITS, text)
         first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
         cost = self._best[0].cost if self._best and failure is None else math.inf
-        return SearchOutcome(q, first, cost, failure, stopped, self._ways)
+        outcome = SearchOutcome(q, first, cost, failure, stopped, self._ways)
+        return outcome if failure is None else _joined_part(self._task, outcome)
 
     @property
     def _is_whole(self) -> bool:
@@ -246,13 +248,26 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
         return WaypointSearch(task, (given, given)).run()
     free = WaypointSearch(task._replace(travel=None), (None, None)).run()
     if free.failure is not None or free.stopped:
-        return _not_closed(free)
+        return _joined_part(task, _not_closed(free))
     turning = task.limits.turning
     tries = [free.q[0], free.q[-1]]
     if np.abs(unwind(np.array(tries), turning)[1] - tries[0]).max() < SAME_END:
         tries = tries[:1]
     outcomes = [WaypointSearch(task, (own, own)).run() for own in tries]
     return min(outcomes, key=lambda own: (own.failure is not None, own.cost))
+
+
+def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
+    """Return the longest part of a piece in which the travel is straight and free; all of it where travel does not matter."""
+    if task.travel is None:
+        return piece
+    q, first = piece.q, piece.first
+    travels = np.flatnonzero(task.limits.is_travel) - first
+    travels = travels[(travels >= 0) & (travels < len(q) - 1)]
+    apart = [own + 1 for own in travels.tolist() if not task.travel.is_free(q[own : own + 2])]
+    bounds = itertools.pairwise([0, *apart, len(q)])
+    begin, end = max(bounds, key=lambda own: own[1] - own[0])
+    return piece._replace(q=q[begin:end], first=first + begin, ways={})
 
 
 def _not_closed(free: SearchOutcome) -> SearchOutcome:

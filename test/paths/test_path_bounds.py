@@ -9,7 +9,7 @@ from ssik_ros.kernels.paths import boxes, layers as kernels
 from ssik_ros.model.loader import load_robot
 from ssik_ros.paths.bounding.enclosures import make_nodes
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
-from ssik_ros.paths.bounding.wrist_arms import Cells, WristArm
+from ssik_ros.paths.bounding.wrist_arms import ParameterCells, WristArm
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.paths.tool_chain import ToolChain
@@ -66,7 +66,7 @@ def random_cells(arm, count, half):
     poses = arm.chain.poses(rng.uniform(low, high, (count, arm.chain.size)))
     free = arm.parameters
     centers = rng.uniform(low[free] + half, high[free] - half, (count, len(free)))
-    return poses, Cells(np.arange(count), centers, np.full(centers.shape, half))
+    return poses, ParameterCells(np.arange(count), centers, np.full(centers.shape, half))
 
 
 @pytest.mark.parametrize('name', ['panda', 'lifted'])

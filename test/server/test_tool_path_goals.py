@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicHermiteSpline
 from scipy.spatial.transform import Rotation
 from served_robots import errors_between, pose_of, random_full_state, torso_robot, true_pose
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
-from ssik_ros.paths.requests import FREE, PathTolerance
+from ssik_ros.paths.planner import ToolPathPlanner
+from ssik_ros.paths.requests import FREE, PathTolerance, ToolPathRequest
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_requests import TimedPath
 from ssik_ros.server.paths.path_timing import row_times, time_path
@@ -238,3 +240,42 @@ def test_objects_stay_in_the_model_frame_where_the_base_stands_elsewhere(server)
         assert free.solved, free.text
         assert not blocked.solved and blocked.cause == Cause.COLLISION and 'wall' in blocked.text
         assert max(pose_errors(server, free, current, 'panda_link8', moved @ LINE)) < 1e-6
+
+
+def between_points(path, parts=12):
+    """Return postures on the cubics with the given speeds that controllers put through the points of a path."""
+    spline = CubicHermiteSpline(path.times, path.positions, path.velocities)
+    spans = np.diff(path.times)[:, None] * np.linspace(0.0, 1.0, parts)
+    return spline((path.times[:-1, None] + spans).ravel())
+
+
+@pytest.mark.parametrize('speed', [{}, {'tool_speed': 0.05}])
+def test_the_trajectory_leads_around_what_stands_between_passes(server, speed):
+    aside = np.eye(4)
+    aside[1, 3] = 0.35
+    poses = np.concatenate([np.linalg.inv(aside) @ LINE, aside @ LINE])
+    wall = ObjectShape(SolidKind.BOX, (1.2, 0.02, 0.6), np.eye(4))
+    item = WorldObject('wall', pose_matrix(np.array([0.9, 0.0, 0.3]), np.eye(3)), (wall,))
+    server.scene.world.add(item)
+    try:
+        settings = {'passes': [12], **speed}
+        found = ask(server, poses, settings=settings, avoid_collisions=True)
+    finally:
+        server.scene.world.remove('wall')
+    assert found.solved, found.text
+    request = ToolPathRequest(passes=[12], obstacles=[item])
+    exact = ToolPathPlanner(server.robot, server.robot.group(ARM), request).obstacles[1]
+    straight = np.linspace(*found.plan.positions[[11, 12]], 100)
+    assert any(exact.is_colliding(q) for q in straight), 'the wall is in no way'
+    path, times = found.path, found.waypoint_times
+    assert not any(exact.is_colliding(q) for q in between_points(path))
+    assert len(times) == len(poses) and (np.diff(times) > 0.0).all()
+    rows = np.searchsorted(path.times, times)
+    assert np.array_equal(path.positions[rows], found.plan.positions)
+    lines = np.diff(path.positions, axis=0) / np.diff(path.times)[:, None]
+    velocity = server.robot.tree.velocity[server.robot.group(ARM).idx_q]
+    assert (np.abs(lines) <= velocity + 1e-9).all()
+    if speed:
+        steps = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+        slow = np.delete(np.diff(times) * 0.05 >= steps - 1e-9, 11)
+        assert slow.all()

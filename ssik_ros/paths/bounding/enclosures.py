@@ -33,7 +33,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.tip_ways import tip_levers
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, Cells, Rows, WristArm
+from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import TURN
 
@@ -50,7 +50,7 @@ class Nodes(NamedTuple):
 
     owners: IntArray
     """(k,) index of the cell."""
-    cells: Cells
+    cells: ParameterCells
     labels: IntArray
     """(k,) which branch."""
     q: FloatArray
@@ -81,7 +81,7 @@ class Nodes(NamedTuple):
         )
 
 
-def make_nodes(arm: WristArm, cells: Cells, poses: FloatArray) -> Nodes:
+def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes:
     """
     Return boxes that hold every posture over some cells within the limits.
 

@@ -34,20 +34,20 @@ from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES, SUM_OF_STEPS
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, Cells, WristArm
+from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, WristArm
 from ssik_ros.paths.control import import_library
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import TURN, unwind
 
 FIRST_CELLS = {1: (512,), 2: (8, 64), 3: (4, 4, 16)}
-"""Cells of each parameter at the beginning, by the number of parameters."""
+"""ParameterCells of each parameter at the beginning, by the number of parameters."""
 FEWEST_LAYERS, MOST_LAYERS, ENOUGH = 6, 60, 0.97
 """Layers at least and at most, and how long the known path is with straight steps between them, as a part of its length."""
 MOST_NODES = 400_000
 """Boxes at the same time: about 200 MB."""
 AT_ONCE = 20_000
-"""Cells of one step between two looks at the clock."""
+"""ParameterCells of one step between two looks at the clock."""
 NARROW = 0.05
 """Half width up to which boxes are looked up by their centres [rad or m]."""
 TRUST = 0.3
@@ -112,7 +112,7 @@ class RelaxedPaths:
             if self._nodes is not None and len(self._nodes.q) < MOST_NODES / 4:
                 self._nodes = self._halved(self._nodes, self._nodes.is_loose)
 
-    def _first_cells(self) -> Cells:
+    def _first_cells(self) -> ParameterCells:
         """Return the cells of a grid over all parameters."""
         own, joints = self._arm.chain.chain, self._arm.parameters
         low, high = own.lower[joints].copy(), own.upper[joints].copy()
@@ -127,10 +127,10 @@ class RelaxedPaths:
         layers = np.repeat(np.arange(len(self._rows)), len(grid))
         halves = 0.5 * (high - low) / np.array(counts)
         count = len(self._rows)
-        return Cells(layers, np.tile(grid, (count, 1)), np.tile(halves, (len(layers), 1)))
+        return ParameterCells(layers, np.tile(grid, (count, 1)), np.tile(halves, (len(layers), 1)))
 
     def _made(
-        self, cells: Cells, parents: IntArray | None, is_alive: BoolArray | None
+        self, cells: ParameterCells, parents: IntArray | None, is_alive: BoolArray | None
     ) -> Nodes | None:
         """Return the boxes of cells, of branches that were alive in their parents; None when time is up."""
         parts = []
@@ -270,7 +270,7 @@ class RelaxedPaths:
         halves[rows, split] *= 0.5
         shift = np.zeros_like(halves)
         shift[rows, split] = halves[rows, split]
-        children = Cells(
+        children = ParameterCells(
             np.tile(cells.layers, 2),
             np.vstack([cells.centers - shift, cells.centers + shift]),
             np.vstack([halves, halves]),
@@ -326,7 +326,7 @@ def _joined_nodes(parts: list[Nodes]) -> Nodes:
         return np.concatenate([getattr(part, name) for part in parts])
 
     cells = [part.cells for part in parts]
-    joined = Cells(
+    joined = ParameterCells(
         np.concatenate([own.layers for own in cells]),
         np.concatenate([own.centers for own in cells]),
         np.concatenate([own.halves for own in cells]),
@@ -352,7 +352,7 @@ def _backwards(rows: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.vstack([rows[:1], rows[1:][::-1]]))
 
 
-def _distinct(nodes: Nodes) -> tuple[Cells, IntArray]:
+def _distinct(nodes: Nodes) -> tuple[ParameterCells, IntArray]:
     """Return the cells of boxes, each once, and the cell of each box."""
     _, first, owners = np.unique(nodes.owners, return_index=True, return_inverse=True)
     return nodes.cells.chosen(first), owners.ravel()

@@ -54,7 +54,7 @@ LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 """(8, 3) which answer each branch takes of each subproblem."""
 
 
-class Cells(NamedTuple):
+class ParameterCells(NamedTuple):
     """Values of the free parameters."""
 
     layers: IntArray
@@ -64,13 +64,13 @@ class Cells(NamedTuple):
     halves: FloatArray
     """(k, r) half widths."""
 
-    def chosen(self, rows: 'Rows') -> 'Cells':
+    def chosen(self, rows: 'Rows') -> 'ParameterCells':
         """
         Return some of the cells.
 
         :param rows: their indices, a slice, or whether to take each.
         """
-        return Cells(self.layers[rows], self.centers[rows], self.halves[rows])
+        return ParameterCells(self.layers[rows], self.centers[rows], self.halves[rows])
 
 
 class LooseBoxes(NamedTuple):
@@ -144,7 +144,7 @@ class WristArm:
         return float(v @ v + u @ u - 2.0 * (h @ u) * (h @ v)), math.hypot(a, b), math.atan2(b, a)
 
     def _target(
-        self, cells: Cells, poses: FloatArray
+        self, cells: ParameterCells, poses: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return R_G (k, 3, 3), G W (k, 3), how far G W is from it at most (k,) and by what angle R_G turns at most (k,)."""
         chain, own = self.chain, self.chain.chain
@@ -176,7 +176,7 @@ class WristArm:
         turns = own.kinds[self.parameters] != JointKind.PRISMATIC
         return whole[:, :3, :3], place[:, :3], away + ROUNDING, cells.halves @ turns + ROUNDING
 
-    def boxes(self, cells: Cells, poses: FloatArray) -> LooseBoxes:
+    def boxes(self, cells: ParameterCells, poses: FloatArray) -> LooseBoxes:
         """
         Return boxes of all branches of some cells.
 
@@ -220,25 +220,11 @@ class WristArm:
         m, m_turn = rotation[:, None], d1 + d2 + d3 + turn
         for joint, q in ((0, q1), (1, q2), (2, q3)):
             m = _rotation(h[joint], -q) @ m
-        tool = m @ h[5]
-        back = np.swapaxes(m, 2, 3) @ h[3]
-        polar = np.arctan2(np.linalg.norm(np.cross(h[3], tool), axis=2), tool @ h[3])
-        c45, c56 = float(h[3] @ h[4]), float(h[4] @ h[5])
-        s45, s56 = (float(np.linalg.norm(np.cross(h[a], h[b]))) for a, b in ((3, 4), (4, 5)))
-        lows, highs = np.minimum(polar + m_turn, math.pi), np.maximum(polar - m_turn, 0.0)
-        x = [(np.cos(each) - c45 * c56) / (s45 * s56) for each in (polar, lows, highs)]
-        angle, d5, own_there, own_sure = _arc_cosine(*x)
+        angles, widths, own_there, own_sure = self._wrist(m, m_turn, labels[..., 2])
         there, sure = there & own_there, sure & own_sure
-        cross = np.cross(h[4], h[5])
-        zero5 = math.atan2(float(h[3] @ cross), float(h[3] @ h[5]) - c45 * c56)
-        q5 = zero5 + labels[..., 2] * angle
-        sine = np.sin(polar)
-        q4 = _angle_between(h[3], _turned(h[4], q5, h[5]), tool)
-        q6 = -_angle_between(h[5], _turned(h[4], -q5, h[3]), back)
-        d4 = _swing(m_turn, sine) + _swing(s56 * d5, sine)
-        d6 = _swing(m_turn, sine) + _swing(s45 * d5, sine)
-        angles = np.stack([q1, q2, q3, q4, q5, q6], axis=2)
-        widths = np.minimum(np.stack([d1, d2, d3, d4, d5, d6], axis=2), math.pi)
+        angles = np.concatenate([np.stack([q1, q2, q3], axis=2), angles], axis=2)
+        widths = np.concatenate([np.stack([d1, d2, d3], axis=2), widths], axis=2)
+        widths = np.minimum(widths, math.pi)
         q = np.empty((k, len(LABELS), self.chain.size))
         halves = np.empty_like(q)
         q[..., self.six] = -angles if self._is_reversed else angles
@@ -246,6 +232,36 @@ class WristArm:
         q[..., self.parameters] = cells.centers[:, None]
         halves[..., self.parameters] = cells.halves[:, None]
         return LooseBoxes(q, halves, there & np.isfinite(q).all(axis=2), sure)
+
+    def _wrist(
+        self, m: FloatArray, m_turn: FloatArray, signs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+        """
+        Return angles and half widths of the last three joints, whether they may exist, and whether they do.
+
+        :param m: (k, 8, 3, 3) the rotation that they make.
+        :param m_turn: (k, 8) how far it may be turned.
+        :param signs: (k, 8) of the joint in the middle.
+        """
+        h = self._axes
+        tool = m @ h[5]
+        back = np.swapaxes(m, 2, 3) @ h[3]
+        polar = np.arctan2(np.linalg.norm(np.cross(h[3], tool), axis=2), tool @ h[3])
+        c45, c56 = float(h[3] @ h[4]), float(h[4] @ h[5])
+        s45, s56 = (float(np.linalg.norm(np.cross(h[a], h[b]))) for a, b in ((3, 4), (4, 5)))
+        lows, highs = np.minimum(polar + m_turn, math.pi), np.maximum(polar - m_turn, 0.0)
+        x = [(np.cos(each) - c45 * c56) / (s45 * s56) for each in (polar, lows, highs)]
+        angle, d5, there, sure = _arc_cosine(*x)
+        cross = np.cross(h[4], h[5])
+        zero5 = math.atan2(float(h[3] @ cross), float(h[3] @ h[5]) - c45 * c56)
+        q5 = zero5 + signs * angle
+        sine = np.sin(polar)
+        q4 = _angle_between(h[3], _turned(h[4], q5, h[5]), tool)
+        q6 = -_angle_between(h[5], _turned(h[4], -q5, h[3]), back)
+        d4 = _swing(m_turn, sine) + _swing(s56 * d5, sine)
+        d6 = _swing(m_turn, sine) + _swing(s45 * d5, sine)
+        angles = np.stack([q4, q5, q6], axis=2)
+        return angles, np.stack([d4, d5, d6], axis=2), there, sure
 
 
 def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:

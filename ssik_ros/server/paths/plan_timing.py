@@ -1,16 +1,45 @@
-"""Times of planned tool paths: from rest to rest, within limits, and no faster than the tool may be."""
+"""
+Times of planned tool paths: from rest to rest, within limits, and no faster than the tool may be.
+
+Controllers that join points by cubics with the given speeds leave the straight line beside a corner by about 0.15 times the
+shorter line there. Around corners of free travel more points are put on the lines, so near that nothing is touched.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.requests import ToolPath
 from ssik_ros.paths.waypoints import step_times
 from ssik_ros.server.paths.path_requests import TimedPath
-from ssik_ros.server.paths.path_timing import time_path
+from ssik_ros.server.paths.path_timing import row_times, time_path
+
+NEAR_CORNER = 2e-4
+"""Longest line beside a corner of free travel [rad or m]; each further line is at most twice as long as the one before."""
+
+
+class TimedPlan(NamedTuple):
+    """A planned path with times."""
+
+    path: TimedPath
+    """With the corners of free travel, and points near them."""
+    waypoint_times: FloatArray
+    """(k,) when each row of the plan is reached [s]."""
+
+
+class _Points(NamedTuple):
+    """What the arm moves through."""
+
+    q: FloatArray
+    """(p, n) joined by straight motions."""
+    rows: IntArray
+    """(k,) the point of each row of the plan."""
+    parts: FloatArray
+    """(p - 1,) each line as a part of the step of the plan that it belongs to."""
 
 
 def time_plan(
@@ -19,7 +48,7 @@ def time_plan(
     limits: tuple[FloatArray, FloatArray],
     poses: FloatArray,
     settings: Mapping[str, Any],
-) -> TimedPath:
+) -> TimedPlan:
     """
     Return a planned path, or its longest piece, with times; postures that repeat are left out.
 
@@ -31,18 +60,56 @@ def time_plan(
     """
     columns = [group.variable_names.index(name) for name in plan.joint_names]
     velocity, acceleration = (own[columns] for own in limits)
-    return time_path(plan.positions, velocity, acceleration, _least_times(plan, poses, settings))
+    travels = np.array(settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
+    travels = travels[(travels >= 0) & (travels < len(plan.positions) - 1)]
+    points = _points(plan, travels)
+    least = _least_times(plan, travels, poses, settings.get('tool_speed'))
+    if least is not None:
+        least = np.repeat(least, np.diff(points.rows)) * points.parts
+    path = time_path(points.q, velocity, acceleration, least)
+    return TimedPlan(path, row_times(points.q, path)[points.rows])
 
 
 def _least_times(
-    plan: ToolPath, poses: FloatArray, settings: Mapping[str, Any]
+    plan: ToolPath, travels: IntArray, poses: FloatArray, speed: float | None
 ) -> FloatArray | None:
     """Return the times (k - 1) that the steps take at the tool speed; None for any speed."""
-    speed = settings.get('tool_speed')
     if speed is None:
         return None
     times = step_times(poses[plan.first_waypoint :][: len(plan.positions)], speed)
     # Between passes the tool may have any speed.
-    travels = np.array(settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
-    times[travels[(travels >= 0) & (travels < len(times))]] = 0.0
+    times[travels] = 0.0
     return times
+
+
+def _points(plan: ToolPath, travels: IntArray) -> _Points:
+    """Return the rows of a plan, the corners of the travel (t,) behind some of them, and points near these."""
+    q = plan.positions
+    ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
+    counts = np.ones(len(q) - 1, dtype=int)
+    lines, parts, done = [q[:1]], [], 0
+    near = np.unique(np.concatenate([travels - 1, travels, travels + 1]))
+    for step in near[(near >= 0) & (near < len(q) - 1)].tolist():
+        own, shares = _near_corners(ways.get(step, q[step : step + 2]))
+        lines += [q[done + 1 : step + 1], own[1:]]
+        parts += [np.ones(step - done), shares]
+        counts[step], done = len(shares), step + 1
+    lines.append(q[done + 1 :])
+    parts.append(np.ones(len(q) - 1 - done))
+    rows = np.append(0, np.cumsum(counts))
+    return _Points(np.concatenate(lines), rows, np.concatenate(parts))
+
+
+def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return points (p, n) on a way, close together near its corners, and the lines (p - 1,) as parts of the way."""
+    points, lengths = [way[:1]], []
+    for start, end in itertools.pairwise(way):
+        length = float(np.abs(end - start).max())
+        ahead = NEAR_CORNER * 2.0 ** np.arange(64)
+        ahead = ahead[ahead < 0.5 * length]
+        away = np.concatenate([ahead, length - ahead[::-1], [length]])
+        points.append(start + (away / length if length else away)[:, None] * (end - start))
+        points[-1][-1] = end
+        lengths.append(np.diff(away, prepend=0.0))
+    own = np.concatenate(lengths)
+    return np.concatenate(points), own / own.sum() if own.any() else own

@@ -19,7 +19,7 @@ from ssik_ros.errors import (
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.paths.path_timing import LONGEST, row_times, scaled_limits
+from ssik_ros.server.paths.path_timing import LONGEST, scaled_limits
 from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
@@ -158,11 +158,11 @@ class ToolPathFinder:
             return response
         scales = goal.velocity_scale, goal.acceleration_scale
         limits = scaled_limits(self._scene.robot, self._group, *scales)
-        path = time_plan(plan, self._group, limits, poses, goal.settings)
+        path, waypoint_times = time_plan(plan, self._group, limits, poses, goal.settings)
         if not path.times[-1] < LONGEST:
             text = f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most {LONGEST:g} s '
             raise RequestRefused(Refusal.BAD_OPTION, f'{text}can be told.')
-        return response._replace(path=path, waypoint_times=row_times(plan.positions, path))
+        return response._replace(path=path, waypoint_times=waypoint_times)
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:
