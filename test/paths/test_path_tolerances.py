@@ -242,7 +242,7 @@ def test_singular_postures_cost_what_they_are_told_to(ur5e):
     group = group_of(ur5e)
     costs = ToolPathPlanner(
         ur5e, group, ToolPathRequest(penalties=PathPenalties(singularities=3.0))
-    )._costs
+    ).costs
     stretched = np.zeros(6)
     bent = np.array([0.0, -1.2, 1.6, -2.0, -1.57, 0.0])
     values = costs.values(np.array([stretched, bent]))
