@@ -1,5 +1,7 @@
 """Goals for tool paths by name: frames, links, states and objects of the scene, and goals that are wrong."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
@@ -242,11 +244,22 @@ def test_objects_stay_in_the_model_frame_where_the_base_stands_elsewhere(server)
         assert max(pose_errors(server, free, current, 'panda_link8', moved @ LINE)) < 1e-6
 
 
-def between_points(path, parts=12):
+def between_points(path, begin=0.0, end=np.inf, parts=12):
     """Return postures on the cubics with the given speeds that controllers put through the points of a path."""
     spline = CubicHermiteSpline(path.times, path.positions, path.velocities)
     spans = np.diff(path.times)[:, None] * np.linspace(0.0, 1.0, parts)
-    return spline((path.times[:-1, None] + spans).ravel())
+    times = (path.times[:-1, None] + spans).ravel()
+    return spline(times[(times >= begin) & (times <= end)])
+
+
+def away_from_lines(q, corners):
+    """Return the distances of postures from the nearest of the lines between corners."""
+    away = []
+    for start, end in itertools.pairwise(corners):
+        line = end - start
+        part = np.clip((q - start) @ line / (line @ line), 0.0, 1.0)
+        away.append(np.linalg.norm(start + part[:, None] * line - q, axis=1))
+    return np.min(away, axis=0)
 
 
 @pytest.mark.parametrize('speed', [{}, {'tool_speed': 0.05}])
@@ -269,6 +282,10 @@ def test_the_trajectory_leads_around_what_stands_between_passes(server, speed):
     assert any(exact.is_colliding(q) for q in straight), 'the wall is in no way'
     path, times = found.path, found.waypoint_times
     assert not any(exact.is_colliding(q) for q in between_points(path))
+    corners = found.plan.stretches[1].positions
+    assert len(corners) > 2
+    travel = between_points(path, *times[[11, 12]])
+    assert len(travel) > 100 and away_from_lines(travel, corners).max() < 2e-4
     assert len(times) == len(poses) and (np.diff(times) > 0.0).all()
     rows = np.searchsorted(path.times, times)
     assert np.array_equal(path.positions[rows], found.plan.positions)
