@@ -1,5 +1,7 @@
 """Lower bounds with time: boxes hold every posture, sequences of boxes cost no more than any path, bounds stay below costs."""
 
+import time
+
 from made_paths import line, robot
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from ssik_ros.errors import SsikError
 from ssik_ros.kernels.paths import boxes, layers as kernels
 from ssik_ros.model.loader import load_robot
+from ssik_ros.paths.bounding import relaxed_paths
 from ssik_ros.paths.bounding.enclosures import make_nodes
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
 from ssik_ros.paths.bounding.wrist_arms import ParameterCells, WristArm
@@ -102,6 +105,21 @@ def test_boxes_of_neither_class_are_refused():
     assert WristArm.of_chain(ToolChain(model, group)) is None
 
 
+def cheapest_sequences(each, rows, steps, at_once=4):
+    """Return the costs (k,) of sequences to boxes (q, halves, own), of which each layer has some, a few in one call."""
+    q, halves, own = rows
+    starts = np.arange(0, len(q) + 1, each)
+    costs, parents = own.copy(), np.full(len(q), -1)
+    for layer in range(1, len(starts) - 1):
+        for first in range(starts[layer], starts[layer + 1], at_once):
+            last = min(first + at_once, starts[layer + 1])
+            boxes.connect_boxes(
+                *(costs, parents, q, halves, starts, starts[:-1].copy(), own, *steps),
+                *(0, layer, first, last),
+            )
+    return costs
+
+
 @pytest.mark.parametrize('objective', range(4))
 @pytest.mark.parametrize('has_slopes', [False, True])
 def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, has_slopes):
@@ -119,12 +137,8 @@ def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, 
         before = np.vstack([np.zeros((1, n)), slopes[1:]])
         prices = before - behind
         own = (prices[:, None] * q - np.abs(prices)[:, None] * halves).sum(axis=2)
-        costs, parents = np.empty(m * each), np.empty(m * each, dtype=np.int64)
-        starts = np.arange(0, m * each + 1, each)
-        boxes.connect_boxes(
-            *(costs, parents, q.reshape(-1, n), halves.reshape(-1, n), starts, starts[:-1].copy()),
-            *(own.ravel(), turning, largest, weights, slopes, objective, 0),
-        )
+        rows = q.reshape(-1, n), halves.reshape(-1, n), own.ravel()
+        costs = cheapest_sequences(each, rows, (turning, largest, weights, slopes, objective))
         bound = costs[-each:].min()
         for _ in range(300):
             chosen = rng.integers(0, each, m)
@@ -142,12 +156,9 @@ def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, 
 def test_boxes_without_size_are_postures():
     rng = np.random.default_rng(0)
     q = np.sort(rng.uniform(-1.0, 1.0, (3, 6, 1)), axis=1).reshape(-1, 1)
-    starts, one = np.array([0, 6, 12, 18]), np.ones((3, 1))
-    costs, parents = np.empty(18), np.empty(18, dtype=np.int64)
-    boxes.connect_boxes(
-        *(costs, parents, q, np.zeros_like(q), starts, starts[:-1].copy(), np.zeros(18)),
-        *(np.zeros(1, dtype=np.int64), 9.0 * one, one, 0.0 * one, kernels.SUM_OF_STEPS, 0),
-    )
+    one, turning = np.ones((3, 1)), np.zeros(1, dtype=np.int64)
+    rows = q, np.zeros_like(q), np.zeros(18)
+    costs = cheapest_sequences(6, rows, (turning, 9.0 * one, one, 0.0 * one, kernels.SUM_OF_STEPS))
     a, b, c = q[:6], q[6:12].T, q[12:].T
     first = np.abs(a - b).min(axis=0)
     assert costs[12:].min() == pytest.approx((first[:, None] + np.abs(b.T - c)).min())
@@ -174,6 +185,24 @@ def test_every_round_keeps_the_bound_below_the_cost(objective):
     assert 0.0 <= bounds[0] <= bounds[1] <= path.cost
 
 
+@pytest.mark.slow
+def test_a_round_looks_at_the_clock_often_and_does_not_depend_on_it(monkeypatch):
+    planner, task, path = known_path(robot('panda'), PathObjective.JOINT_LENGTH)
+    own, looks = KnownPath(path.positions, path.cost), []
+
+    def look():
+        looks.append(time.process_time())
+        return False
+
+    problem = planner.chain, task.limits, task.poses, own
+    bound = relaxed_bound(*problem, look, 3)
+    assert len(looks) > 100 and np.diff(looks).max() < 0.25
+    monkeypatch.setattr(relaxed_paths, 'CELLS_AT_ONCE', 37)
+    monkeypatch.setattr(relaxed_paths, 'PAIRS_AT_ONCE', 20_000)
+    again = relaxed_bound(*problem, lambda: False, 3)
+    assert again.value == pytest.approx(bound.value, rel=1e-12)
+
+
 def test_bound_seconds_change_the_bound_alone():
     model = robot('panda')
     quick = plan_tool_path(model, 'panda_arm', PANDA_LINE)
@@ -182,6 +211,34 @@ def test_bound_seconds_change_the_bound_alone():
     assert quick.lower_bound <= path.lower_bound <= path.cost
     with pytest.raises(SsikError):
         plan_tool_path(model, 'panda_arm', PANDA_LINE, bound_seconds=-1.0)
+
+
+@pytest.mark.parametrize('flag', ['deadline', 'cancel'])
+def test_a_bound_ends_soon_after_its_time_and_a_cancellation(tmp_path, flag):
+    """Two parameters at each waypoint: a round takes seconds, and ends amid its kernels."""
+    model, group = lifted_arm(tmp_path)
+    chain = ToolChain(model, group)
+    middle = np.array([0.2, 0.1, 0.4, 0.2, 0.9, 0.1, 0.8, 0.0])
+    q = middle + np.linspace(-0.15, 0.15, 30)[:, None] * np.array([0.2, 1, 1, 0, -1, 1, 0.5, 1])
+    began = []
+
+    def report(progress):
+        if progress.phase == 'lower bound':
+            began.append(time.monotonic())
+
+    seconds = 0.3 if flag == 'deadline' else 60.0
+    request = ToolPathRequest(
+        bound_seconds=seconds,
+        report_progress=report,
+        is_cancelled=lambda: bool(
+            flag == 'cancel' and began and time.monotonic() > began[0] + 0.3
+        ),
+    )
+    path = plan_tool_path(model, group, chain.poses(q), request)
+    over = time.monotonic() - began[0] - 0.3
+    assert path.valid == (flag == 'deadline')
+    assert flag != 'cancel' or 'cancelled' in path.reason
+    assert over < 1.0
 
 
 def test_an_arm_of_another_class_says_so():

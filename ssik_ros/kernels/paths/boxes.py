@@ -110,11 +110,16 @@ def connect_boxes(
     slopes,
     objective,
     key,
+    layer,
+    first,
+    last,
 ):
     """
-    Write a lower bound on what sequences to each box cost, infinite where there is none.
+    Write a lower bound on what sequences to some boxes of one layer cost, infinite where there is none.
 
-    :param costs: (k,) out.
+    Boxes do not depend on others of their layer, so that a caller may look at the clock between some and some.
+
+    :param costs: (k,) in and out: those of the layer before are read.
     :param parents: (k,) out: the box before, -1 for none.
     :param q, halves: (k, n) centres and half widths, layer by layer; narrow boxes in ascending order of the key's centre.
     :param starts: (m + 1,) first row of each layer, then k.
@@ -123,44 +128,43 @@ def connect_boxes(
     :param turning, objective: as for :func:`step_cost`.
     :param largest, weights, slopes: (m, n) of the step to each layer; the first rows are not read.
     :param key: index of a joint that has limits.
+    :param layer: any but the first one, whose boxes cost what they cost by themselves.
+    :param first, last: rows of the layer, the last one excluded.
     """
-    for row in range(starts[0], starts[1]):
-        costs[row], parents[row] = own[row], -1
-    for layer in range(1, starts.shape[0] - 1):
-        begin, end = starts[layer - 1], starts[layer]
-        widest, least = 0.0, math.inf
-        for row in range(begin, end):
-            least = min(least, costs[row])
-            if row >= narrow[layer - 1]:
-                widest = max(widest, halves[row, key])
-        # What a step costs at least per unit of the key; unknown where left out turns may pay.
-        rate = weights[layer, key] - abs(slopes[layer, key])
-        for j in range(q.shape[1]):
-            if turning[j] != 0 and slopes[layer, j] != 0.0:
-                rate = 0.0
-        for row in range(starts[layer], starts[layer + 1]):
-            costs[row], parents[row] = math.inf, -1
-            if not math.isinf(least):
-                _reach_box(
-                    costs,
-                    parents,
-                    q,
-                    halves,
-                    begin,
-                    narrow[layer - 1],
-                    end,
-                    row,
-                    own[row],
-                    turning,
-                    largest[layer],
-                    weights[layer],
-                    slopes[layer],
-                    objective,
-                    key,
-                    widest,
-                    least,
-                    rate,
-                )
+    begin, end = starts[layer - 1], starts[layer]
+    widest, least = 0.0, math.inf
+    for row in range(begin, end):
+        least = min(least, costs[row])
+        if row >= narrow[layer - 1]:
+            widest = max(widest, halves[row, key])
+    # What a step costs at least per unit of the key; unknown where left out turns may pay.
+    rate = weights[layer, key] - abs(slopes[layer, key])
+    for j in range(q.shape[1]):
+        if turning[j] != 0 and slopes[layer, j] != 0.0:
+            rate = 0.0
+    for row in range(first, last):
+        costs[row], parents[row] = math.inf, -1
+        if not math.isinf(least):
+            _reach_box(
+                costs,
+                parents,
+                q,
+                halves,
+                begin,
+                narrow[layer - 1],
+                end,
+                row,
+                own[row],
+                turning,
+                largest[layer],
+                weights[layer],
+                slopes[layer],
+                objective,
+                key,
+                widest,
+                least,
+                rate,
+            )
 
 
 @inline_kernel

@@ -23,7 +23,7 @@ obstacles may keep a gap.
 References: Land and Doig 1960 (branch and bound); Shapiro 1979 (multipliers for shortest paths with side constraints).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import math
 from typing import Any, NamedTuple
 
@@ -41,13 +41,15 @@ from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import TURN, unwind
 
 FIRST_CELLS = {1: (512,), 2: (8, 64), 3: (4, 4, 16)}
-"""ParameterCells of each parameter at the beginning, by the number of parameters."""
+"""Cells of each parameter at the beginning, by the number of parameters."""
 FEWEST_LAYERS, MOST_LAYERS, ENOUGH = 6, 60, 0.97
 """Layers at least and at most, and how long the known path is with straight steps between them, as a part of its length."""
 MOST_NODES = 400_000
 """Boxes at the same time: about 200 MB."""
-AT_ONCE = 20_000
-"""ParameterCells of one step between two looks at the clock."""
+CELLS_AT_ONCE = 200
+"""Cells whose boxes are made between two looks at the clock: about 10 ms."""
+PAIRS_AT_ONCE = 120_000
+"""Pairs of boxes of one kernel call: at most about 10 ms."""
 NARROW = 0.05
 """Half width up to which boxes are looked up by their centres [rad or m]."""
 TRUST = 0.3
@@ -134,10 +136,10 @@ class RelaxedPaths:
     ) -> Nodes | None:
         """Return the boxes of cells, of branches that were alive in their parents; None when time is up."""
         parts = []
-        for begin in range(0, len(cells.layers), AT_ONCE):
+        for begin in range(0, len(cells.layers), CELLS_AT_ONCE):
             if self._is_over():
                 return None
-            own = slice(begin, begin + AT_ONCE)
+            own = slice(begin, begin + CELLS_AT_ONCE)
             found = make_nodes(self._arm, cells.chosen(own), self._poses)
             if parents is not None and is_alive is not None:
                 found = found.chosen(is_alive[parents[own][found.owners], found.labels])
@@ -207,21 +209,20 @@ class RelaxedPaths:
         return y
 
     def _through(self, nodes: Nodes, slopes: FloatArray) -> tuple[float, FloatArray]:
-        """Return the least cost of a sequence, and that of one through each box (k,)."""
+        """Return the least cost of a sequence, and that of one through each box (k,); zeros where time is up before."""
         limits, k = self._limits, len(nodes.q)
         own = _own_costs(nodes, slopes)
-        starts = np.searchsorted(nodes.cells.layers, np.arange(len(self._rows) + 1))
+        starts = np.searchsorted(nodes.cells.layers, np.arange(len(self._rows) + 1)).astype(
+            np.int64
+        )
         is_narrow = nodes.halves[:, self._key] <= NARROW
         narrow = starts[:-1] + np.bincount(
             nodes.cells.layers[~is_narrow], minlength=len(self._rows)
         )
-        ahead, back = np.empty(k), np.empty(k)
-        parents = np.empty(k, dtype=np.int64)
-        tail = (limits.largest, limits.weights, slopes)
-        kernels.connect_boxes(
-            *(ahead, parents, nodes.q, nodes.halves, starts.astype(np.int64), narrow, own),
-            *(limits.turning, *tail, limits.objective, self._key),
-        )
+        found = self._connected((nodes.q, nodes.halves, starts, narrow, own), limits, slopes)
+        if found is None:
+            return 0.0, np.zeros(k)
+        ahead, parents = found
         last = np.arange(starts[-2], starts[-1])
         if not len(last) or not np.isfinite(ahead[last]).any():
             return math.inf, np.full(k, math.inf)
@@ -230,19 +231,46 @@ class RelaxedPaths:
         # The same backwards: layers in reverse and values negated, so that steps keep their signs.
         layers = nodes.cells.layers
         order = np.lexsort([-nodes.q[:, self._key], is_narrow, -layers])
-        tail = _backwards(tail[0]), _backwards(tail[1]), _backwards(tail[2])
         ends = k - starts[::-1]
         narrow = ends[:-1] + (narrow - starts[:-1])[::-1]
-        kernels.connect_boxes(
-            *(back, parents, -nodes.q[order], nodes.halves[order], ends.astype(np.int64)),
-            *(narrow, own[order], limits.turning, *tail, limits.objective, self._key),
+        turned = limits._replace(
+            largest=_backwards(limits.largest), weights=_backwards(limits.weights)
         )
-        behind = np.empty(k)
-        behind[order] = back
-        back = behind
+        rows = -nodes.q[order], nodes.halves[order], ends, narrow, own[order]
+        found = self._connected(rows, turned, _backwards(slopes))
+        if found is None:
+            return total, np.zeros(k)
+        back = np.empty(k)
+        back[order] = found[0]
         if limits.objective == LARGEST_STEP:
             return total, np.maximum(ahead, back)
         return total, ahead + back - own
+
+    def _connected(
+        self, boxes: Sequence[Any], limits: StepLimits, slopes: FloatArray
+    ) -> tuple[FloatArray, IntArray] | None:
+        """
+        Return what sequences to each box cost at least (k,), and the boxes before (k,); None when time is up.
+
+        :param boxes: as the kernel takes them: q, halves, starts, narrow, own.
+        :param limits: the objective, and the largest steps and weights (layers, n) to each layer.
+        :param slopes: (layers, n).
+        """
+        q, halves, starts, narrow, own = boxes
+        costs, parents = own.copy(), np.full(len(q), -1, dtype=np.int64)
+        tail = (own, limits.turning, limits.largest, limits.weights, slopes, limits.objective)
+        for layer in range(1, len(starts) - 1):
+            begin, middle, end = starts[layer - 1 : layer + 2].tolist()
+            count = max(1, PAIRS_AT_ONCE // max(1, middle - begin))
+            for first in range(middle, end, count):
+                if self._is_over():
+                    return None
+                last = min(end, first + count)
+                kernels.connect_boxes(
+                    *(costs, parents, q, halves, starts, narrow),
+                    *(*tail, self._key, layer, first, last),
+                )
+        return costs, parents
 
     def _remember(self, nodes: Nodes, parents: IntArray, row: int) -> None:
         """Keep the centres of the cheapest sequence."""
