@@ -56,7 +56,7 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
     Write joint values; if there is no path, those of its longest piece.
 
-    :param file: a CSV with one row per waypoint, or a YAML with a trajectory_msgs/JointTrajectory.
+    :param file: a CSV with one row per waypoint and corner of free travel, or a YAML with a trajectory_msgs/JointTrajectory.
     :param problem, path: the plan.
     :raises InvalidOption: for a file that cannot be written.
     """
@@ -69,11 +69,12 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
 
 
 def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
-    """Write one row per waypoint; a path that is not whole says where it begins."""
+    """Write one row per waypoint, and the corners of free travel with the waypoint that it leaves."""
     writer = csv.writer(stream)
     writer.writerow(['waypoint', *path.joint_names])
-    rows = enumerate(path.positions.tolist(), path.first_waypoint)
-    writer.writerows([waypoint, *q] for waypoint, q in rows)
+    corners = {own.first: own.positions[1:-1].tolist() for own in path.stretches if own.is_travel}
+    for waypoint, q in enumerate(path.positions.tolist(), path.first_waypoint):
+        writer.writerows([waypoint, *row] for row in (q, *corners.get(waypoint, ())))
 
 
 def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:

@@ -87,7 +87,7 @@ class WaypointSearch:
         except PlanStopped as stop:
             stopped = str(stop)
             if not self._is_whole:
-                failure = PathFailure(-1, Cause.DEADLINE, f'No path yet: {stop}.')
+                failure = PathFailure(-1, Cause.DEADLINE, f'{self._missing} yet: {stop}.')
         q, outside = self._placed()
         if failure is None and outside >= 0:
             name = chain.chain.joint_names[outside]
@@ -99,12 +99,21 @@ class WaypointSearch:
         return outcome if failure is None else _joined_part(self._task, outcome)
 
     @property
+    def _missing(self) -> str:
+        """Return what is not there: a path, or the way between its passes."""
+        return 'The passes are not joined' if self._is_full else 'No path'
+
+    @property
+    def _is_full(self) -> bool:
+        """Return whether the best path leads through all waypoints."""
+        return bool(self._best) and len(self._best[0].q) == len(self._task.poses)
+
+    @property
     def _is_whole(self) -> bool:
         """Return whether the best path leads through all waypoints, and its passes are joined."""
         task = self._task
         travels = 0 if task.travel is None else int(task.limits.is_travel.sum())
-        is_full = bool(self._best) and len(self._best[0].q) == len(task.poses)
-        return is_full and len(self._ways) == travels
+        return self._is_full and len(self._ways) == travels
 
     def _search_and_travel(self) -> PathFailure | None:
         """Keep the best path found whose passes are joined; return why there is none."""

@@ -13,9 +13,11 @@ from ssik_ros.cli.command import main
 from ssik_ros.cli.verb import path as path_verb
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.path_file import read_problem, read_waypoints
+from ssik_ros.view.playback import read_joint_path
 
 DATA = Path(__file__).resolve().parents[1] / 'paths' / 'data'
 FILE = DATA / 'line.yaml'
+HEAD = 'x,y,z,qw,qx,qy,qz\n'
 
 
 def test_json_has_the_joint_values_of_each_waypoint(capsys):
@@ -138,6 +140,65 @@ def test_a_tool_speed_makes_the_trajectory_slower(tmp_path):
     assert seconds(message['points'][-1]['time_from_start']) >= way / 0.02 - 1e-6
 
 
+@pytest.fixture(scope='module')
+def parted(tmp_path_factory):
+    """Return a file of two passes with a wall between them."""
+    folder = tmp_path_factory.mktemp('parted')
+    places = [*np.linspace(-0.45, -0.25, 8), *np.linspace(0.25, 0.45, 8)]
+    rows = [f'0.0,{y:.4f},0.0,1,0,0,0\n' for y in places]
+    (folder / 'line.csv').write_text(HEAD + ''.join(rows), encoding='utf-8')
+    file = folder / 'line.yaml'
+    text = FILE.read_text(encoding='utf-8') + 'passes: [8]\n'
+    text = text.replace('[0.5, 0.5, 0.1]', '[1.2, 0.02, 0.6]')
+    text = text.replace('[0.6, 0.0, 0.1]', '[0.9, 0.0, 0.3]')
+    file.write_text(text, encoding='utf-8')
+    return file
+
+
+def has_rows(table, rows):
+    """Return whether each of some rows is in a table, in their order."""
+    found = [np.flatnonzero((np.abs(table - row) < 1e-12).all(axis=1)) for row in rows]
+    return all(map(len, found)) and (np.diff([own[0] for own in found]) > 0).all()
+
+
+@pytest.mark.parametrize('ending', ['csv', 'yaml'])
+def test_every_output_has_the_corners_between_passes(capsys, tmp_path, parted, ending):
+    target = tmp_path / f'path.{ending}'
+    assert main(['path', str(parted), '-o', str(target), '--json']) == 0
+    plan = json.loads(capsys.readouterr().out)
+    first, travel, second = plan['stretches']
+    assert [own['travel'] for own in (first, travel, second)] == [False, True, False]
+    assert [(own['first'], own['last']) for own in plan['stretches']] == [(0, 7), (7, 8), (8, 15)]
+    corners = np.array(travel['positions'])
+    assert len(corners) > 2 and np.array_equal(corners[[0, -1]], plan['positions'][7:9])
+    assert len(travel['times']) == len(corners)
+    if ending == 'csv':
+        played = read_joint_path(target)
+        assert len(played.rows) == 16 + len(corners) - 2
+        assert has_rows(played.rows, corners) and has_rows(played.rows, plan['positions'])
+    else:
+        message = yaml.safe_load(target.read_text(encoding='utf-8'))
+        points = np.array([point['positions'] for point in message['points']])
+        assert has_rows(points, corners) and has_rows(points, plan['positions'])
+
+
+def test_the_text_names_free_travel(capsys, parted):
+    assert main(['path', str(parted)]) == 0
+    assert 'Free travel from waypoint 7 to 8: ' in capsys.readouterr().out
+
+
+def test_time_for_the_bound_raises_it(capsys):
+    bounds = []
+    for options in ([], ['--bound-seconds', '1.5']):
+        assert main(['path', str(FILE), '--json', *options]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        assert plan['lower_bound'] <= plan['cost']
+        bounds.append(plan['lower_bound'])
+    assert bounds[1] > 1.2 * bounds[0]
+    assert main(['path', str(FILE), '--bound-seconds', '-1']) == 2
+    assert 'bound_seconds' in capsys.readouterr().err
+
+
 def size_of_png(file):
     """Return width and height of a PNG in pixels."""
     head = file.read_bytes()[:24]
@@ -171,9 +232,6 @@ def test_wrong_files_are_refused_before_the_plan(
     assert main(['path', str(FILE), option, str(tmp_path / name)]) == 2
     error = capsys.readouterr().err
     assert error.count('\n') == 1 and wanted in error
-
-
-HEAD = 'x,y,z,qw,qx,qy,qz\n'
 
 
 @pytest.mark.parametrize(

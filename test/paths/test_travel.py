@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.paths import travel
+from ssik_ros.paths.control import PlanStopped
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.paths.travel import Way
@@ -98,6 +99,28 @@ def test_passes_that_walls_part_are_named(ur5e, monkeypatch):
     assert 'Passes 1 and 2 are not joined' in path.reason and 'wall' in path.reason
     assert (path.first_waypoint, len(path.positions)) == (0, 12)
     assert path.stretches == ()
+
+
+def test_a_deadline_before_the_passes_are_joined_leaves_a_pass(ur5e, monkeypatch):
+    def find(*_):
+        raise PlanStopped('the budget of 1 s is used up')
+
+    monkeypatch.setattr(travel.TravelSearch, 'find', find)
+    path = plan_tool_path(ur5e, group_of(ur5e), POSES, passes=[12], obstacles=LOW_WALLS)
+    assert (path.valid, path.cause) == (False, Cause.DEADLINE)
+    assert path.reason == 'The passes are not joined yet: the budget of 1 s is used up.'
+    assert (path.first_waypoint, len(path.positions), path.stretches) == (0, 12, ())
+
+
+def test_a_piece_ends_where_its_travel_is_blocked(ur5e):
+    """The longest piece of a path that cannot go on does not lead through walls between passes."""
+    far = np.concatenate([FIRST, SECOND])
+    far[-1, 0, 3] = 3.0
+    free = plan_tool_path(ur5e, group_of(ur5e), far, passes=[12])
+    assert (free.first_waypoint, len(free.positions)) == (0, 23)
+    path = plan_tool_path(ur5e, group_of(ur5e), far, passes=[12], obstacles=LOW_WALLS)
+    assert (path.cause, path.failed_waypoint) == (Cause.UNREACHABLE, 23)
+    assert (path.first_waypoint, len(path.positions)) == (0, 12)
 
 
 def test_other_postures_are_taken_where_one_is_shut_in(ur5e):

@@ -11,12 +11,12 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
 from ssik_ros.cli.printing import open_console, print_table
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
-from ssik_ros.paths.requests import PathProgress, ToolPath
+from ssik_ros.paths.requests import PathProgress, Stretch, ToolPath
 from ssik_ros.value_class import dataclass
 
 _WIDTH = 120
@@ -26,6 +26,7 @@ EXAMPLES = (
     'ssik path weld.yaml --json --timeout 5',
     'ssik path weld.yaml -o trajectory.csv',
     'ssik path weld.yaml -o trajectory.yaml --plot weld.png',
+    'ssik path weld.yaml --bound-seconds 20',
 )
 
 
@@ -43,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'write a plot of joints, margins, singular values and clearance: a file, or a folder'
     add_option(parser, '--plot FILE', text, type=Path)
     add_option(parser, '--timeout S', 'wall-clock budget [s]', type=float)
+    text = 'time for a proved lower bound close to the cost [s]'
+    add_option(parser, '--bound-seconds S', text, type=float, default=0.0)
     add_option(parser, '--json', 'print JSON')
 
 
@@ -81,7 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
     """Return the plan, with a progress bar on a terminal."""
-    settings = {**problem.settings, 'timeout': arguments.timeout}
+    settings = {
+        **problem.settings,
+        'timeout': arguments.timeout,
+        'bound_seconds': arguments.bound_seconds,
+    }
     console = open_console(_WIDTH)
     if arguments.json or not console.is_terminal:
         return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
@@ -114,6 +121,18 @@ def as_mapping(path: ToolPath) -> dict[str, Any]:
         'first_waypoint': path.first_waypoint,
         'seconds': path.seconds,
         'notes': list(path.notes),
+        'stretches': [_stretch(own) for own in path.stretches],
+    }
+
+
+def _stretch(own: Stretch) -> dict[str, Any]:
+    """Return a pass, or free travel with its corners, for JSON."""
+    return {
+        'travel': own.is_travel,
+        'first': own.first,
+        'last': own.last,
+        'positions': own.positions.tolist(),
+        'times': None if own.times is None else own.times.tolist(),
     }
 
 
@@ -127,6 +146,10 @@ def _print(planned: _PlannedPath) -> None:
         )
         gap = f'{100.0 * path.gap:.0f} % below'
         print(f'Cost {path.cost:.4f}; proved lower bound {path.lower_bound:.4f} ({gap}).')
+        for own in path.stretches:
+            corners = counted(len(own.positions) - 2, 'corner')
+            if own.is_travel:
+                print(f'Free travel from waypoint {own.first} to {own.last}: {corners}.')
     else:
         print(f"'{problem.name}': no joint path through all {count} waypoints. {path.reason}")
         last = path.first_waypoint + len(path.positions) - 1
