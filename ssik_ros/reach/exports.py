@@ -13,34 +13,28 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.reach.reach_map import at_positions, check_measure, MEASURES, ReachMap, SHARES
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import explained
+from ssik_ros.reach.store import explained, STATUS
 
 MOST_SHOWN = 150_000
 """Positions of a page; of more, every second or third along each axis is shown."""
 COLOURS = np.array(
     [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]], dtype=np.float64
 )
-"""Of no orientation, and evenly on to all."""
-
-
-MEASURES = {
-    'dexterity': '',
-    'unknown': '',
-    'branches': 'branches',
-    'manipulability': '',
-    'limit_margin': 'rad',
-    'clearance': 'm',
-    'self_motions': '',
+"""Of nothing, and evenly on to the largest value."""
+STATUS_COLOURS = {
+    CellStatus.REACHABLE: (94, 201, 98),
+    CellStatus.OUT_OF_REACH: (160, 160, 160),
+    CellStatus.UNKNOWN: (253, 200, 37),
+    CellStatus.COLLIDES: (200, 60, 50),
 }
-"""What points may be coloured by, with the unit: shares of the orientations, and the largest value of all orientations."""
 MOST_READ = 2_000_000_000
 """Cells of the largest map whose points are gathered: they are all read."""
 
 
 class DexterityCloud(NamedTuple):
-    """The positions at which something is reachable."""
+    """The positions at which something is reachable; by status, those at which something is not out of reach."""
 
     positions: FloatArray
     """(n, 3) in the frame of the base link [m]."""
@@ -51,40 +45,68 @@ class DexterityCloud(NamedTuple):
     colours: NDArray[np.uint8]
     """(n, 3) red, green, blue, by the measure."""
     measure: str = 'dexterity'
-    """One of :data:`MEASURES`."""
+    """One of :data:`ssik_ros.reach.reach_map.MEASURES`."""
     values: FloatArray | None = None
     """(n,) of the measure; None for the dexterity."""
+
+    @property
+    def shown(self) -> FloatArray:
+        """Return the values (n,) of the measure."""
+        return self.dexterity if self.values is None else self.values
+
+    @property
+    def top(self) -> float:
+        """Return the value of the brightest colour: 1 for shares, the largest finite value of others; 1 where there is none."""
+        if self.measure in SHARES:
+            return 1.0
+        finite = self.shown[np.isfinite(self.shown)]
+        return float(finite.max(initial=0.0)) or 1.0
+
+    @property
+    def table(self) -> dict[str, FloatArray]:
+        """Return the numbers of the points by their names: x, y, z, dexterity, and the measure where it is another one."""
+        columns = dict(zip('xyz', self.positions.T, strict=True), dexterity=self.dexterity)
+        return columns if self.values is None else {**columns, self.measure: self.values}
 
 
 def dexterity_cloud(
     found: ReachMap, stride: int = 1, measure: str = 'dexterity'
 ) -> DexterityCloud:
     """
-    Return the positions of a map at which at least one orientation is reachable.
+    Return the positions of a map at which at least one orientation is reachable, or with the status one that is not out of reach.
 
     :param found: the map.
     :param stride: take every so manieth position along each axis.
-    :param measure: one of :data:`MEASURES` that the map has; colours go from 0, dark, to its largest value.
+    :param measure: one of :attr:`ReachMap.measures`; colours go from 0, dark, to its largest value.
     :raises InvalidOption: for a measure that the map does not have, and for a map that is too large to be read.
     """
-    _check_measure(found, measure)
+    check_measure(measure, found.arrays)
+    _check_size(found)
     grid, slab = found.grid, stride * max(1, -(-found.grid.chunks[0] // stride))
     parts = []
     for first in range(0, grid.shape[0], slab):
         where = (slice(first, first + slab, stride), *[slice(None, None, stride)] * 2)
         parts.append(_read_slab(found, where, measure))
     indices, share, unknown, values = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-    top = 1.0 if measure in ('dexterity', 'unknown') else float(values.max(initial=0.0))
-    colours = colours_of(values / (top or 1.0))
     own = None if measure == 'dexterity' else values
-    return DexterityCloud(grid.positions(indices), share, unknown, colours, measure, own)
+    nothing = np.empty((0, 3), dtype=np.uint8)
+    cloud = DexterityCloud(grid.positions(indices), share, unknown, nothing, measure, own)
+    return cloud._replace(colours=_colours(cloud))
 
 
-def _check_measure(found: ReachMap, measure: str) -> None:
-    """Raise for what a map cannot show."""
-    known = [name for name in MEASURES if name in ('dexterity', 'unknown', *found.arrays)]
-    if measure not in known:
-        raise InvalidOption.unknown(f"The map has no measure '{measure}'", measure, known)
+def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
+    """Return the colours (n, 3) of points."""
+    if cloud.measure != STATUS:
+        return colours_of(cloud.shown / cloud.top)
+    table = np.zeros((len(CellStatus), 3), dtype=np.uint8)
+    for known, colour in STATUS_COLOURS.items():
+        table[known] = colour
+    colours: NDArray[np.uint8] = table[cloud.shown.astype(np.int64)]
+    return colours
+
+
+def _check_size(found: ReachMap) -> None:
+    """Raise for a map that has too many cells to be read."""
     if found.grid.count > MOST_READ:
         raise InvalidOption(
             f"The map '{found.path}' has {found.grid.count:.3g} cells; points are made of up to {MOST_READ:.0e}. "
@@ -93,19 +115,18 @@ def _check_measure(found: ReachMap, measure: str) -> None:
 
 
 def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
-    """Return indices, share, unknown share and value of the positions of a part of a map at which something is reachable."""
+    """Return indices, share, unknown share and value of the positions of a part of a map that are shown."""
     status = found.read(where=where)
-    reachable = status == CellStatus.REACHABLE
-    share, unknown = reachable.mean(axis=3), (status == CellStatus.UNKNOWN).mean(axis=3)
+    share, unknown = (at_positions(name, status) for name in SHARES)
     some = share > 0.0
-    if measure in ('dexterity', 'unknown'):
-        values = (share if measure == 'dexterity' else unknown)[some]
-    else:
-        cells = np.where(reachable, found.read(measure, where), 0)[some]
-        values = cells.max(axis=1).astype(np.float64)
+    if measure == STATUS:
+        some = (status != CellStatus.NOT_ASKED) & (status != CellStatus.OUT_OF_REACH)
+        some = some.any(axis=3)
+    cells = None if measure in (*SHARES, STATUS) else found.read(measure, where)
+    values = at_positions(measure, status, cells)
     first, stride = where[0].start, where[0].step
     indices = stride * np.argwhere(some) + (first, 0, 0)
-    return indices, share[some], unknown[some], values
+    return indices, share[some], unknown[some], values[some]
 
 
 def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
@@ -125,6 +146,7 @@ def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[Dexterit
     Return the positions of a map, few enough to be shown, and of how many along each axis one was taken.
 
     :param found, measure: as for :func:`dexterity_cloud`.
+    :raises InvalidOption: as there.
     """
     stride, cloud = 1, dexterity_cloud(found, 1, measure)
     while len(cloud.positions) > MOST_SHOWN:
@@ -133,20 +155,20 @@ def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[Dexterit
     return cloud, stride
 
 
-def write_ply(found: ReachMap, file: Path) -> None:
+def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
-    Write a binary PLY point cloud with colours and the property ``dexterity``.
+    Write a binary PLY point cloud with colours, the property ``dexterity``, and one with the name of another measure.
 
-    :param found: the map.
+    :param found, measure: as for :func:`dexterity_cloud`.
     :param file: where to.
+    :raises InvalidOption: as there.
     """
-    cloud = dexterity_cloud(found)
-    kinds = [(axis, '<f4') for axis in ('x', 'y', 'z', 'dexterity')]
+    cloud = dexterity_cloud(found, 1, measure)
+    kinds = [(name, '<f4') for name in cloud.table]
     kinds += [(colour, 'u1') for colour in ('red', 'green', 'blue')]
     rows = np.empty(len(cloud.positions), dtype=kinds)
-    for column, axis in enumerate('xyz'):
-        rows[axis] = cloud.positions[:, column]
-    rows['dexterity'] = cloud.dexterity
+    for name, values in cloud.table.items():
+        rows[name] = values
     for column, colour in enumerate(('red', 'green', 'blue')):
         rows[colour] = cloud.colours[:, column]
     properties = [
@@ -158,29 +180,32 @@ def write_ply(found: ReachMap, file: Path) -> None:
         file.write_bytes(header.encode() + rows.tobytes())
 
 
-def write_csv(found: ReachMap, file: Path) -> None:
+def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
-    Write a row for each position at which something is reachable: x, y, z, shares of reachable and unknown orientations.
+    Write a row for each position of a cloud: x, y, z, shares of reachable and unknown orientations, and another measure.
 
-    :param found: the map.
+    :param found, measure: as for :func:`dexterity_cloud`.
     :param file: where to.
+    :raises InvalidOption: as there.
     """
-    cloud = dexterity_cloud(found)
-    rows = np.column_stack([cloud.positions, cloud.dexterity, cloud.unknown])
+    cloud = dexterity_cloud(found, 1, measure)
+    columns = {**cloud.table, 'unknown': cloud.unknown}
+    rows = np.column_stack(list(columns.values()))
     with explained(file), file.open('w', encoding='utf-8', newline='') as stream:
         writer = csv.writer(stream)
-        writer.writerow(['x', 'y', 'z', 'dexterity', 'unknown'])
+        writer.writerow(columns)
         writer.writerows([f'{number:.6g}' for number in row] for row in rows.tolist())
 
 
-def write_page(found: ReachMap, file: Path) -> None:
+def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
     Write a page that shows the positions in space, to be rotated and cut; it loads nothing from anywhere.
 
-    :param found: the map.
+    :param found, measure: as for :func:`dexterity_cloud`.
     :param file: where to.
+    :raises InvalidOption: as there.
     """
-    cloud, stride = cloud_to_show(found)
+    cloud, stride = cloud_to_show(found, measure)
     chain, counts = found.chain, found.counts
     title = f'Reach of {found.attributes["robot"]["name"]}, {chain.base_link} to {chain.tip_link}'
     facts = {
@@ -189,7 +214,17 @@ def write_page(found: ReachMap, file: Path) -> None:
         'covering': round(float(np.degrees(found.covering_angle)), 1),
         'shown': f'every {stride}. position along each axis' if stride > 1 else 'all positions',
         'counts': {name: count for name, count in counts.items() if count},
+        'measure': measure,
+        'unit': MEASURES[measure],
+        'top': cloud.top,
     }
+    shares, colours = np.minimum(cloud.shown / cloud.top, 1.0), COLOURS.tolist()
+    if measure == STATUS:
+        facts['legend'] = [known.name.lower().replace('_', ' ') for known in STATUS_COLOURS]
+        shares, colours = (
+            (cloud.shown - 1.0) / (len(STATUS_COLOURS) - 1),
+            [*STATUS_COLOURS.values()],
+        )
     page = importlib.resources.files('ssik_ros.reach').joinpath('page.html').read_text('utf-8')
     # A name from a URDF must not end the script that it stands in.
     data = json.dumps(facts).replace('<', '\\u003c')
@@ -197,8 +232,8 @@ def write_page(found: ReachMap, file: Path) -> None:
         ('@TITLE@', html.escape(title)),
         ('"@FACTS@"', data),
         ('@POSITIONS@', _packed(cloud.positions.astype('<f4'))),
-        ('@SHARES@', _packed(cloud.dexterity.astype('<f4'))),
-        ('"@COLOURS@"', json.dumps(COLOURS.tolist())),
+        ('@SHARES@', _packed(shares.astype('<f4'))),
+        ('"@COLOURS@"', json.dumps(colours)),
     ):
         page = page.replace(mark, text)
     with explained(file):

@@ -1,4 +1,4 @@
-"""Pictures of a map: slices, the directions of the tool, and how many orientations are reachable at a position."""
+"""Pictures of a map: slices, the directions of the tool, and a histogram, of the dexterity or another measure."""
 
 from pathlib import Path
 from typing import Any
@@ -7,30 +7,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.reach.exports import STATUS_COLOURS
 from ssik_ros.reach.orientations import rotations_of
-from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.reach.reach_map import MEASURES, ReachMap, SHARES
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import explained
+from ssik_ros.reach.store import explained, STATUS
 
 DPI = 150
 COLOURS = 'viridis'
 NOTHING = '#d4d4d4'
 RASTER = 120
 """Steps of the picture of the sphere from pole to pole."""
-SHARE = 'share of orientations that are reachable'
+LABELS = {
+    'dexterity': 'share of orientations that are reachable',
+    'unknown': 'share of orientations that are unknown',
+    'status': 'most frequent status of the orientations',
+}
 
 
-def write_plots(found: ReachMap, folder: Path) -> None:
+def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> None:
     """
-    Write ``slices.png``, ``directions.png`` and ``dexterity.png``.
+    Write ``slices.png``, ``directions.png`` and a histogram with the name of the measure: ``dexterity.png``.
 
     :param found: the map.
     :param folder: where to; made where it is missing.
+    :param measure: one of :attr:`ReachMap.measures`.
+    :raises InvalidOption: for a measure that the map does not have.
     """
     figures = {
-        'slices': draw_slices(found),
-        'directions': draw_directions(found),
-        'dexterity': draw_dexterity(found),
+        'slices': draw_slices(found, measure),
+        'directions': draw_directions(found, measure),
+        measure: draw_histogram(found, measure),
     }
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,25 +45,19 @@ def write_plots(found: ReachMap, folder: Path) -> None:
             figure.savefig(folder / f'{name}.png', dpi=DPI)
 
 
-def draw_slices(found: ReachMap) -> Any:
+def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a figure of the three planes through the middle of the map.
 
-    :param found: the map.
+    :param found, measure: as for :func:`write_plots`.
     """
-    from matplotlib import colormaps
-    from matplotlib.colors import Normalize
-
-    figure, grid = _figure(13.0, 4.2), found.grid
-    # One orientation is no small share of none: grey is no colour of the scale.
-    colours = colormaps[COLOURS].with_extremes(under=NOTHING)
-    scale = Normalize(0.5 / grid.shape[3], 1.0)
+    figure, planes = _figure(13.0, 4.2), _planes(found, measure)
+    colours, scale = _colour_scale(found, measure, [plane for _, plane in planes.values()])
     for number, (axis, across, up) in enumerate((('z', 0, 1), ('y', 0, 2), ('x', 1, 2))):
-        own = 'xyz'.index(axis)
-        value = float(grid.origin[own] + grid.step * (grid.shape[own] // 2))
+        value, plane = planes[axis]
         part = figure.add_subplot(1, 3, number + 1)
         picture = part.imshow(
-            found.slice(axis, value).T,
+            plane.T,
             origin='lower',
             extent=[*_ends(found, across), *_ends(found, up)],
             norm=scale,
@@ -65,55 +66,123 @@ def draw_slices(found: ReachMap) -> Any:
         part.set_title(f'{axis} = {value:.3g} m')
         part.set_xlabel(f'{"xyz"[across]} [m]')
         part.set_ylabel(f'{"xyz"[up]} [m]')
-    figure.colorbar(picture, ax=figure.axes, label=SHARE, shrink=0.85, pad=0.01)
-    figure.suptitle(f'{_title(found)}; grey: none of them, white: not asked')
+    bar = figure.colorbar(picture, ax=figure.axes, label=_label(measure), shrink=0.85, pad=0.01)
+    if measure == STATUS:
+        bar.set_ticks([*STATUS_COLOURS], labels=[_name(status) for status in STATUS_COLOURS])
+    nothing = '' if measure == STATUS else 'grey: none of them, '
+    figure.suptitle(f'{_title(found)}; {nothing}white: not asked')
     return figure
 
 
-def draw_directions(found: ReachMap) -> Any:
+def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
+    """Return the coordinate and the values of each plane through the middle: NaN where nothing was asked, -1 for nothing."""
+    grid, planes = found.grid, {}
+    for number, axis in enumerate('xyz'):
+        value = float(grid.origin[number] + grid.step * (grid.shape[number] // 2))
+        plane, share = found.slice(axis, value, measure), found.slice(axis, value)
+        is_nothing = np.isnan(plane) & ~np.isnan(share)
+        planes[axis] = value, np.where(is_nothing, -1.0, plane)
+    return planes
+
+
+def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
+    """Return the colours of a measure and their scale."""
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+
+    if measure == STATUS:
+        listed = ListedColormap([np.divide(colour, 255.0) for colour in STATUS_COLOURS.values()])
+        return listed, BoundaryNorm(np.arange(len(STATUS_COLOURS) + 1) + 0.5, len(STATUS_COLOURS))
+    # One orientation is no small share of none: grey is no colour of the scale.
+    colours = colormaps[COLOURS].with_extremes(under=NOTHING)
+    if measure in SHARES:
+        return colours, Normalize(0.5 / found.grid.shape[3], 1.0)
+    values = np.concatenate([plane.ravel() for plane in planes])
+    return colours, Normalize(0.0, values[np.isfinite(values)].max(initial=0.0) or 1.0)
+
+
+def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a figure of the sphere of directions of the tip's z axis, and at how many positions each is reachable.
 
-    :param found: the map.
+    With another measure than a share or the status it is the mean of the measure over the positions that are reachable.
+
+    :param found, measure: as for :func:`write_plots`.
     """
-    status = found.read()
-    asked = (status != CellStatus.NOT_ASKED).sum(axis=(0, 1, 2))
-    share = (status == CellStatus.REACHABLE).sum(axis=(0, 1, 2)) / np.maximum(asked, 1)
+    values, label = _by_orientation(found, measure)
     ways = rotations_of(found.grid.orientations)[:, :, 2]
     figure = _figure(9.0, 5.0)
     part = figure.add_subplot(projection='mollweide')
     longitude, latitude, nearest = _nearest_on_sphere(ways)
-    points = part.pcolormesh(longitude, latitude, share[nearest], cmap=COLOURS, vmin=0.0)
+    points = part.pcolormesh(longitude, latitude, values[nearest], cmap=COLOURS, vmin=0.0)
     at = np.arctan2(ways[:, 1], ways[:, 0]), np.arcsin(np.clip(ways[:, 2], -1.0, 1.0))
     part.scatter(*at, s=min(12.0, 4000.0 / len(ways)), color='white', edgecolors='none')
     part.grid(alpha=0.4)
     part.set_xlabel(
         'direction of the z axis of the tip in the base: longitude across, latitude up; each as the nearest of the map (dots)'
     )
-    figure.colorbar(points, ax=part, label='share of positions that are reachable', shrink=0.8)
+    figure.colorbar(points, ax=part, label=label, shrink=0.8)
     figure.suptitle(_title(found))
     return figure
 
 
-def draw_dexterity(found: ReachMap) -> Any:
-    """
-    Return a figure with a histogram of the share of reachable orientations over the positions.
+def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
+    """Return a value of each orientation of a map, and what it is."""
+    status = found.read()
+    axes = (0, 1, 2)
+    reached = (status == CellStatus.REACHABLE).sum(axis=axes)
+    if measure not in (*SHARES, STATUS):
+        cells = np.where(status == CellStatus.REACHABLE, found.read(measure), 0.0)
+        mean: FloatArray = cells.sum(axis=axes) / np.maximum(reached, 1)
+        return mean, f'{measure.replace("_", " ")}{_unit(measure)}, mean of what is reachable'
+    wanted = CellStatus.UNKNOWN if measure == 'unknown' else CellStatus.REACHABLE
+    asked = (status != CellStatus.NOT_ASKED).sum(axis=axes)
+    share: FloatArray = (status == wanted).sum(axis=axes) / np.maximum(asked, 1)
+    return share, f'share of positions that are {_name(wanted)}'
 
-    :param found: the map.
+
+def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
-    share = found.dexterity()
-    share = share[share > 0.0]
+    Return a figure with a histogram of the dexterity, or another measure, over the positions.
+
+    :param found, measure: as for :func:`write_plots`.
+    """
+    values = found.measure(measure)
+    values = values[np.isfinite(values) & (values > 0.0)]
     figure = _figure(7.0, 4.4)
     part = figure.add_subplot()
-    edges = np.linspace(0.0, 1.0, min(20, found.grid.shape[3]) + 1)
-    part.hist(share, bins=edges, color='#21918c', edgecolor='white')
-    part.set_xlabel(SHARE)
+    if measure == STATUS:
+        counts = [(values == status).sum() for status in STATUS_COLOURS]
+        colours = [np.divide(colour, 255.0) for colour in STATUS_COLOURS.values()]
+        part.bar([_name(status) for status in STATUS_COLOURS], counts, color=colours)
+    else:
+        bins = min(20, found.grid.shape[3]) if measure in SHARES else 20
+        top = 1.0 if measure in SHARES else values.max(initial=0.0) or 1.0
+        edges = np.linspace(0.0, top, bins + 1)
+        part.hist(values, bins=edges, color='#21918c', edgecolor='white')
+        part.set_xlim(0.0, top)
+    part.set_xlabel(_label(measure))
     part.set_ylabel('positions')
-    part.set_xlim(0.0, 1.0)
-    litres = len(share) * (10.0 * found.grid.step) ** 3
-    part.set_title(f'{len(share):,} positions with any: about {litres:,.0f} litres', fontsize=10)
+    litres = len(values) * (10.0 * found.grid.step) ** 3
+    what = 'that were asked' if measure == STATUS else 'with any'
+    part.set_title(f'{len(values):,} positions {what}: about {litres:,.0f} litres', fontsize=10)
     figure.suptitle(_title(found))
     return figure
+
+
+def _label(measure: str) -> str:
+    """Return what a measure is, with its unit."""
+    return LABELS.get(measure, f'largest {measure.replace("_", " ")}{_unit(measure)}')
+
+
+def _unit(measure: str) -> str:
+    """Return the unit of a measure behind a space, nothing where it has none."""
+    return f' [{MEASURES[measure]}]' if MEASURES[measure] else ''
+
+
+def _name(status: CellStatus) -> str:
+    """Return a status in words."""
+    return status.name.lower().replace('_', ' ')
 
 
 def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:

@@ -1,6 +1,7 @@
 """A finished or growing map, asked: poses, slices, counts, comparisons."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 import functools
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,18 @@ SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
 """Distances of a pose from the pose of a cell that are rounding [m], [rad]."""
 CORNERS = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing='ij'), axis=-1).reshape(8, 3)
 FIRST_WINDOW = 2
+SHARES = ('dexterity', 'unknown')
+"""Measures of positions that every map has: the shares of orientations that are reachable, and that are unknown."""
+MEASURES = {
+    **dict.fromkeys(SHARES, ''),
+    'status': '',
+    'branches': '',
+    'manipulability': '',
+    'limit_margin': 'rad',
+    'clearance': 'm',
+    'self_motions': '',
+}
+"""What positions may be shown by, with the unit."""
 
 
 class ReachResult(NamedTuple):
@@ -168,20 +181,38 @@ class ReachMap:
 
     def dexterity(self) -> FloatArray:
         """Return the share of orientations that are reachable at each position (x, y, z)."""
-        share: FloatArray = (self.read() == CellStatus.REACHABLE).mean(axis=3)
-        return share
+        return self.measure()
 
     def positions(self) -> FloatArray:
         """Return the positions (x, y, z, 3) in the base frame [m]."""
         indices = np.moveaxis(np.indices(self.grid.shape[:3]), 0, -1)
         return self.grid.positions(indices)
 
-    def slice(self, axis: str, value: float) -> FloatArray:
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the names of :data:`MEASURES` that the map has."""
+        return measures_of(self.arrays)
+
+    def measure(self, name: str = 'dexterity', where: Any = ...) -> FloatArray:
         """
-        Return the share of reachable orientations in the plane of cells nearest to a coordinate (a, b), NaN outside of the region.
+        Return a measure of positions (x, y, z), see :func:`at_positions`.
+
+        :param name: one of :attr:`measures`.
+        :param where: slices of the part; all of it by default.
+        :raises InvalidOption: for a measure that the map does not have.
+        """
+        check_measure(name, self.arrays)
+        cells = None if name in (*SHARES, STATUS) else self.read(name, where)
+        return at_positions(name, self.read(where=where), cells)
+
+    def slice(self, axis: str, value: float, measure: str = 'dexterity') -> FloatArray:
+        """
+        Return a measure in the plane of cells nearest to a coordinate (a, b), NaN outside of the region.
 
         :param axis: ``x``, ``y`` or ``z``.
         :param value: coordinate [m].
+        :param measure: one of :attr:`measures`; the share of reachable orientations by default.
+        :raises InvalidOption: for another axis, a coordinate outside of the map, and a measure that the map does not have.
         """
         if axis not in ('x', 'y', 'z'):
             raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {axis!r}.")
@@ -192,8 +223,8 @@ class ReachMap:
         where: list[Any] = [slice(None)] * 4
         where[number] = index
         status = self._store.array(STATUS)[tuple(where)]
-        share = (status == CellStatus.REACHABLE).mean(axis=-1)
-        plane: FloatArray = np.where((status == CellStatus.NOT_ASKED).all(axis=-1), np.nan, share)
+        values = self.measure(measure, tuple(where))
+        plane: FloatArray = np.where((status == CellStatus.NOT_ASKED).all(axis=-1), np.nan, values)
         return plane
 
     def compare(self, other: 'ReachMap') -> MapComparison:
@@ -363,6 +394,56 @@ class ReachMap:
         if name not in self._readers:
             self._readers[name] = _CellReader(self._store.array(name))
         return self._readers[name]
+
+
+def measures_of(arrays: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return the names of :data:`MEASURES` that a map has.
+
+    :param arrays: names of its arrays.
+    """
+    known = {*SHARES, *arrays}
+    return tuple(name for name in MEASURES if name in known)
+
+
+def check_measure(name: str, arrays: Iterable[str]) -> None:
+    """
+    Check that a map has a measure.
+
+    :param name: of the measure.
+    :param arrays: names of the arrays of the map.
+    :raises InvalidOption: when it has none of this name.
+    """
+    known = measures_of(arrays)
+    if name not in known:
+        raise InvalidOption.unknown(f"The map has no measure '{name}'", name, known)
+
+
+def at_positions(
+    name: str, status: NDArray[np.uint8], cells: NDArray[Any] | None = None
+) -> FloatArray:
+    """
+    Return a measure of positions: a share of their orientations, or the largest value, NaN where none is reachable.
+
+    The status of a position is the most frequent one of its orientations; NOT_ASKED where none was asked.
+
+    :param name: one of :data:`MEASURES`.
+    :param status: (..., orientations) of cells.
+    :param cells: values of the cells, of the same shape; None for shares and the status.
+    """
+    if cells is not None:
+        reachable = status == CellStatus.REACHABLE
+        largest = np.where(reachable, cells, -np.inf).max(axis=-1)
+        values: FloatArray = np.where(reachable.any(axis=-1), largest, np.nan)
+        return values
+    if name == STATUS:
+        asked = [known for known in CellStatus if known is not CellStatus.NOT_ASKED]
+        counts = np.stack([(status == known).sum(axis=-1) for known in asked])
+        most = np.array(asked, dtype=np.float64)[counts.argmax(axis=0)]
+        return np.where(counts.any(axis=0), most, float(CellStatus.NOT_ASKED))
+    wanted = CellStatus.REACHABLE if name == 'dexterity' else CellStatus.UNKNOWN
+    share: FloatArray = (status == wanted).mean(axis=-1)
+    return share
 
 
 class _CellReader:

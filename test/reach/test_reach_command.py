@@ -114,6 +114,55 @@ def test_files_of_a_map_hold_what_the_map_says(tmp_path):
         assert (tmp_path / 'plots' / f'{name}.png').stat().st_size > 5000
 
 
+@pytest.mark.parametrize('measure', ['manipulability', 'branches', 'status'])
+def test_files_show_the_measure_that_is_asked_for(measure, tmp_path):
+    files = [f'--{kind}={tmp_path / kind}' for kind in ('csv', 'ply', 'html')]
+    words = ['--with', 'manipulability', '-o', tmp_path / 'map.zarr', '--measure', measure]
+    assert main(reach(*SMALL, *words, *files)) == 0
+    found = ReachMap.open(tmp_path / 'map.zarr')
+    wanted = {}
+    for place in np.ndindex(found.grid.shape[:3]):
+        status = found.read(where=place)
+        reached = found.read(measure, place)[status == CellStatus.REACHABLE]
+        if measure == 'status' and set(status) - {CellStatus.NOT_ASKED, CellStatus.OUT_OF_REACH}:
+            wanted[place] = np.bincount(status).argmax()
+        elif len(reached):
+            wanted[place] = reached.max()
+    rows = list(csv.DictReader((tmp_path / 'csv').open()))
+    places = np.array([[float(row[axis]) for axis in 'xyz'] for row in rows])
+    assert np.allclose(places, found.positions()[tuple(np.array([*wanted]).T)], atol=1e-5)
+    values = [float(row[measure]) for row in rows]
+    assert np.allclose(values, [*wanted.values()], rtol=1e-4)
+    kinds = [(name, '<f4') for name in ('x', 'y', 'z', 'dexterity', measure)]
+    head, _, body = (tmp_path / 'ply').read_bytes().partition(b'end_header\n')
+    assert f'property float {measure}\n'.encode() in head
+    vertices = np.frombuffer(body, dtype=[*kinds, ('colour', 'u1', 3)])
+    assert np.allclose(vertices[measure], values, rtol=1e-4)
+    page = (tmp_path / 'html').read_text()
+    assert f'"measure": "{measure}"' in page
+    assert ('out of reach' in page) == (measure == 'status')
+
+
+@pytest.mark.slow
+def test_plots_show_the_measure_that_is_asked_for(tmp_path):
+    words = ['--with', 'limit_margin', '-o', tmp_path / 'map.zarr', '--json']
+    for measure in ('dexterity', 'limit_margin', 'status', 'unknown'):
+        plots = tmp_path / measure
+        assert main(reach(*SMALL, *words, '--measure', measure, '--plots', plots)) == 0
+        names = {path.stem for path in plots.iterdir()}
+        assert names == {'slices', 'directions', measure}
+    pictures = {path.read_bytes() for path in tmp_path.glob('*/slices.png')}
+    assert len(pictures) == 4
+
+
+def test_a_measure_that_the_map_will_not_have_is_one_line_and_no_work(tmp_path, capsys):
+    words = ['-o', tmp_path / 'map.zarr', '--measure', 'clearance']
+    assert main(reach(*SMALL, *words)) == 2
+    error = capsys.readouterr().err
+    assert "no measure 'clearance'" in error and error.count('\n') == 1
+    assert not (tmp_path / 'map.zarr').exists()
+
+
 def test_the_estimate_of_a_map_is_printed_and_nothing_is_written(tmp_path, capsys):
     assert main(reach(*SMALL, '--estimate', '--with', 'manipulability')) == 0
     assert 'measured here' in capsys.readouterr().out

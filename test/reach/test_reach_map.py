@@ -13,6 +13,7 @@ from ssik_ros.reach.exports import colours_of, dexterity_cloud
 from ssik_ros.reach.grid import PoseList
 from ssik_ros.reach.mapping import make_map, make_plan
 from ssik_ros.reach.orientations import angles_between, quaternions_of
+from ssik_ros.reach.reach_map import at_positions
 
 
 @pytest.fixture(scope='module')
@@ -135,6 +136,29 @@ def test_slices_are_planes_of_the_dexterity(found):
         found.slice('x', 7.0)
     with pytest.raises(InvalidOption, match="'x', 'y' or 'z'"):
         found.slice('w', 0.0)
+
+
+def test_slices_of_a_measure_are_planes_of_its_values(found):
+    value = float(found.grid.origin[2])
+    plane, share = found.slice('z', value, 'branches'), found.slice('z', value)
+    values = found.measure('branches')[:, :, 0]
+    assert np.array_equal(plane, values, equal_nan=True)
+    assert np.array_equal(np.isnan(plane), ~(share > 0.0))
+    status = found.slice('z', value, 'status')
+    assert set(status[share > 0.5]) == {CellStatus.REACHABLE}
+    assert np.array_equal(np.isnan(status), np.isnan(share))
+    with pytest.raises(InvalidOption, match="no measure 'clearance'"):
+        found.slice('z', value, 'clearance')
+
+
+def test_a_position_has_its_most_frequent_status_and_its_largest_value():
+    asked, none, other = CellStatus.REACHABLE, CellStatus.NOT_ASKED, CellStatus.COLLIDES
+    status = np.array([[asked, other, other], [none, none, none], [asked, asked, other]])
+    cells = np.array([[2.0, 9.0, np.nan], [np.nan] * 3, [0.5, np.inf, 7.0]])
+    assert at_positions('status', status).tolist() == [other, none, asked]
+    assert at_positions('dexterity', status).tolist() == [1 / 3, 0.0, 2 / 3]
+    largest = at_positions('clearance', status, cells)
+    assert np.array_equal(largest, [2.0, np.nan, np.inf], equal_nan=True)
 
 
 def test_tighter_limits_reach_nothing_more(found, tmp_path):

@@ -30,7 +30,7 @@ from ssik_ros.reach.mapping import (
 )
 from ssik_ros.reach.orientations import spread_orientations
 from ssik_ros.reach.plots import write_plots
-from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.reach.reach_map import check_measure, MEASURES, ReachMap
 from ssik_ros.reach.regions import read_pose_list, read_region
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import MapPlan
@@ -47,7 +47,7 @@ LINE_EVERY = 30.0
 EXAMPLES = (
     'ssik reach panda -o panda.zarr',
     'ssik reach ur5e --grid 0.02 --orientations 256 --region sphere:0.9 -o ur5e.zarr --workers 8',
-    'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html',
+    'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html --measure limit_margin',
     'ssik reach panda --poses tasks.csv -o tasks.zarr',
     'ssik reach panda --obstacles scene.yaml --with clearance -o cell.zarr',
     'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://scheduler:8786',
@@ -86,6 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(output, '--html FILE', 'write a page that shows the map in a browser', type=Path)
     add_option(output, '--ply FILE', 'write the positions as a coloured point cloud', type=Path)
     add_option(output, '--csv FILE', 'write the positions with their dexterity', type=Path)
+    text = f'what these show: {", ".join(MEASURES)}; what the map has'
+    add_option(output, '--measure NAME', text, default='dexterity')
     add_option(output, '--json', 'print JSON')
 
 
@@ -100,6 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidOption('Say where the map goes: -o map.zarr (or --estimate).')
     workers = Workers(arguments.workers, arguments.scheduler)
     plan = _plan(arguments, choose_by_word(arguments))
+    check_measure(arguments.measure, plan.arrays)
     if arguments.estimate:
         print(
             f'{describe(plan.cells)}; {estimate(plan, _seconds(plan))} (measured here, one core).'
@@ -218,7 +221,7 @@ def _write(arguments: argparse.Namespace) -> None:
     )
     for path, write in writers:
         if path is not None:
-            write(ReachMap.open(arguments.output), path)
+            write(ReachMap.open(arguments.output), path, arguments.measure)
 
 
 def _print(
