@@ -14,7 +14,7 @@ from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.cells import is_proved, ReachArm, ReachSettings
 from ssik_ros.reach.checked_cells import make_arm
-from ssik_ros.reach.grid import Grid
+from ssik_ros.reach.grid import Cells, Grid
 from ssik_ros.reach.orientations import angles_between, covering_angle, quaternions_of
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import MapStore, STATUS
@@ -75,7 +75,7 @@ class NearestCell(NamedTuple):
 
 
 class MapComparison(NamedTuple):
-    """Cells of two maps with the same cells."""
+    """Numbers of cells of two maps with the same cells; those that one of them has not asked are left out."""
 
     both: int
     first_only: int
@@ -234,13 +234,14 @@ class ReachMap:
         :param other: a map of the same cells.
         :raises InvalidOption: when its cells are others.
         """
-        same = self.grid.as_mapping() == other.grid.as_mapping()
-        if not same or not np.array_equal(self.grid.orientations, other.grid.orientations):
-            raise InvalidOption('Maps are compared cell by cell: both need the same grid.')
+        check_same_cells(self.grid, other.grid)
         sums = np.zeros(5, dtype=np.int64)
         first, second = self._store.array(STATUS), other._store.array(STATUS)
         for unit in self.grid.units():
-            a, b = first.blocks[self.grid.key(unit)], second.blocks[self.grid.key(unit)]
+            # The units of the other map may have another size: maps with collisions have smaller ones.
+            places = zip(self.grid.key(unit), self.grid.chunks, strict=True)
+            where = tuple(slice(key * size, (key + 1) * size) for key, size in places)
+            a, b = first[where], second[where]
             asked = (a != CellStatus.NOT_ASKED) & (b != CellStatus.NOT_ASKED)
             known = asked & (a != CellStatus.UNKNOWN) & (b != CellStatus.UNKNOWN)
             has, had = a == CellStatus.REACHABLE, b == CellStatus.REACHABLE
@@ -417,6 +418,28 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
     known = measures_of(arrays)
     if name not in known:
         raise InvalidOption.unknown(f"The map has no measure '{name}'", name, known)
+
+
+def check_same_cells(first: Cells, second: Cells) -> None:
+    """
+    Check that two maps have the same cells, whatever the size of their units is.
+
+    :param first, second: the cells of each.
+    :raises InvalidOption: when they differ; it names what does.
+    """
+    own, other = first.as_mapping(), second.as_mapping()
+    names = sorted(own.keys() | other.keys())
+    different = [
+        f'{name} {own.get(name)}, not {other.get(name)}'
+        for name in names
+        if name != 'unit_cells' and own.get(name) != other.get(name)
+    ]
+    if not different and isinstance(first, Grid) and isinstance(second, Grid):
+        if np.array_equal(first.orientations, second.orientations):
+            return
+        different = ['other orientations']
+    what = '; '.join(different) or 'these are lists of poses'
+    raise InvalidOption(f'Maps are compared cell by cell: both need the same grid ({what}).')
 
 
 def at_positions(

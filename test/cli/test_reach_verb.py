@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.cli.command import main
+from ssik_ros.reach import CellStatus, ReachMap
 
 pytest.importorskip('zarr')
 
@@ -57,6 +58,56 @@ def test_pictures_clouds_and_pages_are_written(tmp_path):
     page = files['html'].read_text()
     assert '@' not in page.replace('@media', '')
     assert 'http' not in page.replace('http-equiv', '')
+
+
+def test_two_maps_are_compared_cell_by_cell(tmp_path, capsys):
+    region = ['--region', 'sphere:0,0,0.1,1']
+    command = ['reach', 'ur3e', *SMALL[1:], *region, '-o', str(tmp_path / 'small')]
+    assert main([*command, '--json']) == 0
+    # Collisions make the units smaller: the maps have other chunks, but the same cells.
+    other = ['reach', *SMALL, *region, '--collisions', '-o', str(tmp_path / 'large')]
+    assert main([*other, '--json']) == 0
+    capsys.readouterr()
+    assert main([*command, '--compare', str(tmp_path / 'large'), '--json']) == 0
+    compared = json.loads(capsys.readouterr().out)['comparison']
+    first, second = (ReachMap.open(tmp_path / name).read() for name in ('small', 'large'))
+    asked = first != CellStatus.NOT_ASKED
+    has, had = first == CellStatus.REACHABLE, second == CellStatus.REACHABLE
+    counts = {
+        'both': has & had,
+        'first_only': has & ~had,
+        'second_only': ~has & had,
+        'neither': asked & ~has & ~had,
+        'undecided': second == CellStatus.UNKNOWN,
+    }
+    expected = {name: int(cells.sum()) for name, cells in counts.items()}
+    assert compared == {'map': str(tmp_path / 'large'), **expected}
+    assert min(expected['both'], expected['second_only'], expected['neither']) > 0
+    assert main([*command, '--compare', str(tmp_path / 'large')]) == 0
+    printed = capsys.readouterr().out
+    for name in ('both', 'second_only', 'neither'):
+        assert (
+            f'{expected[name]:,}' in printed and f'{expected[name] / asked.sum():.2%}' in printed
+        )
+
+
+@pytest.mark.parametrize(
+    ('words', 'text'),
+    [
+        (['--grid', '0.3'], 'step 0.3, not 0.4'),
+        (['--region', 'box:0,0,0,1,1,1'], 'region box, not sphere'),
+        (['--orientations', '4'], 'orientations 4, not 8'),
+        (['--compare', 'nowhere.zarr'], "no map 'nowhere.zarr'"),
+    ],
+)
+def test_maps_of_other_cells_are_refused_before_the_work(tmp_path, capsys, words, text):
+    assert main(['reach', *SMALL, '-o', str(tmp_path / 'm'), '--json']) == 0
+    capsys.readouterr()
+    command = ['reach', *SMALL, '-o', str(tmp_path / 'n'), '--compare', str(tmp_path / 'm')]
+    assert main([*command, *words]) == 2
+    error = capsys.readouterr().err
+    assert text in error and error.count('\n') == 1
+    assert not (tmp_path / 'n').exists()
 
 
 def test_an_estimate_makes_nothing(tmp_path, capsys):

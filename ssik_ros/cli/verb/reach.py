@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,13 @@ from ssik_ros.reach.mapping import (
 )
 from ssik_ros.reach.orientations import spread_orientations
 from ssik_ros.reach.plots import write_plots
-from ssik_ros.reach.reach_map import check_measure, MEASURES, ReachMap
+from ssik_ros.reach.reach_map import (
+    check_measure,
+    check_same_cells,
+    MapComparison,
+    MEASURES,
+    ReachMap,
+)
 from ssik_ros.reach.regions import read_pose_list, read_region
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import MapPlan
@@ -39,6 +46,7 @@ from ssik_ros.view.obstacles import read_obstacles
 _WIDTH = 100
 FAST_UNIT = 65_536
 """Cells of a unit of an arm whose poses are decided side by side: less than a second."""
+STATUSES = tuple(status for status in CellStatus if status is not CellStatus.NOT_ASKED)
 SAMPLE = 2048
 """Cells that are decided to measure the rate."""
 LINE_EVERY = 30.0
@@ -50,6 +58,7 @@ EXAMPLES = (
     'ssik reach arm.urdf --tip gripper --with manipulability,limit_margin -o arm.zarr --html arm.html --measure limit_margin',
     'ssik reach panda --poses tasks.csv -o tasks.zarr',
     'ssik reach panda --obstacles scene.yaml --with clearance -o cell.zarr',
+    'ssik reach ur10e --region sphere:0,0,0.2,1.2 -o ur10e.zarr --compare ur5e.zarr',
     'ssik reach panda --grid 0.005 --orientations 4096 -o large.zarr --scheduler tcp://scheduler:8786',
 )
 
@@ -88,6 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(output, '--csv FILE', 'write the positions with their dexterity', type=Path)
     text = f'what these show: {", ".join(MEASURES)}; what the map has'
     add_option(output, '--measure NAME', text, default='dexterity')
+    text = 'another map of the same cells: print how many cells one of them reaches, both, or none'
+    add_option(output, '--compare OTHER', text, type=Path)
     add_option(output, '--json', 'print JSON')
 
 
@@ -103,6 +114,9 @@ def run(arguments: argparse.Namespace) -> int:
     workers = Workers(arguments.workers, arguments.scheduler)
     plan = _plan(arguments, choose_by_word(arguments))
     check_measure(arguments.measure, plan.arrays)
+    other = None if arguments.compare is None else ReachMap.open(arguments.compare)
+    if other is not None:
+        check_same_cells(plan.cells, other.grid)
     if arguments.estimate:
         print(
             f'{describe(plan.cells)}; {estimate(plan, _seconds(plan))} (measured here, one core).'
@@ -112,7 +126,13 @@ def run(arguments: argparse.Namespace) -> int:
     with display:
         counts = make_map(plan, arguments.output, workers, display.report)
     _write(arguments)
-    _print(arguments, plan, counts, display.last)
+    compared = None if other is None else ReachMap.open(arguments.output).compare(other)
+    if arguments.json:
+        _print_json(arguments, counts, compared)
+    else:
+        _print(arguments, plan, counts, display.last)
+        if other is not None and compared is not None:
+            _print_comparison(arguments.output, other, compared)
     return 0 if counts[CellStatus.REACHABLE] else 1
 
 
@@ -224,16 +244,42 @@ def _write(arguments: argparse.Namespace) -> None:
             write(ReachMap.open(arguments.output), path, arguments.measure)
 
 
+def _print_json(
+    arguments: argparse.Namespace, counts: NDArray[np.int64], compared: MapComparison | None
+) -> None:
+    """Print what is in the map as JSON, with the comparison."""
+    content: dict[str, Any] = {'map': str(arguments.output), 'cells': int(counts.sum())}
+    content |= {status.name.lower(): int(counts[status]) for status in STATUSES}
+    if compared is not None:
+        content['comparison'] = {'map': str(arguments.compare), **compared._asdict()}
+    print(json.dumps(content, indent=2))
+
+
+def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> None:
+    """Print how many cells each of two maps reaches."""
+    if not other.is_finished:
+        print(
+            f"ssik reach: '{other.path}' is not finished; cells that it does not have yet are left out.",
+            file=sys.stderr,
+        )
+    total = max(1, sum(compared))
+    names = {
+        'both': compared.both,
+        f"'{path}' only": compared.first_only,
+        f"'{other.path}' only": compared.second_only,
+        'neither': compared.neither,
+        'unknown to one of them': compared.undecided,
+    }
+    print(f"Compared with '{other.path}', {other.attributes['robot']['name']}:")
+    rows = [(name, f'{count:,}', f'{count / total:.2%}') for name, count in names.items()]
+    print_table(('reached by', 'cells', 'share'), rows, _WIDTH)
+
+
 def _print(
     arguments: argparse.Namespace, plan: MapPlan, counts: NDArray[np.int64], last: Progress
 ) -> None:
     """Print what is in the map."""
     total = int(counts.sum())
-    names = [status for status in CellStatus if status is not CellStatus.NOT_ASKED]
-    if arguments.json:
-        content = {status.name.lower(): int(counts[status]) for status in names}
-        print(json.dumps({'map': str(arguments.output), 'cells': total, **content}, indent=2))
-        return
     print(
         f"'{arguments.output}': {plan.robot} from {plan.chain.base_link} to {plan.chain.tip_link}."
     )
@@ -247,7 +293,7 @@ def _print(
             f'{counts[status]:,}',
             f'{counts[status] / total:.2%}',
         )
-        for status in names
+        for status in STATUSES
         if counts[status]
     ]
     print_table(('status', 'cells', 'share'), rows, _WIDTH)
