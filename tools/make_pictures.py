@@ -22,6 +22,14 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.mechanisms import DOF, Goal, load_mechanism, mechanism_names, Solver
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.reach import ReachMap
+from ssik_ros.reach.engine import Workers
+from ssik_ros.reach.grid import Grid
+from ssik_ros.reach.mapping import make_map, make_plan
+from ssik_ros.reach.orientations import spread_orientations
+from ssik_ros.reach.plots import draw_slices
+from ssik_ros.reach.regions import read_region
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.pictures.solids import make_box
 
@@ -228,6 +236,17 @@ def draw_reach() -> None:
     save_small('reach.png', pictures.draw([state]))
 
 
+def draw_reach_slices() -> None:
+    """Draw three planes of a map of a Panda with a radius of 1 m."""
+    arm = Manipulator.from_prebuilt('panda')
+    chain = SerialChain.from_group(arm.robot, arm.group)
+    grid = Grid(read_region('sphere:1', chain), 0.05, spread_orientations(64))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'panda.zarr'
+        make_map(make_plan(chain, arm.robot.name, grid), path, Workers(0))
+        draw_slices(ReachMap.open(path)).savefig(FOLDER / 'reach_slices.png', dpi=120)
+
+
 def draw_curves(names: Sequence[str], rows: FloatArray) -> None:
     """Draw joint values along a path."""
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout='constrained')
@@ -278,6 +297,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     'joint_path': draw_path,
     'bead': draw_bead,
     'reach': draw_reach,
+    'reach_slices': draw_reach_slices,
 }
 
 
