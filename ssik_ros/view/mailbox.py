@@ -17,7 +17,13 @@ class Mailbox:
     """A thread that handles events, and does something longer when there are none."""
 
     def __init__(
-        self, show: Event, rest: Event, report: Callable[[str], None], *, name: str = 'view'
+        self,
+        show: Event,
+        rest: Event,
+        report: Callable[[str], None],
+        *,
+        pause: Callable[[], float] = lambda: 0.0,
+        name: str = 'view',
     ) -> None:
         """
         Start the thread.
@@ -25,9 +31,11 @@ class Mailbox:
         :param show: called after each event.
         :param rest: called when no event waits.
         :param report: called with why an event could not be handled.
+        :param pause: how long no event must come before ``rest`` is called [s]; asked after each event.
         :param name: of the thread.
         """
         self._show, self._rest, self._report = show, rest, report
+        self._pause = pause
         self._waiting: dict[Hashable, Event] = {}
         self.dropped = 0
         """Events that came while too many waited."""
@@ -76,9 +84,12 @@ class Mailbox:
             self._call(event)
             self._call(self._show)
             with self._changed:
-                is_last = not self._waiting
+                is_last = not self._changed.wait_for(self._has_news, self._pause())
             if is_last:
                 self._call(self._rest)
+
+    def _has_news(self) -> bool:
+        return bool(self._waiting) or not self._is_open
 
     def _take(self) -> Event | None:
         """Return the next event; None at the end."""
@@ -86,7 +97,7 @@ class Mailbox:
             if not self._waiting:
                 self._is_idle = True
                 self._changed.notify_all()
-            self._changed.wait_for(lambda: self._waiting or not self._is_open)
+            self._changed.wait_for(self._has_news)
             if not self._is_open:
                 return None
             return self._waiting.pop(next(iter(self._waiting)))

@@ -19,3 +19,11 @@ def test_new_joint_values_stand_in_the_page_while_the_mouse_drags():
         print('mouse to joint values in the page, ms:', np.percentile(times, (0, 50, 99)))
         assert np.isfinite(times).all() and (times > 0.0).all()
         assert not screen.errors and not page.guard.dropped
+
+
+def test_a_browser_without_a_graphics_card_draws_without_smooth_edges():
+    with open_browser() as browser, open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(760, 360))
+        context = "document.querySelector('canvas').getContext('webgl2')"
+        assert screen.tab.evaluate(f'{context}.getContextAttributes().antialias') is False
+        assert not screen.errors

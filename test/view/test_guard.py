@@ -1,5 +1,7 @@
 """Who is let in, and which messages are passed on."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import msgspec
 from websockets.datastructures import Headers
 
 from ssik_ros.view.browser.guard import Admission, Guard, is_allowed
+from ssik_ros.view.browser.page_script import add_script, SCRIPT
 
 ADMISSION = Admission('secret', frozenset({'localhost', 'robot.lab'}), 8080)
 COOKIE = 'theme=dark; ssik_view_8080=secret'
@@ -127,3 +130,12 @@ def test_bytes_that_are_no_message_are_dropped():
         assert not guard.passes(rng.bytes(int(rng.integers(0, 60))))
         guard.passes(whole[: int(rng.integers(0, len(whole)))])
     assert not guard.passes('text') and not guard.passes(b'\x91' * 100_000)
+
+
+def test_the_script_comes_first_in_a_page_and_nowhere_else():
+    page = b'<html><head><title>Viser</title></head><body><head></body></html>'
+    whole = add_script(page, is_packed=False)
+    assert whole == page.replace(b'<head>', b'<head>' + SCRIPT, 1)
+    assert gzip.decompress(add_script(gzip.compress(page), is_packed=True)) == whole
+    for body, is_packed in ((b'no page', False), (gzip.compress(b'no page'), True)):
+        assert add_script(body, is_packed) == body

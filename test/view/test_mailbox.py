@@ -10,8 +10,13 @@ class Box:
     """A mailbox that keeps what happens."""
 
     def __init__(self):
-        self.seen, self.reports = [], []
-        self.box = Mailbox(lambda: self.seen.append('show'), self.rest, self.reports.append)
+        self.seen, self.reports, self.pause = [], [], 0.0
+        self.box = Mailbox(
+            lambda: self.seen.append('show'),
+            self.rest,
+            self.reports.append,
+            pause=lambda: self.pause,
+        )
 
     def rest(self):
         self.seen.append('rest')
@@ -33,6 +38,23 @@ def test_events_are_handled_in_order_and_waiting_ones_of_a_kind_replaced():
     kept.box.close()
     assert kept.events() == [99, 'button', 'button']
     assert kept.seen[-2:] == ['show', 'rest'] and kept.seen.count('rest') == 1
+
+
+def test_what_takes_longer_waits_for_a_pause_between_events():
+    kept, shown = Box(), threading.Event()
+    kept.pause = 60.0
+    kept.box.put(lambda: kept.seen.append('move'))
+    kept.box.put(shown.set)
+    assert shown.wait(10.0) and not kept.box.wait_idle(0.05)
+    assert 'rest' not in kept.seen
+    kept.pause = 0.0
+    kept.box.put(lambda: kept.seen.append('end'))
+    assert kept.box.wait_idle(10.0)
+    assert kept.seen[-3:] == ['end', 'show', 'rest'] and kept.seen.count('rest') == 1
+    kept.pause = 60.0
+    kept.box.put(lambda: kept.seen.append('move'))
+    kept.box.close()
+    assert not kept.box._thread.is_alive()
 
 
 def test_a_flood_of_events_is_bounded_and_the_newest_of_a_kind_still_comes():

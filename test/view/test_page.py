@@ -14,6 +14,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.guard import LARGEST_MESSAGE
 from ssik_ros.view.browser.page import describe_access
+from ssik_ros.view.browser.page_script import SCRIPT
 
 LINK = 'panda_link8'
 
@@ -32,6 +33,7 @@ def test_the_token_opens_the_page_once_and_leaves_the_url(page):
     status, headers, body = get(page, '/', Cookie=headers['Set-Cookie'].partition(';')[0])
     assert status == 200 and b'<html' in body
     assert headers['X-Frame-Options'] == 'DENY'
+    assert b'<head>' + SCRIPT in body and int(headers['Content-Length']) == len(body)
 
 
 def test_nothing_is_served_without_token_or_by_another_name(page):
@@ -67,6 +69,42 @@ def test_a_dragged_handle_moves_the_robot(page):
         wait_until(lambda: np.allclose(page.session.targets[LINK], pose, atol=1e-9))
         assert page.mailbox.wait_idle(30.0)
         assert page.session.outcome.solved and np.abs(page.session.joints - before).max() > 0.01
+
+
+def test_during_a_drag_joint_values_come_first_and_ghosts_when_it_pauses():
+    with open_page() as page, connect(page) as socket:
+        say_hello(socket)
+        wait_until(lambda: page._viser.get_clients())
+        assert page.mailbox.wait_idle(30.0)
+        begin, ghosts = page.session.targets[LINK].copy(), page._details[0]
+        assert ghosts.visible and page.session.branches
+        for step in range(1, 9):
+            list(frames_until_quiet(socket))
+            pose = begin.copy()
+            pose[2, 3] += 0.005 * step
+            drag(socket, LINK, numbers_of_pose(pose))
+            frames = list(frames_until_quiet(socket))
+            joints = first_place(frames, 'GuiUpdateMessage')
+            if joints < first_place(frames, 'SetPositionMessage'):
+                break
+        # The first frame with joint values brings nothing to be drawn, or a browser would wait until it draws.
+        assert all(kind.startswith('Gui') for kind in frames[joints])
+        assert not ghosts.visible and page.is_dragging
+        assert page.mailbox.wait_idle(30.0)
+        assert ghosts.visible and page.is_dragging
+
+
+def frames_until_quiet(socket):
+    """Yield the kinds of messages of each frame, until none comes for a while."""
+    with contextlib.suppress(TimeoutError):
+        while True:
+            data = socket.recv(timeout=0.1)
+            yield [m['type'] for m in read_messages(data)]
+
+
+def first_place(frames, kind):
+    """Return which frame is the first with a kind of message."""
+    return next((n for n, kinds in enumerate(frames) if kind in kinds), len(frames))
 
 
 def wait_until(condition):

@@ -20,6 +20,7 @@ import urllib.parse
 
 from ssik_ros.errors import SolverError
 from ssik_ros.value_class import dataclass
+from ssik_ros.view.browser.page_script import add_script
 
 LARGEST_MESSAGE = 1 << 20
 """Bytes of a message from a page."""
@@ -319,8 +320,8 @@ class Guard:
                 moved.headers['Set-Cookie'] = value
                 return moved
             response = respond(connection, request)
-            for name, value in HEADERS if response is not None else ():
-                response.headers[name] = value
+            if response is not None:
+                _finish(response)
             return response
 
         return check
@@ -330,3 +331,14 @@ class Guard:
         for name, value in HEADERS:
             response.headers[name] = value
         return response
+
+
+def _finish(response: Any) -> None:
+    """Complete what viser serves: headers, and the page's own script."""
+    headers = response.headers
+    for name, value in HEADERS:
+        headers[name] = value
+    if headers.get('Content-Type', '').startswith('text/html'):
+        response.body = add_script(response.body, headers.get('Content-Encoding') == 'gzip')
+        del headers['Content-Length']
+        headers['Content-Length'] = str(len(response.body))

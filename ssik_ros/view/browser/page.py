@@ -5,6 +5,7 @@ import contextlib
 from functools import partial
 import io
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ LOWERED = 0.6
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
 """Colours of the light from above and from below."""
 HIDDEN = np.zeros((1, 2, 3))
+PAUSE = 0.25
+"""Ghosts are shown when a handle that is held has not moved for so long: to draw them takes a browser without a graphics card long [s]."""
+HEAD_START = 0.002
+"""How much earlier joint values are sent than what is drawn: a browser shows them at once when nothing to be drawn comes with them [s]."""
 LOCAL = ('127.0.0.1', 'localhost', '::1')
 
 
@@ -86,7 +91,7 @@ class Page:
         """What could not be done; shown until the next event."""
         self._build()
         self.guard.accepts = self._accepts
-        self.mailbox = Mailbox(self._show, self._rest, self._report)
+        self.mailbox = Mailbox(self._show, self._rest, self._report, pause=self._pause)
         self.post(lambda: None)
 
     def _open(self, host: str, port: int) -> Any:
@@ -158,6 +163,8 @@ class Page:
             mesh.on_click(self._on_ghost)
         self._bodies: RobotMeshes | None = None
         self.shows_ghosts = True
+        # These two nodes hold what is hidden during a drag.
+        self._details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
         self._labels = [
             scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
         ]
@@ -299,15 +306,30 @@ class Page:
         """Draw what every event changes."""
         session = self.session
         with self._viser.atomic():
+            for panel in self._panels:
+                panel.show(session)
+        self._viser.flush()
+        if self.is_dragging:
+            time.sleep(HEAD_START)
+        with self._viser.atomic():
+            self._show_details(not self.is_dragging)
             self._robot.place(session.state)
             if self._bodies is not None:
                 self._bodies.place(session.state)
             for link, handle in self._handles.items():
                 if not self.holds(link):
                     handle.wxyz, handle.position = page_pose(session.targets[link])
-            for panel in self._panels:
-                panel.show(session)
         self._viser.flush()
+
+    def _pause(self) -> float:
+        """Return how long to wait for the next motion of a handle [s]; the cause of a pose that is not reached is shown at once."""
+        return PAUSE if self.is_dragging and self.session.outcome.solved else 0.0
+
+    def _show_details(self, is_shown: bool) -> None:
+        """Show or hide ghosts and their labels."""
+        for node in self._details:
+            if node.visible != is_shown:
+                node.visible = is_shown
 
     def _rest(self) -> None:
         """Find and draw what takes longer."""
@@ -321,6 +343,7 @@ class Page:
             if self._ghosts is not None:
                 self._ghosts.place(states if self.shows_ghosts else [])
             self._label(states if self.shows_ghosts else [])
+            self._show_details(True)
             self._robot.place(session.state)
             self._robot.mark(self._marks())
             self._draw_gap()
