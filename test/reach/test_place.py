@@ -133,6 +133,7 @@ def table() -> WorldObject:
     return WorldObject('table', pose_matrix(np.array([0.4, 0.0, 0.0]), np.eye(3)), (shape,))
 
 
+@pytest.mark.slow
 def test_no_posture_of_a_place_collides_with_the_cell() -> None:
     arm, poses = boxed_arm(), np.array([task(0.4, 0.1, 0.45), task(0.4, -0.1, 0.45)])
     result = find_places([arm], PlaceTasks.exact(poses))
@@ -195,6 +196,7 @@ def test_a_cell_without_solution_is_explained() -> None:
     assert 'out of reach' in reasons[0] and 'out of reach' in reasons[2]
 
 
+@pytest.mark.slow
 def test_two_arms_share_tasks_that_one_cannot_reach() -> None:
     poses = np.array([task(0.3, 0.0, 0.3), task(1.9, 0.0, 0.3)])
     tasks = PlaceTasks.exact(poses)

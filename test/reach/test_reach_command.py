@@ -95,6 +95,7 @@ def test_poses_of_a_file_are_decided(tmp_path, capsys):
     assert 'line 3' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_files_of_a_map_hold_what_the_map_says(tmp_path):
     files = [f'--{kind}={tmp_path / kind}' for kind in ('csv', 'ply', 'html', 'plots')]
     assert main(reach(*SMALL, '-o', tmp_path / 'map.zarr', *files)) == 0

@@ -65,6 +65,7 @@ def test_short_units_go_in_batches_and_each_is_done_once(threads, is_known):
     assert len(sizes) < count / 10
 
 
+@pytest.mark.slow
 def test_long_units_go_one_by_one(threads):
     total, sizes = run(Marks(0.6), 10, 10)
     assert total.sum() == 10 and max(sizes) == 1
