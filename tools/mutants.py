@@ -57,6 +57,9 @@ CHAIN_ROWS = 'ssik_ros/kernels/mechanisms/mechanism.py'
 CHAIN_TESTS = 'test/mechanisms/test_solver.py'
 COLUMN_TESTS = 'test/mechanisms/test_columns.py'
 POSTURE_SEARCH = 'test/closed_form/test_posture_search.py'
+HELD_RANGES = 'ssik_ros/kernels/closed_form/counting/held_ranges.py'
+HELD_PROOF = 'test/closed_form/test_held_proof.py'
+REACH_COLLISIONS = 'test/reach/test_reach_collisions.py'
 NEWTON_PROMISES = 'test/search/test_newton_promises.py'
 NEWTON_INPUT = 'test/search/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/search/test_bounded_step.py'
@@ -664,6 +667,22 @@ MUTANTS = (
         'elif self.is_complete or found.is_too_far:',
         'elif True:',
         (f'{POSTURE_SEARCH}::test_a_search_that_finds_nothing_makes_no_proof',),
+    ),
+    Mutant(
+        2,
+        'reach maps: takes the centre of a range of a joint for all of it',
+        HELD_RANGES,
+        'return margin, margin + place[1] + BESIDE < 0.0',
+        'return margin, margin + BESIDE < 0.0',
+        (f'{HELD_PROOF}::test_limits_that_pin_some_joints_still_hold_their_posture[panda]',),
+    ),
+    Mutant(
+        2,
+        'reach maps: calls it a fact that a singular posture collides',
+        'ssik_ros/reach/checked_cells.py',
+        'status[~singular[stuck]] = CellStatus.COLLIDES',
+        'status[:] = CellStatus.COLLIDES',
+        (f'{REACH_COLLISIONS}::test_a_singular_posture_that_collides_is_no_proof',),
     ),
     Mutant(
         2,
