@@ -154,7 +154,9 @@ class ToolPathPlanner:
         checks, exact = Checks(self.obstacles, self.costs, self.request.accepts), None
         if self.obstacles is not None:
             exact = self.obstacles[1]
-        travel = TravelSearch(self.chain, exact, freedom.axes[0], control.pause)
+        travel = TravelSearch(
+            self.chain, exact, freedom.axes[0], control.pause, self.request.accepts
+        )
         return PathTask(space, limits, poses, checks, control, travel)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:

@@ -128,7 +128,7 @@ class ToolPathRequest:
     clearance: float = 0.0
     """Least distance to obstacles, and of links from each other [m]."""
     accepts: Callable[[FloatArray], bool] | None = None
-    """Is asked whether the path may take a posture (n,), in the order of ``joint_names``; None for any posture."""
+    """Is asked whether the path, or a corner of free travel, may take a posture (n,) in the order of ``joint_names``; None for any."""
     timeout: float | None = None
     """Wall-clock budget [s]; None for no limit."""
     bound_seconds: float = 0.0

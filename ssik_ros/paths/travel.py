@@ -104,6 +104,7 @@ class TravelSearch:
         obstacles: Obstacles | None,
         axis: FloatArray,
         pause: Callable[[], None],
+        accepts: Callable[[FloatArray], bool] | None = None,
     ) -> None:
         """
         Keep what all ways share.
@@ -112,7 +113,9 @@ class TravelSearch:
         :param obstacles: None where collisions are not checked.
         :param axis: (3,) tool axis in the tip frame.
         :param pause: is called between steps of a search.
+        :param accepts: tells whether the caller wants a corner (n,); None for any.
         """
+        self._accepts = accepts
         self._chain, self._obstacles, self._axis, self._pause = chain, obstacles, axis, pause
         self._met: Counter[int] = Counter()
         self._tries = 0
@@ -145,15 +148,18 @@ class TravelSearch:
         return self._obstacles is None or bool((self._obstacles.follow(way)[0] == 1.0).all())
 
     def _free_part(self, start: FloatArray, end: FloatArray) -> float:
-        """Return how far one motion is free, and count what ends it."""
+        """Return how far one motion is free, 0 where the caller refuses its start or end, and count what ends it."""
         self._pause()
         self._tries += 1
-        if self._obstacles is None:
-            return 1.0
-        reached, pairs = self._obstacles.follow(np.array([start, end]))
-        if reached[0] < 1.0:
-            self._met[int(pairs[0])] += 1
-        return float(reached[0])
+        reached = 1.0
+        if self._obstacles is not None:
+            parts, pairs = self._obstacles.follow(np.array([start, end]))
+            reached = float(parts[0])
+            if reached < 1.0:
+                self._met[int(pairs[0])] += 1
+        if reached == 1.0 and self._accepts is not None:
+            return float(self._accepts(start) and self._accepts(end))
+        return reached
 
     def _drawn_back(self, trees: tuple[_Tree, _Tree]) -> FloatArray | None:
         """Return a way on which the tool leaves along its axis and comes back so; the trees keep what is free."""

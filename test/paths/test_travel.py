@@ -91,6 +91,25 @@ def test_the_same_way_is_found_again(ur5e):
     assert first == again
 
 
+def test_a_caller_refuses_corners(ur5e):
+    group = group_of(ur5e)
+    settings = {'passes': [12], 'obstacles': LOW_WALLS}
+    free = plan_tool_path(ur5e, group, POSES, **settings)
+    both = np.hstack([free.positions, -free.positions])
+    way = np.hstack([free.stretches[1].positions, -free.stretches[1].positions])
+    excess = way.max(axis=0) - both.max(axis=0)
+    side = int(np.argmax(excess))
+    most = both.max(axis=0)[side] + 0.5 * excess[side]
+
+    def accepts(q):
+        return bool(np.append(q, -q)[side] <= most)
+
+    assert not all(map(accepts, free.stretches[1].positions))
+    path = plan_tool_path(ur5e, group, POSES, accepts=accepts, **settings)
+    assert path.valid and np.array_equal(path.positions, free.positions)
+    assert all(map(accepts, path.stretches[1].positions))
+
+
 def test_passes_that_walls_part_are_named(ur5e, monkeypatch):
     monkeypatch.setattr(travel, 'MOST_TRIES', 100)
     path = plan_tool_path(ur5e, group_of(ur5e), POSES, passes=[12], obstacles=walls(0.12, 3.0))
