@@ -41,6 +41,19 @@ def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, t
         screen.tab.close()
 
 
+def test_the_private_file_leads_a_browser_to_the_page(browser, monkeypatch):
+    opened = []
+    monkeypatch.setattr('webbrowser.open', lambda url: opened.append(url) or True)
+    with open_page('ur5e') as page:
+        page.open_in_browser()
+        tab = browser.new_page()
+        tab.goto(opened[0])
+        tab.wait_for_url(f'http://127.0.0.1:{page.port}/')
+        tab.wait_for_selector('canvas', state='attached')
+        assert page._viser.get_clients() and not page.guard.refused
+        tab.close()
+
+
 def test_a_slider_moves_its_joint_and_home_and_undo_return(browser):
     with open_page('ur5e') as page:
         screen = Screen(browser, page)

@@ -1,7 +1,11 @@
 """The page over HTTP and websocket, without a browser."""
 
 import contextlib
+import html
+from pathlib import Path
 import socket
+import stat
+import urllib.parse
 
 import pytest
 
@@ -141,6 +145,32 @@ def sliders_of(socket, labels, expected):
             if told['type'] == 'GuiUpdateMessage' and 'value' in told['updates']:
                 values[labels.get(told['uuid'])] = told['updates']['value']
     return {name: values[name] for name in expected}
+
+
+def test_the_browser_is_started_without_the_token_on_its_command_line(monkeypatch):
+    opened = []
+    monkeypatch.setattr('webbrowser.open', lambda url: opened.append(url) or True)
+    with open_page('ur5e') as page:
+        page.open_in_browser()
+        file = Path(urllib.parse.urlsplit(opened[0]).path)
+        assert opened[0].startswith('file:') and page.guard.admission.token not in opened[0]
+        assert html.escape(page.url) in file.read_text()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+        with connect(page) as socket:
+            say_hello(socket)
+            wait_until(lambda: not file.parent.exists())
+    with open_page('ur5e') as page:
+        page.open_in_browser()
+        file = Path(urllib.parse.urlsplit(opened[1]).path)
+        assert file.exists()
+    assert not file.parent.exists()
+
+
+def test_a_machine_without_browser_is_told_to_open_the_address(page, monkeypatch, caplog):
+    monkeypatch.setattr('webbrowser.open', lambda url: False)
+    page.open_in_browser()
+    assert 'open the printed address' in caplog.text
 
 
 def test_nobody_makes_the_page_public(page):

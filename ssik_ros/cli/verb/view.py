@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 import sys
 import threading
-import webbrowser
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
@@ -144,7 +143,7 @@ def _serve(page: Page, arguments: argparse.Namespace) -> int:
     print(describe_access(page), flush=True)
     print('Press Ctrl+C to end.', flush=True)
     if arguments.open:
-        webbrowser.open(page.url)
+        page.open_in_browser()
     try:
         threading.Event().wait()
     except KeyboardInterrupt:

@@ -12,7 +12,6 @@ import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
-import webbrowser
 
 from ssik_ros.errors import describe_choices, list_names, quote, shorten, SsikError
 from ssik_ros.model.joint_group import JointGroup
@@ -191,7 +190,7 @@ class ViewNode(ProcessNode):
         print(describe_access(page), flush=True)
         print('Press Ctrl+C to end.', flush=True)
         if self._settings.open_browser:
-            webbrowser.open(page.url)
+            page.open_in_browser()
 
 
 def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:

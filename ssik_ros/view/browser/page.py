@@ -23,6 +23,7 @@ from ssik_ros.view.browser.link_meshes import (
     SEGMENTS,
 )
 from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.mailbox import Event, Mailbox
 from ssik_ros.view.pictures.renderer import Colour
@@ -87,6 +88,7 @@ class Page:
             self._viser.stop()
             raise InvalidOption(f'Port {port} is taken; choose another one with --port.')
         self._gesture: Hashable = None
+        self._opening: PrivateOpening | None = None
         self.note = ''
         """What could not be done; shown until the next event."""
         self._build()
@@ -123,8 +125,17 @@ class Page:
         """Return whether somebody holds a handle."""
         return bool(self._grabbed)
 
+    def open_in_browser(self) -> None:
+        """Open the page in the user's browser; other users of this machine do not learn the token."""
+        opening = self._opening = PrivateOpening(self.url)
+        self._viser.on_client_connect(lambda client: opening.close())
+        if not opening.has_browser:
+            _LOGGER.warning('No browser was found: open the printed address yourself.')
+
     def close(self) -> None:
         """Close the port."""
+        if self._opening is not None:
+            self._opening.close()
         self.mailbox.close()
         self._viser.stop()
 
