@@ -102,6 +102,7 @@ def test_a_name_that_is_no_robot_is_refused_with_the_nearest(capsys):
     assert "Did you mean 'panda'?" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_arm_of_the_catalogue_is_found_by_its_name_and_drawn_in_full_size(tmp_path):
     path = tmp_path / 'a.png'
     assert main(['view', 'iiwa14', '--snapshot', str(path)]) == 0
