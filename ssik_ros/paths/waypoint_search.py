@@ -226,7 +226,10 @@ class WaypointSearch:
     def _known_corridor(self, q: FloatArray) -> Corridor:
         """Return the known path as a corridor whose cost is not known yet."""
         space, poses = self._task.space, self._task.poses
-        own = [space.parameters_of(posture, row, poses[row]) for row, posture in enumerate(q)]
+        own = []
+        for row, posture in enumerate(q):
+            self._task.control.pause()
+            own.append(space.parameters_of(posture, row, poses[row]))
         return Corridor(q, np.array(own), math.inf, space.spacing, np.arange(len(q)))
 
     def _refine_all(self, search: CorridorSearch, corridors: Sequence[Corridor]) -> list[Corridor]:
