@@ -32,6 +32,7 @@ LAUNCH = ('3.4.11', '3.8.8', '3.10.0')
 LAUNCH_ROS = ('0.26.12', '0.28.6', '0.30.1')
 # Packages of Jazzy, Kilted and Rolling: the versions that rosdistro listed in August 2026.
 ROS_KEYS = {
+    'action_msgs': ('2.0.4', '2.3.2', '2.5.1'),
     'ament_cmake': ('2.5.6', '2.7.5', '2.9.1'),
     'ament_index_python': ('1.8.4', '1.11.4', '1.14.2'),
     'builtin_interfaces': ('2.0.4', '2.3.2', '2.5.1'),
