@@ -30,7 +30,7 @@ LOOKS = 0.005
 """Time between two looks at whether a goal is cancelled [s]."""
 GRACE = 0.01
 """How long a cancelled plan has to end by itself before its goal ends without it [s]."""
-HANDOVER = 1.0
+HANDOVER = 3.0
 """How long a goal waits for the place of one that ends [s]."""
 KEPT = 60
 """How long a result is kept for clients that ask for it [s]."""
@@ -100,12 +100,16 @@ class ToolPathAction:
     def _execute(self, goal: Any) -> PlanToolPath.Result:
         """Work on one goal in a thread of its own, so that the goal ends at once when it is cancelled."""
         results: list[PlanToolPath.Result] = []
-        work = threading.Thread(target=self._work, args=(goal, results), daemon=True)
+        # A goal that has ended forgets that it was cancelled, and its plan may not have looked yet.
+        cancelled = threading.Event()
+        work = threading.Thread(target=self._work, args=(goal, cancelled, results), daemon=True)
         work.start()
         while work.is_alive() and not goal.is_cancel_requested:
             work.join(LOOKS)
-        work.join(GRACE if goal.is_cancel_requested else None)
         is_cancelled = goal.is_cancel_requested
+        if is_cancelled:
+            cancelled.set()
+        work.join(GRACE if is_cancelled else None)
         result = results[0] if results else empty_result()
         if is_cancelled and not result.valid:
             result.reason = CANCELLED
@@ -120,12 +124,14 @@ class ToolPathAction:
             goal.canceled()
         return result
 
-    def _work(self, goal: Any, results: list[PlanToolPath.Result]) -> None:
+    def _work(
+        self, goal: Any, cancelled: threading.Event, results: list[PlanToolPath.Result]
+    ) -> None:
         """Respond to one goal."""
         start = time.monotonic()
 
         def is_cancelled() -> bool:
-            return bool(goal.is_cancel_requested or self._is_stopped())
+            return bool(cancelled.is_set() or goal.is_cancel_requested or self._is_stopped())
 
         def report(progress: PathProgress) -> None:
             goal.publish_feedback(write_feedback(progress, time.monotonic() - start))

@@ -1,0 +1,47 @@
+"""Ends of goals of the action ``~/plan_tool_path``, without a middleware."""
+
+import threading
+import time
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import pytest
+
+pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
+
+from ssik_ros.ros.services import tool_path_action
+from ssik_ros.ros.services.tool_path_action import ToolPathAction
+
+pytestmark = pytest.mark.ros
+LONG = 30.0
+
+
+class CancelledGoal:
+    """A goal that is cancelled, and that forgets it when it has ended, as those of rclpy do."""
+
+    request = None
+
+    def __init__(self):
+        self.is_cancel_requested = True
+
+    def canceled(self):
+        self.is_cancel_requested = False
+
+
+def test_a_plan_hears_of_a_cancellation_after_its_goal_has_ended(monkeypatch):
+    looked, seen = threading.Event(), []
+
+    def plan(watched, result):
+        time.sleep(5.0 * tool_path_action.GRACE)
+        seen.append((goal.is_cancel_requested, watched.watch.is_cancelled()))
+        looked.set()
+        return result
+
+    monkeypatch.setattr(ToolPathAction, '__init__', lambda self: None)
+    action, goal = ToolPathAction(), CancelledGoal()
+    action._handle, action._is_stopped = plan, lambda: False
+    action._places = threading.BoundedSemaphore(1)
+    result = action._execute(goal)
+    assert result.reason == tool_path_action.CANCELLED
+    assert looked.wait(LONG)
+    assert seen == [(False, True)]
+    assert action._places.acquire(timeout=LONG)
