@@ -24,7 +24,7 @@ LIMIT = 120.0
 def command(folder, *more):
     """Return the command of a map that takes some seconds."""
     cells = ['--grid', '0.2', '--orientations', '32', '--region', 'sphere:0.9']
-    run = [sys.executable, '-m', 'ssik_ros.cli.command', 'reach', 'panda', *cells]
+    run = [sys.executable, '-m', 'ssik_ros.cli.command', 'reach', 'panda', *cells, '--collisions']
     return [*run, '-o', str(folder), *more]
 
 
