@@ -106,7 +106,7 @@ class ViewNode(ProcessNode):
         if self._source is not None and self._source.may_mend(description):
             _LOGGER.error('No robot yet: %s', text)
         else:
-            self._give_up(SsikError(text))
+            self.fail(text)
 
     def _show(self, description: RobotDescription) -> None:
         """Open the page."""
