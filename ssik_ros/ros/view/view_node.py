@@ -59,6 +59,7 @@ class ViewNode(ProcessNode):
         self._asked = NodeSettings()
         self._page: Page | None = None
         self._source: RobotSource | None = None
+        self._is_ending = False
 
     @property
     def threads(self) -> int:
@@ -71,10 +72,20 @@ class ViewNode(ProcessNode):
 
     def stop(self) -> bool:
         """Close the page."""
+        self._is_ending = True
         page, self._page = self._page, None
         if page is not None:
             page.close()
         return True
+
+    def fail(self, reason: object) -> None:
+        """
+        Log a fatal error, and end the process with exit code 1.
+
+        :param reason: the error; while the node ends, those of the search for the robot do not count.
+        """
+        if not self._is_ending:
+            super().fail(reason)
 
     def _look_for_robot(self) -> None:
         try:
