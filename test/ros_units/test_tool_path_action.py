@@ -27,7 +27,7 @@ class CancelledGoal:
         self.is_cancel_requested = False
 
 
-def test_a_plan_hears_of_a_cancellation_after_its_goal_has_ended(monkeypatch):
+def test_a_plan_ends_although_its_cancelled_goal_has_ended_before(monkeypatch):
     looked, seen = threading.Event(), []
 
     def plan(watched, result):

@@ -117,7 +117,7 @@ def connect_boxes(
     """
     Write a lower bound on what sequences to some boxes of one layer cost, infinite where there is none.
 
-    Boxes do not depend on others of their layer, so that a caller may look at the clock between some and some.
+    Boxes of one layer are independent: a caller may split them into several calls and look at the clock in between.
 
     :param costs: (k,) in and out: those of the layer before are read.
     :param parents: (k,) out: the box before, -1 for none.
