@@ -372,3 +372,9 @@ def test_no_class_name_stands_twice():
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path))
     assert not {name: found for name, found in homes.items() if len(found) > 1}
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """The import is by name alone, and ends a run where two have one; conftest files are told apart."""
+    names = [path.name for path in Path(__file__).parent.rglob('*.py')]
+    assert {name for name in names if names.count(name) > 1} <= {'conftest.py'}
