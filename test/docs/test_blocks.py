@@ -74,9 +74,10 @@ FILES = {
 SHORTER = {
     'bench': ['--samples', '3', '--no-plots'],
     'build': ['--validate-poses', '20'],
+    'path': ['--timeout', '60'],
     'recommend': ['--samples', '5', '--seconds', '60'],
 }
-"""Options that make a verb quick; the last one of a name counts."""
+"""Options that make a verb quick, or give it time on a busy machine; the last one of a name counts."""
 
 
 def blocks(*languages: str) -> list[tuple[Path, run_pages.Block]]:

@@ -1,6 +1,7 @@
 """Processes of a map killed, its disk full, its scheduler not there: nothing is lost, and the bytes are the same."""
 
 import contextlib
+import json
 import os
 from pathlib import Path
 import signal
@@ -110,39 +111,23 @@ def test_workers_killed_ten_times_cost_their_units_only(tmp_path, whole):
     assert bytes_below(folder) == whole
 
 
+def start_dask(part, options, folder):
+    """Start a part of a cluster as its own command does."""
+    program = f'from distributed.cli import dask_{part}; dask_{part}.main()'
+    command = [sys.executable, '-c', program, *options]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=folder)
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_is_killed_ends_the_run_with_one_line(tmp_path, whole):
-    folder, address = tmp_path / 'map.zarr', 'tcp://127.0.0.1:18786'
-    start = 'from distributed.cli import dask_{0}; dask_{0}.main()'
-    scheduler = subprocess.Popen(
-        [
-            sys.executable,
-            '-c',
-            start.format('scheduler'),
-            '--host',
-            '127.0.0.1',
-            '--port',
-            '18786',
-            '--no-dashboard',
-        ],
-        stderr=subprocess.DEVNULL,
-    )
-    worker = subprocess.Popen(
-        [
-            sys.executable,
-            '-c',
-            start.format('worker'),
-            address,
-            '--nthreads',
-            '1',
-            '--no-dashboard',
-            '--no-nanny',
-            '--death-timeout',
-            '20',
-        ],
-        stderr=subprocess.DEVNULL,
-        cwd=tmp_path,
-    )
+    folder, place = tmp_path / 'map.zarr', tmp_path / 'scheduler.json'
+    own = ['--host', '127.0.0.1', '--port', '0', '--no-dashboard', '--scheduler-file', str(place)]
+    scheduler = start_dask('scheduler', own, tmp_path)
+    # The file is complete when it has its last brace.
+    wait_for(lambda: place.exists() and place.read_text().rstrip().endswith('}'))
+    address = json.loads(place.read_text())['address']
+    own = ['--nthreads', '1', '--no-dashboard', '--no-nanny', '--death-timeout', '20']
+    worker = start_dask('worker', [address, *own], tmp_path)
     try:
         run = subprocess.Popen(
             command(folder, '--scheduler', address), stderr=subprocess.PIPE, text=True

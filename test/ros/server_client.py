@@ -108,6 +108,12 @@ class Client:
         if not self.service(name).wait_for_service(wait):
             self._fail(f'There is no service {name} after {wait:g} s.')
 
+    def wait_until_gone(self, name, wait=WAIT):
+        """Wait until a service is not there any more."""
+        self.spin_until(
+            lambda: not self.service(name).service_is_ready(), f'the end of {name}', wait
+        )
+
     def service_names(self):
         """Return the services of all nodes."""
         return {name for name, _ in self.node.get_service_names_and_types()}
