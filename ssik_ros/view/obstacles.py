@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.checks import import_coal
-from ssik_ros.model.collision.geometry import MESH_SUFFIXES, read_mesh
+from ssik_ros.model.collision.geometry import MESH_SUFFIXES, read_triangles
 from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
 from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
 from ssik_ros.view.pictures.solids import (
@@ -108,13 +108,10 @@ def _read_mesh(path: Path, scale: float) -> ObjectShape:
     """Return the mesh in a file."""
     if not path.is_file():
         raise DescriptionNotFound(f"There is no mesh '{path}'.")
-    mesh = read_mesh(path, np.full(3, scale), import_coal())
+    mesh = read_triangles(path, np.full(3, scale), import_coal())
     if isinstance(mesh, str):
         raise InvalidOption(f'Obstacle: {mesh}')
-    corners = map(mesh.tri_indices, range(mesh.num_tris))
-    triangles = np.array([(t[0], t[1], t[2]) for t in corners], dtype=np.int64).reshape(-1, 3)
-    vertices = np.asarray(mesh.vertices(), dtype=np.float64)
-    shape = ObjectShape(SolidKind.MESH, (), ORIGIN, vertices, triangles)
+    shape = ObjectShape(SolidKind.MESH, (), ORIGIN, *mesh)
     check_shape(shape, f"Mesh '{path}'")
     return shape
 

@@ -1,10 +1,12 @@
 """Self collisions: primitive shapes, excluded pairs, padding, meshes that are not there."""
 
+import coal
 import numpy as np
 import pytest
 from small_robots import joint, robot
 
 from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.geometry import read_mesh, read_triangles, STL_TRIANGLE
 from ssik_ros.model.loader import load_robot
 
 SPHERE = '<sphere radius="0.1"/>'
@@ -166,6 +168,53 @@ def test_a_mesh_of_an_installed_package_is_scaled_and_checked(tmp_path, monkeypa
     text = rail({'a': mesh, 'd': SPHERE})
     assert colliding([0.0, 0.0, 1.9], text) == ('a', 'd')
     assert colliding([0.0, 0.0, 2.2], text) is None
+
+
+def write_binary_stl(path, corners):
+    """Write the corners (k, 3, 3) of triangles as a binary STL file."""
+    rows = np.zeros(len(corners), STL_TRIANGLE)
+    rows['corners'] = corners
+    path.write_bytes(bytes(80) + np.uint32(len(corners)).tobytes() + rows.tobytes())
+
+
+def test_a_binary_stl_has_the_triangles_that_the_library_reads(tmp_path):
+    path, scale = tmp_path / 'part.stl', np.array((2.0, 1.0, 0.5))
+    corners = np.random.default_rng(1).random((20, 3, 3), dtype=np.float32)
+    write_binary_stl(path, corners)
+    vertices, triangles = read_triangles(path, scale, coal)
+    assert np.array_equal(vertices[triangles], corners * scale)
+    mesh = read_mesh(path, scale, coal)
+    rows = [[mesh.tri_indices(k)[i] for i in range(3)] for k in range(mesh.num_tris)]
+    assert sorted(mesh.vertices()[rows].sum(axis=(1, 2))) == pytest.approx(
+        sorted((corners * scale).sum(axis=(1, 2)))
+    )
+
+
+@pytest.mark.parametrize('fault', ['cut', 'no triangles', 'not finite'])
+def test_a_binary_stl_with_a_fault_is_left_to_the_library(tmp_path, fault):
+    path, corners = tmp_path / 'part.stl', np.ones((2, 3, 3))
+    if fault == 'not finite':
+        corners[1, 2, 0] = np.nan
+    write_binary_stl(path, corners[: 0 if fault == 'no triangles' else None])
+    if fault == 'cut':
+        path.write_bytes(path.read_bytes()[:-10])
+    found = read_triangles(path, np.ones(3), coal)
+    assert isinstance(found, str) and 'is left out' in found
+
+
+def test_checkers_share_a_mesh_until_its_file_changes(tmp_path):
+    path = tmp_path / 'link.stl'
+    mesh = f'<mesh filename="file://{path}"/>'
+
+    def shapes():
+        checker = CollisionChecker(load_robot(rail({'a': mesh, 'd': mesh}), ONLY_A_AND_D))
+        return [shape.geometry for shape in checker.shapes]
+
+    path.write_text(TETRAHEDRON)
+    first, second = shapes(), shapes()
+    assert all(geometry is first[0] for geometry in (*first, *second))
+    write_binary_stl(path, np.eye(3)[None])
+    assert all(geometry is not first[0] for geometry in shapes())
 
 
 def test_a_mesh_that_cannot_be_read_is_named(tmp_path):

@@ -31,7 +31,7 @@ def test_a_robot_without_shapes_has_a_solid_for_each_moved_body():
     low, high = solids.bounds(RobotState(robot).positions)
     frames = np.array([RobotState(robot).link_transform(k)[:3, 3] for k in robot.tree.link_names])
     assert (low <= frames.min(axis=0) + 1e-9).all() and (frames.max(axis=0) - 1e-9 <= high).all()
-    carriers = {int(robot.tree.link_joints[robot.tree.link(k)]) for k in solids.by_link()}
+    carriers = {int(robot.tree.link_joints[robot.tree.link(k)]) for k, _ in solids.by_link()}
     assert carriers >= set(range(len(robot.tree.joint_names)))
 
 
@@ -49,10 +49,10 @@ def test_only_what_is_missing_is_replaced_by_bars(shape):
     )
     text = text.replace('<link name="torso"/>', f'<link name="torso">{visual}</link>')
     solids = RobotSolids(load_robot(text))
-    found = solids.by_link()
+    found = dict(solids.by_link())
     assert len(solids.warnings) == (shape == 'mesh')
     assert ('left_6' in found) == (shape == 'mesh') and len(found['base']) == 1
 
 
 def test_collision_bodies_have_nothing_in_their_stead():
-    assert not RobotSolids(two_arms(), 'collision').by_link()
+    assert not dict(RobotSolids(two_arms(), 'collision').by_link())

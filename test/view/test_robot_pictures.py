@@ -67,11 +67,13 @@ def test_coarser_solids_keep_their_meshes(tmp_path):
     # What is gone cannot be read again.
     file.unlink()
     coarse = solids.coarser(6)
-    assert (
-        not solids.warnings + coarse.warnings and len(solids.by_link()['tip'][0][0].corners) == 784
+    assert not solids.warnings + coarse.warnings
+    (arm, tip), (coarse_arm, coarse_tip) = (
+        [dict(s.by_link())[link][0][0].corners for link in ('arm', 'tip')]
+        for s in (solids, coarse)
     )
-    assert len(coarse.by_link()['tip'][0][0].corners) == 6 * 3 * 2
-    assert np.array_equal(*(s.by_link()['arm'][0][0].corners for s in (solids, coarse)))
+    assert len(tip) == 784 and len(coarse_tip) == 6 * 3 * 2
+    assert np.array_equal(arm, coarse_arm)
 
 
 def test_marked_links_have_the_colour_of_marks():

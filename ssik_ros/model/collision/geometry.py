@@ -2,10 +2,11 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import quote, shorten
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.description_files import existing_file, find_package, resolve_package_uri
@@ -18,6 +19,11 @@ MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl'
 """Suffixes of mesh files. Other files are never opened, since the URDF may come from an untrusted sender."""
 MOST_MESH_BYTES = 64 << 20
 """Size of the largest mesh file that is read [bytes]."""
+STL_HEADER = 80
+"""Bytes before the number of triangles in a binary STL file."""
+STL_TRIANGLE = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
+_MESHES: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+"""Meshes in use, by file and scale: to build the tree of boxes of a mesh takes far longer than to read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,21 +112,27 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     if described.tag == 'capsule':
         return coal.Capsule(described.number('radius'), described.number('length'))
     if described.tag == 'mesh':
-        return load_mesh(described, robot, coal)
+        path = find_mesh(described, robot)
+        return path if isinstance(path, str) else read_mesh(path, mesh_scale(described), coal)
     return (
         f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
     )
 
 
-def load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
-    """Return the mesh that an element names, or a sentence that says why it is left out."""
+def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
+    """Return the mesh file that an element names, or a sentence that says why the mesh is left out."""
     name = described.require('filename')
     path = resolve_package_uri(name, robot.directory)
     if path is None and robot.directory is not None and '://' not in name:
         path = existing_file(robot.directory / name)
     if path is None:
         return f'the mesh {quote(name)} is not found and left out.{_hint(name, robot)}'
-    return read_mesh(path, np.array(described.vector('scale', (1.0, 1.0, 1.0))), coal)
+    return path
+
+
+def mesh_scale(described: XmlElement) -> FloatArray:
+    """Return the factors (3) of the coordinates of a mesh."""
+    return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 
 def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
@@ -131,15 +143,62 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
     :param scale: (3) factors of its coordinates.
     :param coal: the collision library.
     """
+    fault = _mesh_file_fault(path)
+    if fault:
+        return fault
+    state = path.stat()
+    key = (path.resolve(), state.st_mtime_ns, state.st_size, *scale.tolist())
+    mesh = _MESHES.get(key)
+    if mesh is None:
+        try:
+            mesh = _MESHES[key] = coal.MeshLoader().load(str(path), scale)
+        except (RuntimeError, ValueError) as error:
+            return f'the mesh {quote(path.name)} cannot be read and is left out: {error}.'
+    return mesh
+
+
+def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray, IntArray] | str:
+    """
+    Return vertices (n, 3) [m] and triangles (k, 3) of a mesh, or a sentence that says why it is left out.
+
+    :param path: an existing file.
+    :param scale: (3) factors of its coordinates.
+    :param coal: the collision library, which reads all but binary STL files.
+    """
+    corners = _read_stl(path)
+    if corners is not None:
+        return corners.reshape(-1, 3) * scale, np.arange(corners.size // 3).reshape(-1, 3)
+    mesh = read_mesh(path, scale, coal)
+    if isinstance(mesh, str):
+        return mesh
+    rows = map(mesh.tri_indices, range(mesh.num_tris))
+    triangles = np.array([(t[0], t[1], t[2]) for t in rows], dtype=np.int64).reshape(-1, 3)
+    return np.array(mesh.vertices(), dtype=np.float64), triangles
+
+
+def _read_stl(path: Path) -> FloatArray | None:
+    """Return the corners (k, 3, 3) of a binary STL file, None for all that is not plainly one."""
+    if path.suffix.lower() != '.stl' or _mesh_file_fault(path):
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    count = int.from_bytes(content[STL_HEADER : STL_HEADER + 4], 'little')
+    if not count or len(content) != STL_HEADER + 4 + count * STL_TRIANGLE.itemsize:
+        return None
+    corners = np.frombuffer(content, STL_TRIANGLE, offset=STL_HEADER + 4)['corners']
+    return corners.astype(np.float64) if np.isfinite(corners).all() else None
+
+
+def _mesh_file_fault(path: Path) -> str:
+    """Return why a mesh file is not opened; empty if it may be."""
     name = quote(path.name)
     if path.suffix.lower() not in MESH_SUFFIXES:
         return f'the mesh {name} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'
     if path.stat().st_size > MOST_MESH_BYTES:
         return f'the mesh {name} is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB.'
-    try:
-        return coal.MeshLoader().load(str(path), scale)
-    except (RuntimeError, ValueError) as error:
-        return f'the mesh {name} cannot be read and is left out: {error}.'
+    return ''
 
 
 def _hint(name: str, robot: RobotModel) -> str:

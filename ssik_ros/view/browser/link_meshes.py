@@ -97,13 +97,18 @@ class RobotMeshes:
         self._robot = solids.robot
         self.root = scene.add_frame(name, show_axes=False)
         self._frames, self._meshes = {}, {}
-        for link, parts in solids.by_link().items():
+        for link, parts in solids.by_link():
             self._frames[link] = scene.add_frame(f'{name}/{link}', show_axes=False)
             self._meshes[link] = [
                 (self._add(scene, f'{name}/{link}/{number}', part, opacity), page_colour(part[1]))
                 for number, part in enumerate(_by_colour(parts))
             ]
         self._marked: dict[str, tuple[int, int, int]] = {}
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Return the links that have meshes."""
+        return tuple(self._meshes)
 
     def _add(self, scene: Any, name: str, part: tuple[Surface, Colour], opacity: float) -> Any:
         vertices, triangles = indexed(part[0])
@@ -206,12 +211,11 @@ class GhostMeshes:
 
 def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
     """Return the surface of each link with few triangles, all of which face outwards."""
-    parts = solids.coarser(GHOST_SEGMENTS).by_link()
-    links = {link: join([surface for surface, _ in found]) for link, found in parts.items()}
-    count = max(sum(len(surface.corners) for surface in links.values()), 1)
-    share = min(1.0, GHOST_TRIANGLES / count)
+    coarser = solids.coarser(GHOST_SEGMENTS)
+    share = min(1.0, GHOST_TRIANGLES / max(coarser.triangle_count, 1))
     found = {}
-    for link, surface in links.items():
+    for link, parts in coarser.by_link():
+        surface = join([surface for surface, _ in parts])
         most = int(share * len(surface.corners)) + 1
         found[link] = facing_outwards(simplify(surface, max(most, 50)))
     return found

@@ -164,7 +164,7 @@ class Page:
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
         bounds = solids.bounds(session.state.positions)
-        self.scene, self.gui, self.solids = scene, self._viser.gui, solids
+        self.scene, self.gui = scene, self._viser.gui
         self.size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
         self._look(bounds)
         self._robot = RobotMeshes(scene, solids, '/robot')

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ssik_ros.view.browser.controls import on_change, on_press
-from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
@@ -37,7 +36,6 @@ class Host(Protocol):
     """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need what only one kind of session has."""
     scene: Any
     """Viser's scene."""
-    solids: RobotSolids
     size: float
     """Of the robot [m]."""
     extras: Extras

@@ -9,9 +9,10 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
 from ssik_ros.view.browser.controls import on_change, on_press
-from ssik_ros.view.browser.link_meshes import RobotMeshes
+from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
 from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.session import Session
 
@@ -76,9 +77,9 @@ class RobotPanel:
         :param robot: the real robot.
         """
         self._page, self._robot = page, robot
-        self._meshes = RobotMeshes(page.scene, page.solids, '/real', OPACITY)
+        solids = RobotSolids(page.session.robot, segments=SEGMENTS)
+        self._meshes = RobotMeshes(page.scene, solids, '/real', OPACITY)
         self._meshes.root.visible = False
-        self._links = tuple(page.solids.by_link())
         self._is_wanted = True
         self._was_fresh: bool | None = None
         self._drawn: FullState | None = None
@@ -133,7 +134,7 @@ class RobotPanel:
             self._meshes.place(there.state)
         if there.is_fresh != self._was_fresh:
             self._was_fresh = there.is_fresh
-            self._meshes.mark(dict.fromkeys(self._links, REAL if there.is_fresh else STALE))
+            self._meshes.mark(dict.fromkeys(self._meshes.links, REAL if there.is_fresh else STALE))
         _set(self._meshes.root, 'visible', is_shown)
         _set(self._text, 'content', self._describe(there))
         if self._send is not None:

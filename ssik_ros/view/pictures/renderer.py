@@ -154,7 +154,7 @@ class Picture:
             / OVERSAMPLING
         )
 
-    def _project(self, points: FloatArray) -> FloatArray:
+    def _project(self, points: NDArray[np.floating[Any]]) -> FloatArray:
         """Return (k, 3) column, row and distance along the view [samples, samples, m]."""
         seen = (points - np.array(self._camera.eye)) @ self._axes.T
         distance = np.maximum(seen[:, 2:], 1e-6)
@@ -189,7 +189,9 @@ class Picture:
         depth = self._rasterise(on_floor)[0].reshape(self._shape)
         return gaussian_filter(np.isfinite(depth).astype(np.float64), BLUR * self._shape[1])
 
-    def _rasterise(self, corners: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+    def _rasterise(
+        self, corners: NDArray[np.floating[Any]]
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return the depth of all samples; of those that are hit the triangle, and the weights of its corners."""
         height, width = self._shape
         flat = self._project(corners.reshape(-1, 3)).reshape(-1, 3, 3)

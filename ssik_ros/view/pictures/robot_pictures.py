@@ -59,8 +59,9 @@ class RobotPictures:
         :param points: (n, 3) further points that the camera sees, as those of lines and frames.
         """
         self.solids, self.scenery = RobotSolids(robot), scenery
-        solids = [solid for state in states for solid, _ in self.solids.at(state)]
-        bounds = [solid.bounds() for solid in (*solids, *(solid for solid, _ in scenery))]
+        # One state after the other: a film of a robot with fine meshes would not fit into the memory at once.
+        bounds = [solid.bounds() for state in states for solid, _ in self.solids.at(state)]
+        bounds += [solid.bounds() for solid, _ in scenery]
         low, high = np.min(bounds, axis=(0, 1)), np.max(bounds, axis=(0, 1))
         self._size = float(np.linalg.norm(high - low))
         self._floor = float(low[2])

@@ -4,16 +4,17 @@ The surfaces of a robot: its visual elements, or its collision elements where a 
 If nothing of a robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 import copy
-from typing import Any, Literal
+import itertools
+from typing import Literal
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.checks import import_coal
-from ssik_ros.model.collision.geometry import load_mesh, origin_pose
+from ssik_ros.model.collision.geometry import find_mesh, mesh_scale, origin_pose, read_triangles
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
@@ -83,14 +84,18 @@ class RobotSolids:
         if self._elements == 'visual' and (not self._parts or self.warnings):
             self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
 
-    def by_link(self) -> dict[str, list[tuple[Surface, Colour]]]:
-        """Return the solids of each link in the frame of the link."""
-        found: dict[str, list[tuple[Surface, Colour]]] = {}
-        for link, solid, colour in self._parts:
-            found.setdefault(self.robot.tree.link_names[link], []).append((solid, colour))
-        return found
+    def by_link(self) -> Iterator[tuple[str, list[tuple[Surface, Colour]]]]:
+        """Yield each link that has solids, with its solids in its frame: all links at once would take much memory."""
+        for link, parts in itertools.groupby(self._parts, lambda part: part[0]):
+            found = [(solid.moved(pose), colour) for _, solid, pose, colour in parts]
+            yield self.robot.tree.link_names[link], found
 
-    def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, Colour]]:
+    @property
+    def triangle_count(self) -> int:
+        """Return the number of triangles of all solids."""
+        return sum(len(part[1].corners) for part in self._parts)
+
+    def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, FloatArray, Colour]]:
         """Return a bar from each joint to the next ones, for bodies without solids."""
         tree, ends = self.robot.tree, bar_ends(self.robot.tree)
         lengths = [max(map(np.linalg.norm, found), default=0.0) for found in ends.values()]
@@ -103,7 +108,7 @@ class RobotSolids:
             joint = [] if carrier < 0 else [make_sphere(1.3 * radius)]
             solid = join([*joint, *tubes])
             if len(solid.corners):
-                bars.append((link, solid.moved(to_link), PLAIN))
+                bars.append((link, solid, to_link, PLAIN))
         return bars
 
     def at(
@@ -119,17 +124,20 @@ class RobotSolids:
         :param colour: colour of all solids; None for those of the URDF.
         :param marked: names of links that are drawn in :data:`MARKED`.
         """
+        pointed_out = {self.robot.tree.link(name) for name in marked}
+        return [
+            (solid.moved(pose), MARKED if link in pointed_out else colour or its_colour)
+            for (link, solid, _, its_colour), pose in zip(self._parts, self._poses(positions))
+        ]
+
+    def _poses(self, positions: FloatArray) -> list[FloatArray]:
+        """Return the pose (4, 4) of each part in the root frame."""
         tree = self.robot.tree
-        pointed_out = {tree.link(name) for name in marked}
-        poses = compute_joint_poses(tree, positions)
-        found = []
-        for link, solid, its_colour in self._parts:
-            carrier = tree.link_joints[link]
-            pose = tree.link_placements[link]
-            pose = pose if carrier < 0 else poses[carrier] @ pose
-            shown = MARKED if link in pointed_out else colour or its_colour
-            found.append((solid.moved(pose), shown))
-        return found
+        moved = compute_joint_poses(tree, positions)
+        # A link that no joint carries has the index -1: the last pose.
+        carriers = np.concatenate((moved, np.eye(4)[None]))[tree.link_joints]
+        links = carriers @ tree.link_placements
+        return [links[link] @ pose for link, _, pose, _ in self._parts]
 
     def bounds(self, positions: FloatArray) -> FloatArray:
         """
@@ -137,10 +145,13 @@ class RobotSolids:
 
         :param positions: (nq) full state of the robot.
         """
-        return join([solid for solid, _ in self.at(positions)]).bounds()
+        pairs = zip(self._parts, self._poses(positions))
+        boxes = [solid.moved(pose).bounds() for (_, solid, _, _), pose in pairs]
+        boxes = boxes or [np.zeros((2, 3))]
+        return np.stack((np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))))
 
-    def _parts_of(self, link: XmlElement) -> list[tuple[Surface, Colour]]:
-        """Return the solids of a link in its frame."""
+    def _parts_of(self, link: XmlElement) -> list[tuple[Surface, FloatArray, Colour]]:
+        """Return the solids of a link with their poses (4, 4) in its frame and their colours."""
         elements = list(link.find_all('collision'))
         if self._elements == 'visual':
             elements = list(link.find_all('visual')) or elements
@@ -148,7 +159,7 @@ class RobotSolids:
         for element in elements:
             solid = self._read_solid(element)
             if solid is not None:
-                parts.append((solid.moved(origin_pose(element)), self._colour_of(element)))
+                parts.append((solid, origin_pose(element), self._colour_of(element)))
         return parts
 
     def _read_solid(self, element: XmlElement) -> Surface | None:
@@ -191,9 +202,8 @@ class RobotSolids:
 
 def _load(described: XmlElement, robot: RobotModel) -> Surface | str:
     """Return the surface of a mesh, or why it cannot be read."""
-    mesh: Any = load_mesh(described, robot, import_coal())
-    if isinstance(mesh, str):
-        return mesh
-    corners = map(mesh.tri_indices, range(mesh.num_tris))
-    triangles = np.array([(t[0], t[1], t[2]) for t in corners]).reshape(-1, 3)
-    return make_mesh(np.asarray(mesh.vertices(), dtype=np.float64), triangles)
+    path = find_mesh(described, robot)
+    if isinstance(path, str):
+        return path
+    mesh = read_triangles(path, mesh_scale(described), import_coal())
+    return mesh if isinstance(mesh, str) else make_mesh(*mesh)

@@ -1,9 +1,10 @@
 """Triangles with normals: boxes, cylinders, spheres, cones and tubes, and their motions."""
 
 import itertools
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.value_class import dataclass
@@ -13,14 +14,17 @@ SEGMENTS = 28
 SMOOTH = np.cos(np.radians(40.0))
 """Cosine of the largest angle between two triangles of a mesh that share one smooth surface."""
 
+FINEST = 1e-5
+"""Corners nearer than this are one vertex of a surface that is simplified, as a part of its size."""
+
 
 @dataclass(frozen=True, eq=False)
 class Surface:
     """A surface of triangles."""
 
-    corners: FloatArray
-    """(k, 3, 3) corners of each triangle [m]."""
-    normals: FloatArray
+    corners: NDArray[np.floating[Any]]
+    """(k, 3, 3) corners of each triangle [m]; those of meshes in single precision, which halves the memory of a fine robot."""
+    normals: NDArray[np.floating[Any]]
     """(k, 3, 3) unit normal at each corner."""
 
     def moved(self, pose: FloatArray) -> 'Surface':
@@ -153,7 +157,8 @@ def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
     mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
     smooth = mean[places]
     is_smooth = np.einsum('kij,kj->ki', smooth, flat) > SMOOTH
-    return Surface(corners, np.where(is_smooth[:, :, None], smooth, flat[:, None, :]))
+    normals = np.where(is_smooth[:, :, None], smooth, flat[:, None, :])
+    return Surface(corners.astype(np.float32), normals.astype(np.float32))
 
 
 def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
@@ -177,18 +182,23 @@ def simplify(surface: Surface, most: int) -> Surface:
     :param most: triangles of the result, about; fewer are left as they are.
     """
     low, high = surface.bounds()
-    cell = float((high - low).max()) / 256.0
-    corners = surface.corners.reshape(-1, 3)
-    while len(surface.corners) > most and cell > 0.0:
-        _, which = find_equal_rows(np.floor((corners - low) / cell))
-        sums = np.stack([np.bincount(which, column) for column in corners.T], axis=1)
-        middles = sums.astype(np.float64) / np.bincount(which)[:, None]
-        triangles = which.reshape(-1, 3)
+    size = float((high - low).max())
+    if len(surface.corners) <= most or not size > 0.0:
+        return surface
+    corners, cell = surface.corners.reshape(-1, 3), size / 256.0
+    # Each vertex is the corner of several triangles.
+    first, vertex = find_equal_rows(np.round((corners - low) / (FINEST * size)))
+    vertices, uses = corners[first], np.bincount(vertex)
+    while True:
+        _, which = find_equal_rows(np.floor((vertices - low) / cell))
+        sums = np.stack([np.bincount(which, uses * column) for column in vertices.T], axis=1)
+        triangles = which[vertex].reshape(-1, 3)
         a, b, c = triangles.T
-        surface = make_mesh(middles, triangles[(a != b) & (b != c) & (c != a)])
+        kept = triangles[(a != b) & (b != c) & (c != a)]
+        if len(kept) <= most:
+            return make_mesh(sums / np.bincount(which, uses)[:, None], kept)
         # Twice as long cells leave a quarter of the triangles, about.
-        cell *= max(1.5, 0.7 * (len(surface.corners) / most) ** 0.5)
-    return surface
+        cell *= max(1.5, 0.7 * (len(kept) / most) ** 0.5)
 
 
 _MIXERS = np.random.default_rng(0).integers(1 << 62, 1 << 63, 6, dtype=np.uint64) | np.uint64(1)
