@@ -7,6 +7,7 @@ from bare_nodes import node_maker
 
 # isort: split
 
+from action_msgs.msg import GoalStatus
 import numpy as np
 import pytest
 from rclpy.executors import SingleThreadedExecutor
@@ -176,7 +177,7 @@ class HandleDouble:
 @pytest.fixture
 def action(pair, monkeypatch):
     """Give a sender to an action; control_msgs is installed on few machines."""
-    kind = SimpleNamespace(Goal=SimpleNamespace, Result=SimpleNamespace(SUCCESSFUL=0))
+    kind = SimpleNamespace(Goal=SimpleNamespace)
     monkeypatch.setattr(goal_sender, 'FollowJointTrajectory', kind)
     monkeypatch.setattr(goal_sender, 'ActionClient', ActionDouble, raising=False)
     monkeypatch.setattr(GoalSender, '_kinds', lambda self: {goal_sender.ACTION})
@@ -188,6 +189,13 @@ def respond(future, value):
     future.set_result(value)
 
 
+def end_of(status, code=0, text=''):
+    """Return how an action ends a goal."""
+    return SimpleNamespace(
+        status=status, result=SimpleNamespace(error_code=code, error_string=text)
+    )
+
+
 def test_a_goal_of_an_action_is_followed_to_its_end(action):
     sender, client = action
     sender.send(MOTION)
@@ -195,10 +203,23 @@ def test_a_goal_of_an_action_is_followed_to_its_end(action):
     handle = HandleDouble()
     respond(client.responses[0], handle)
     assert sender.status == 'Accepted: 0.2 s.'
-    respond(handle.result, SimpleNamespace(result=SimpleNamespace(error_code=0, error_string='')))
+    respond(handle.result, end_of(GoalStatus.STATUS_SUCCEEDED))
     assert sender.status == 'Reached.'
     sender.stop(None)
     assert handle.cancellations == 0
+
+
+@pytest.mark.parametrize(
+    ('status', 'text'),
+    [(GoalStatus.STATUS_CANCELED, 'cancelled'), (GoalStatus.STATUS_ABORTED, 'Failed')],
+)
+def test_a_goal_that_is_not_reached_is_not_called_reached_whatever_its_code(action, status, text):
+    sender, client = action
+    sender.send(MOTION)
+    handle = HandleDouble()
+    respond(client.responses[0], handle)
+    respond(handle.result, end_of(status))
+    assert text in sender.status
 
 
 def test_a_rejected_or_failed_goal_says_so(action):
@@ -209,8 +230,7 @@ def test_a_rejected_or_failed_goal_says_so(action):
     sender.send(MOTION)
     handle = HandleDouble()
     respond(client.responses[1], handle)
-    result = SimpleNamespace(error_code=-5, error_string='x' * 1000 + '\n')
-    respond(handle.result, SimpleNamespace(result=result))
+    respond(handle.result, end_of(GoalStatus.STATUS_ABORTED, -5, 'x' * 1000 + '\n'))
     assert sender.status.startswith('Failed (-5)') and len(sender.status) < 300
 
 
@@ -232,7 +252,7 @@ def test_a_second_goal_replaces_the_first_one(action):
     assert first.cancellations == 1
     respond(client.responses[1], HandleDouble())
     # The late result of the first one is not that of the second one.
-    respond(first.result, SimpleNamespace(result=SimpleNamespace(error_code=0, error_string='')))
+    respond(first.result, end_of(GoalStatus.STATUS_SUCCEEDED))
     assert sender.status == 'Accepted: 3.0 s.'
 
 

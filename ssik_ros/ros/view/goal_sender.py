@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import time
 from typing import Any, NamedTuple, Protocol
 
+from action_msgs.msg import GoalStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -33,6 +34,8 @@ RESPONSE = 5.0
 """An action that has not accepted a goal within this time gets a cancellation [s]."""
 GRACE = 10.0
 """The same for a goal that is not reached this long after its duration [s]."""
+SUCCESSFUL = 0
+"""Error code of FollowJointTrajectory."""
 STOPPING = 0.2
 """Duration of the trajectory that holds the joints where they are [s]."""
 
@@ -98,17 +101,17 @@ class GoalSender:
 
     def look(self) -> None:
         """Find who receives now; called once in a while."""
+        # Another thread may read it meanwhile, and sends if it is empty.
+        self._problem = self._look()
+
+    def _look(self) -> str:
+        """Open a channel to who receives now; return why there is none, or an empty text."""
         kinds = self._kinds()
-        self._problem = ''
         if any(own.topic_name == self.name for own in self._node.subscriptions):
-            self._problem = f'{self.name} tells where the robot is: name a topic that moves it.'
-        elif len(kinds) > 1:
-            self._problem = f'{self.name} has receivers of several types.'
-        elif not kinds:
-            self._problem = f'Nobody receives {self.name}.'
-        else:
-            (kind,) = kinds
-            self._open(kind)
+            return f'{self.name} tells where the robot is: name a topic that moves it.'
+        if len(kinds) > 1:
+            return f'{self.name} has receivers of several types.'
+        return self._open(*kinds) if kinds else f'Nobody receives {self.name}.'
 
     def _kinds(self) -> set[str]:
         """Return the types of those who receive."""
@@ -119,21 +122,19 @@ class GoalSender:
             kinds.add(kind.removesuffix('_SendGoal'))
         return kinds
 
-    def _open(self, kind: str) -> None:
-        """Make the channel of a type; one of the same type stays."""
+    def _open(self, kind: str) -> str:
+        """Make the channel of a type, where one of the same type stays; return why not, or an empty text."""
         if kind == self._kind:
-            return
+            return ''
         if kind not in _CHANNELS:
-            self._problem = (
-                f'{self.name} takes {shorten(kind)}; goals go out as {", ".join(_CHANNELS)}.'
-            )
-        elif kind == ACTION and FollowJointTrajectory is None:
-            self._problem = 'An action needs the package control_msgs, which is not installed.'
-        else:
-            if self._channel is not None:
-                self._channel.close()
-            self._kind, self._channel = '', None
-            self._kind, self._channel = kind, _CHANNELS[kind](self._node, self.name)
+            return f'{self.name} takes {shorten(kind)}; goals go out as {", ".join(_CHANNELS)}.'
+        if kind == ACTION and FollowJointTrajectory is None:
+            return 'An action needs the package control_msgs, which is not installed.'
+        if self._channel is not None:
+            self._channel.close()
+        self._kind, self._channel = '', None
+        self._kind, self._channel = kind, _CHANNELS[kind](self._node, self.name)
+        return ''
 
     def send(self, motion: Motion) -> None:
         """
@@ -289,8 +290,13 @@ class _Action:
         handle.get_result_async().add_done_callback(lambda f: self._take_result(sent, f))
 
     def _take_result(self, sent: _SentGoal, future: Any) -> None:
-        result = future.result().result
-        if result.error_code == FollowJointTrajectory.Result.SUCCESSFUL:
+        status, result = future.result().status, future.result().result
+        # The error code of a goal that the receiver has cancelled is often that of success.
+        if status == GoalStatus.STATUS_CANCELED:
+            self._end(
+                sent, 'The receiver has cancelled the goal: it stopped, or follows another one.'
+            )
+        elif status == GoalStatus.STATUS_SUCCEEDED and result.error_code == SUCCESSFUL:
             self._end(sent, 'Reached.')
         else:
             text = f'Failed ({result.error_code}): {quote(result.error_string)}.'
