@@ -158,7 +158,7 @@ def test_tracked_files_know_no_machine():
 @needs_git
 def test_build_products_are_ignored():
     products = [
-        '.venv/x',
+        '.venv',
         '.venv-bench/x',
         '.venv-wheels/x',
         'build/x',
