@@ -90,7 +90,7 @@ class ReachQueries:
     def _read(self, request: ReachRequest, current: FullState) -> FloatArray:
         """Return the poses (m, 4, 4) of a request in the base link of the map."""
         assert isinstance(self._found, ReachMap)
-        poses, frame = read_poses(request.poses), None
+        poses = read_poses(request.poses)
         if request.exact and len(poses) > MOST_EXACT:
             raise RequestRefused(
                 Refusal.GOAL_COUNT,

@@ -1,6 +1,7 @@
 """Events of a page for one thread: in order, and of the same kind only the newest."""
 
 from collections.abc import Callable, Hashable
+import contextlib
 import logging
 import threading
 
@@ -105,9 +106,11 @@ class Mailbox:
     def _call(self, event: Event) -> None:
         """Call an event; whatever it raises, the thread goes on."""
         try:
-            event()
-        except SsikError as error:
-            self._report(str(error))
+            try:
+                event()
+            except SsikError as error:
+                self._report(str(error))
         except Exception as error:
             _LOGGER.exception('An event of the view failed.')
-            self._report(f'Internal error: {error}')
+            with contextlib.suppress(Exception):
+                self._report(f'Internal error: {error}')

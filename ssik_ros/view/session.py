@@ -86,28 +86,32 @@ class Session(PostureSession):
         self.curve_postures: Sequence[tuple[FloatArray, FloatArray]] = ()
         """Arc lengths (m,) and postures (m, n) of each."""
         self.curves_text = ''
-        self._curves_of: FloatArray | None = None
+        self._curves_of: FloatArray | None
         self._start()
         self.state = self._first_state()
         self.set_joints(self.joints)
         self.outcome = BEGIN
 
     def _start(self) -> None:
-        """Make the server of the robot as it is relaxed now."""
+        """Make the server of the robot as it is relaxed now; self-motions depend on limits."""
+        self._curves_of = None
         if self._given is not None and self.relaxations == Relaxations():
             self.server = self._given
             self.lower, self.upper = self.group.lower, self.group.upper
             return
         robot = self.relaxations.apply(self.robot)
         group = same_group(robot, self.group)
-        kinematics = self.kinematics
-        if self.relaxations.orientation:
-            kinematics = replace(kinematics, position_only=True)
+        kinematics = {group.name: self._relaxed(self.kinematics)}
         scene = PlanningScene(robot, self._world)
-        self.server = RobotServer(robot, [group], {group.name: kinematics}, scene=scene)
+        self.server = RobotServer(robot, [group], kinematics, scene=scene)
         self.server.groups[group.name].warm_up()
         self.lower, self.upper = group.lower, group.upper
         self.compare_with(self.rival)
+
+    def _relaxed(self, kinematics: GroupKinematics) -> GroupKinematics:
+        """Return kinematics as they are relaxed now."""
+        is_free = self.relaxations.orientation or kinematics.position_only
+        return replace(kinematics, position_only=is_free)
 
     def _first_state(self) -> FullState:
         state = self.server.states.default()
@@ -181,8 +185,10 @@ class Session(PostureSession):
         :param parameters: those that differ from their defaults.
         :raises SsikError: for an unknown solver and for wrong parameters.
         """
-        self.kinematics = make_kinematics(self.kinematics, name, parameters)
-        self._start()
+        kinematics = make_kinematics(self.kinematics, name, parameters)
+        self.server = self.server.with_kinematics(self._relaxed(kinematics))
+        self.kinematics = kinematics
+        self.compare_with(self.rival)
         self.solve()
 
     def complete(self) -> None:

@@ -72,6 +72,20 @@ def test_a_flood_of_events_is_bounded_and_the_newest_of_a_kind_still_comes():
     assert 'new' in kept.events() and 'old' not in kept.events()
 
 
+def test_a_report_that_fails_does_not_end_the_thread():
+    kept = Box()
+
+    def fail(text='fail'):
+        raise InvalidOption(text)
+
+    kept.box._report = fail
+    kept.box.put(fail)
+    kept.box.put(lambda: kept.seen.append('next'))
+    assert kept.box.wait_idle(10.0)
+    kept.box.close()
+    assert kept.events() == ['next']
+
+
 def test_an_event_that_fails_is_reported_and_the_next_one_handled():
     kept = Box()
 

@@ -6,6 +6,7 @@ from test_session import session_of
 
 from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.view.playback import JointPath, Playback, read_joint_path
+from ssik_ros.view.relaxations import Relaxations
 
 NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
 READY = np.array((0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785))
@@ -109,6 +110,10 @@ def test_a_slide_along_a_self_motion_keeps_the_target_and_moves_the_elbow():
     session.move_target('panda_link8', moved)
     session.complete()
     assert session.curves is not curves
+    before = sum(curve.length for curve in session.curves)
+    session.relax(Relaxations(limits=session.variable_names))
+    session.complete()
+    assert sum(curve.length for curve in session.curves) > before, 'limits end curves'
 
 
 def test_arms_without_redundancy_have_no_curves():

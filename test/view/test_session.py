@@ -230,6 +230,19 @@ def test_another_solver_solves_and_a_wrong_parameter_is_named():
     assert session.kinematics is before
 
 
+def test_another_solver_keeps_the_scene_and_what_is_relaxed():
+    session = session_of()
+    session.relax(Relaxations(orientation=True))
+    scene = session.server.scene
+    session.use_solver('ssik_ros/LevenbergMarquardt', {})
+    # The meshes of the robot are not read again.
+    assert session.server.scene is scene
+    served = session.server.groups[session.group.name].kinematics
+    assert served.position_only and served.solver == session.kinematics.solver
+    session.relax(Relaxations())
+    assert not session.server.groups[session.group.name].kinematics.position_only
+
+
 def test_two_arms_have_a_target_each():
     robot = two_arms()
     session = Session(robot, robot.group('both'))

@@ -94,7 +94,9 @@ class Admission:
         if (origins or is_socket) and not (len(origins) == 1 and origins[0] in pages):
             return 'The Origin header does not name this page.\n'
         given = self.token_of_cookie(headers) or (None if is_socket else self.token_of_path(path))
-        if given is None or not hmac.compare_digest(given.encode(), self.token.encode()):
+        # Headers may hold bytes that are no text.
+        raw = None if given is None else given.encode(errors='surrogateescape')
+        if raw is None or not hmac.compare_digest(raw, self.token.encode()):
             return NO_TOKEN
         return ''
 

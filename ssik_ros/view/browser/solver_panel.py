@@ -83,8 +83,8 @@ class SolverPanel:
         """Make a control for each parameter of a solver."""
         for control in self._controls:
             control.remove()
-        self._solver, self._values, self._controls = name, {}, []
         given = self._page.session.kinematics.parameters
+        self._solver, self._values, self._controls = name, dict(given), []
         with self._folder:
             for parameter in solver_schema(solver_spec(name)).parameters:
                 value = given.get(parameter.name, parameter.default)
@@ -96,8 +96,9 @@ class SolverPanel:
         """Use another value of a parameter."""
 
         def use() -> None:
-            self._values[parameter.name] = parameter.check(read(value))
-            self._page.session.use_solver(self._solver, self._values)
+            values = {**self._values, parameter.name: parameter.check(read(value))}
+            self._page.session.use_solver(self._solver, values)
+            self._values = values
 
         self._page.post(use, ('parameter', parameter.name))
 
