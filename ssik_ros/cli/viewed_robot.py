@@ -6,7 +6,7 @@ from pathlib import Path
 from ssik_ros.cli.case_file import robot_origin
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import choose_by_word, load_by_word
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files, mechanism_names
 from ssik_ros.model.loader import load_robot
@@ -25,6 +25,11 @@ from ssik_ros.view.session import Session
 from ssik_ros.view.task_session import TaskSession
 
 PROBLEM_SUFFIXES = ('.yaml', '.yml')
+NAMED_BY_FILE = (
+    *('urdf', 'srdf', 'xacro-arg', 'robot', 'moveit-config', 'group', 'base', 'tip'),
+    *('loops', 'goal', 'tasks'),
+)
+"""Options for which the file of a tool path leaves no room."""
 
 
 def add_content_options(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +80,10 @@ def _is_problem(path: Path) -> bool:
 
 def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playback]:
     """Return the robot and the planned path of a tool-path file."""
-    if arguments.path is not None or arguments.robot is not None or arguments.tasks is not None:
-        raise InvalidOption('The file of --path names its robot; leave out the other one.')
+    given = [f'--{name}' for name in NAMED_BY_FILE if getattr(arguments, name.replace('-', '_'))]
+    if arguments.path is not None or given:
+        what = ', '.join(given) or quote(str(arguments.path))
+        raise InvalidOption(f'The file of --path names its robot and its group; leave out {what}.')
     problem = read_problem(arguments.joint_path)
     path = plan_tool_path(problem.robot, problem.group, problem.waypoints, **problem.settings)
     if not len(path.positions):

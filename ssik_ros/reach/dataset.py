@@ -68,7 +68,8 @@ class DatasetPlan:
         if len(self.shares) != len(STRATA) or not (
             min(self.shares) >= 0.0 and abs(sum(self.shares) - 1.0) < 1e-9
         ):
-            raise InvalidOption(f'The shares of {", ".join(STRATA)} are 0 or more and sum to 1.')
+            given = ', '.join(f'{name} {share:g}' for name, share in zip(STRATA, self.shares))
+            raise InvalidOption(f'Shares are 0 or more and sum to 1; they are not: {given}.')
         if self.seed < 0:
             raise InvalidOption('A seed is 0 or more.')
 

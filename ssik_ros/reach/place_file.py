@@ -198,7 +198,8 @@ def read_tasks(path: Path) -> PlaceTasks:
             raise ConfigError(f"'{path}' is larger than {LARGEST_FILE} bytes.", path=str(path))
         text = path.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionNotFound(f"'{path}' cannot be read: {error}.", path=str(path)) from error
+        reason = getattr(error, 'strerror', None) or error
+        raise DescriptionNotFound(f"'{path}' cannot be read: {reason}.", path=str(path)) from error
     reader = csv.DictReader(text.splitlines())
     names = [name.strip() for name in reader.fieldnames or ()]
     strange = [name for name in names if name not in (*NEEDED, *EXTRA)]

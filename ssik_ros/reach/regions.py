@@ -83,7 +83,8 @@ def read_pose_list(file: Path) -> FloatArray:
                 )
             poses = [_read_row(file, rows.line_num, row) for row in _at_most(file, rows)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidOption(f"'{file}' cannot be read: {error}.") from error
+        reason = getattr(error, 'strerror', None) or error
+        raise InvalidOption(f"'{file}' cannot be read: {reason}.") from error
     if not poses:
         raise InvalidOption(f"'{file}' has no poses.")
     return np.array(poses)

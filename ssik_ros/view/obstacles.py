@@ -12,6 +12,7 @@ from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import MESH_SUFFIXES, read_triangles
 from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
 from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
+from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.solids import (
     join,
     make_box,
@@ -29,6 +30,8 @@ LARGEST = 10.0
 MOST = 32
 """Obstacles that a page can have."""
 ORIGIN = np.eye(4)
+OBSTACLE: Colour = (0.62, 0.55, 0.45)
+"""Colour of obstacles."""
 
 
 def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> WorldObject:

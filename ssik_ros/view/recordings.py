@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.posture_session import PostureSession
 
@@ -52,8 +53,18 @@ def take_snapshot(session: PostureSession, path: Path) -> None:
     check_suffix(path, STILLS)
     session.complete()
     states = [session.state, *(session.state_with(b.positions) for b in session.branches)]
-    pictures = RobotPictures(session.robot, [state.positions for state in states])
+    pictures = _pictures_of(session, states)
     save_picture(path, draw(session, pictures, states[1:]))
+
+
+def _pictures_of(session: PostureSession, states: Sequence[FullState]) -> RobotPictures:
+    """Return what draws the robot of a session in some states, among its obstacles."""
+    to_root = np.linalg.inv(session.state.root_pose)
+    scenery = [
+        (obstacle_surface(item).moved(to_root @ item.pose), OBSTACLE) for item in session.obstacles
+    ]
+    positions = [state.positions for state in states]
+    return RobotPictures(session.robot, positions, scenery=scenery)
 
 
 def draw(
@@ -99,7 +110,7 @@ def record(session: PostureSession, targets: Targets, path: Path, seconds: float
         session.solve()
         session.complete()
         states.append((session.state, dict(session.targets), session.outcome, session.contacts))
-    pictures = RobotPictures(session.robot, [state[0].positions for state in states])
+    pictures = _pictures_of(session, [state[0] for state in states])
     images = []
     for session.state, session.targets, session.outcome, session.contacts in states:
         images.append(draw(session, pictures))

@@ -231,6 +231,22 @@ def test_a_taken_port_is_an_error_that_names_the_option(page):
         Page(page.session, port=page.port)
 
 
+@pytest.mark.parametrize(
+    ('host', 'port', 'what'),
+    [
+        ('127.0.0.1', 1 << 16, '--port takes'),
+        ('127.0.0.1', -1, '--port takes'),
+        ('192.0.2.1', 0, "--host .* '192.0.2.1'"),
+        ('nowhere.invalid', 0, "--host .* 'nowhere.invalid'"),
+    ],
+)
+def test_what_cannot_be_listened_at_is_refused_at_once(host, port, what):
+    from ssik_ros.view.browser.page import check_address
+
+    with pytest.raises(InvalidOption, match=what):
+        check_address(host, port)
+
+
 def test_the_printed_line_says_who_can_open_the_page(page):
     assert 'Only this machine' in describe_access(page) and page.url in describe_access(page)
 

@@ -11,9 +11,10 @@ from test_page import change, wait_until
 
 from ssik_ros.cli.verb.view import add_arguments
 from ssik_ros.cli.viewed_robot import open_session
+from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.page import Page
-from ssik_ros.view.obstacles import MOST
+from ssik_ros.view.obstacles import make_solid, MOST
 
 SECRET = '/etc/passwd'
 
@@ -72,6 +73,17 @@ def test_an_obstacle_is_added_dragged_and_removed(opened):
         assert session.outcome.solved and not session.contacts
         press(page, socket, 'Remove the chosen one')
         wait_until(lambda: not session.obstacles)
+        own = make_solid('sphere 2', 'sphere', [0.1], pose)
+        page.post(lambda: session.put_obstacle(own))
+        press(page, socket, 'Add an obstacle')
+        wait_until(lambda: len(session.obstacles) == 2)
+        assert [item.name for item in session.obstacles] == ['sphere 2', 'sphere 3']
+
+
+@pytest.mark.parametrize('option', ['--group', '--urdf', '--loops', '--tasks'])
+def test_the_file_of_a_tool_path_leaves_no_room_for_another_robot(opened, option):
+    with pytest.raises(InvalidOption, match=f'leave out {option}'):
+        opened('--path', 'weld.yaml', option, 'x')
 
 
 def test_the_scrubber_goes_to_a_time_and_play_goes_to_the_end(opened, path):

@@ -45,6 +45,17 @@ def test_a_snapshot_of_a_target_out_of_reach_is_drawn_and_told(tmp_path, capsys,
     assert path.exists()
 
 
+def test_a_snapshot_shows_obstacles(tmp_path, small):
+    (tmp_path / 'a.yaml').write_text(
+        'obstacles: {wall: {box: [0.1, 1.0, 0.5], xyz: [0.8, 0, 0.25]}}'
+    )
+    path, words = str(tmp_path / 'a.png'), ('--obstacles', str(tmp_path / 'a.yaml'))
+    assert main(['view', 'ur5e', *words, '--snapshot', path]) == 0
+    image = np.array(Image.open(path), dtype=float)
+    is_brown = (image[:, :, 0] > 1.2 * image[:, :, 2]) & (image[:, :, 0] > 60)
+    assert is_brown.mean() > 0.02
+
+
 @pytest.mark.slow
 def test_a_film_moves(tmp_path):
     path = tmp_path / 'a.gif'

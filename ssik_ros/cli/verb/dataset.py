@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
 from ssik_ros.errors import InvalidOption
 from ssik_ros.reach.dataset import CAUSES, DatasetPlan, EQUAL_SHARES, FORMATS, make_dataset
@@ -73,12 +73,11 @@ def _shares(words: list[str] | None) -> tuple[float, ...]:
     if not words:
         return EQUAL_SHARES
     given: dict[str, float] = {}
-    for word in words:
-        name, _, text = word.partition('=')
+    for name, text in read_pairs(words, '--share STRATUM=SHARE').items():
         if name not in STRATA:
             raise InvalidOption.unknown(f"There is no stratum '{name}'", name, STRATA)
         try:
             given[name] = float(text)
         except ValueError as error:
-            raise InvalidOption(f"--share takes STRATUM=SHARE, not '{word}'.") from error
+            raise InvalidOption(f"--share takes STRATUM=SHARE, not '{name}={text}'.") from error
     return tuple(given.get(name, 0.0) for name in STRATA)

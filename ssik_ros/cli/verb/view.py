@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pictures = parser.add_argument_group(
         'pictures, without a page (one of)'
     ).add_mutually_exclusive_group()
-    text = 'draw the robot, its branches and its target into a file'
+    text = 'draw the robot, its branches, its target and obstacles into a file'
     add_option(pictures, '--snapshot PNG', text, type=Path)
     text = 'film the way from the first posture to the target'
     add_option(pictures, '--record GIF', text, type=Path)
@@ -94,6 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _attach(arguments)
     if arguments.node is not None or arguments.send_to is not None:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
+    if arguments.snapshot is not None or arguments.record is not None:
+        if arguments.reach is not None or arguments.open:
+            raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
     session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)
     if arguments.record is not None:

@@ -1,6 +1,7 @@
 """Obstacles on a page: add a solid, drag it, remove it."""
 
 from functools import partial
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.obstacles import KINDS, make_solid, MOST, obstacle_surface
+from ssik_ros.view.obstacles import KINDS, make_solid, MOST, OBSTACLE, obstacle_surface
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.posture_session import PostureSession
 
-COLOUR = page_colour((0.62, 0.55, 0.45))
+COLOUR = page_colour(OBSTACLE)
 CHOSEN = page_colour((0.85, 0.65, 0.3))
 COLLIDING = page_colour((0.9, 0.15, 0.15))
 FORMS = 'box: the lengths of its edges; sphere: its radius; cylinder: height and radius'
@@ -83,7 +84,10 @@ class ObstaclePanel:
             session = page.session
             if len(session.obstacles) >= MOST:
                 raise InvalidOption(f'There are {MOST} obstacles; remove one first.')
-            self._added += 1
+            names = {item.name for item in session.obstacles}
+            self._added = next(
+                k for k in itertools.count(self._added + 1) if f'{kind} {k}' not in names
+            )
             name = f'{kind} {self._added}'
             numbers = read_numbers(text)[: FIRST_SIZE[kind]]
             session.avoids_collisions = session.can_avoid

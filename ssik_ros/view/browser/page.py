@@ -2,9 +2,11 @@
 
 from collections.abc import Hashable
 import contextlib
+import errno
 from functools import partial
 import io
 import logging
+import socket
 import time
 from typing import Any
 
@@ -74,7 +76,7 @@ class Page:
         :param admission: who is let in; None for a new token.
         :param extras: what else is shown.
         :raises SolverError: when viser is not installed.
-        :raises InvalidOption: when the port is taken.
+        :raises InvalidOption: when the port is taken or is none, and for an address of another machine.
         """
         self.session, self.extras = session, extras or Extras()
         self.is_playing = False
@@ -84,9 +86,6 @@ class Page:
         self._viser = self._open(host, port)
         self.port = int(self._viser.get_port())
         self.guard.bind(self.port)
-        if port not in (0, self.port):
-            self._viser.stop()
-            raise InvalidOption(f'Port {port} is taken; choose another one with --port.')
         self._gesture: Hashable = None
         self._opening: PrivateOpening | None = None
         self.note = ''
@@ -99,6 +98,7 @@ class Page:
     def _open(self, host: str, port: int) -> Any:
         """Return viser's server, which asks the guard about each request."""
         viser = import_extra('viser')
+        check_address(host, port)
 
         class PrivateServer(viser.ViserServer):  # type: ignore[misc,name-defined]
             """A server that nobody can make public."""
@@ -134,6 +134,7 @@ class Page:
 
     def close(self) -> None:
         """Close the port."""
+        self.is_playing = False
         if self._opening is not None:
             self._opening.close()
         self.mailbox.close()
@@ -392,6 +393,30 @@ class Page:
             ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
             lines = np.array(ends)
         self._gap.points = lines.astype(np.float32)
+
+
+def check_address(host: str, port: int) -> None:
+    """
+    Refuse what cannot be listened at: viser would take another port, or wait forever.
+
+    :param host: address of this machine.
+    :param port: 0 for any free one.
+    :raises InvalidOption: with the option that is wrong.
+    """
+    if not 0 <= port < 1 << 16:
+        raise InvalidOption(f'--port takes a number from 0 to {(1 << 16) - 1}, not {port}.')
+    try:
+        family = socket.AF_INET6 if ':' in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UnicodeError) as error:
+        if getattr(error, 'errno', None) == errno.EADDRINUSE:
+            raise InvalidOption(
+                f'Port {port} is taken; choose another one with --port.'
+            ) from error
+        reason = getattr(error, 'strerror', None) or error
+        raise InvalidOption(
+            f'--host takes an address of this machine, not {quote(host)}: {reason}.'
+        ) from error
 
 
 def describe_access(page: Page) -> str:

@@ -46,6 +46,8 @@ class PathPanel:
             )
         self._now = 0.0
         self._shown: object = None
+        self._run: object = None
+        """What plays now: a press soon after a pause must not let the run before it go on."""
 
     def _scrub(self, value: float) -> None:
         self._page.is_playing = False
@@ -63,15 +65,18 @@ class PathPanel:
             self._page.post(lambda: None)
             return
         self._page.is_playing = True
-        threading.Thread(target=self._play, name='path', daemon=True).start()
+        run = self._run = object()
+        threading.Thread(target=self._play, args=(run,), name='path', daemon=True).start()
 
-    def _play(self) -> None:
+    def _play(self, run: object) -> None:
         """Post one posture after the other until the end, a press, or another event that moves the robot."""
         begun = 0.0 if self._now >= self._path.duration else self._now
         speed, start = SPEEDS[str(self._speed.value)], time.monotonic()
         self._page.post(lambda: self._go(begun), 'path', gesture='path')
         while self._page.is_playing and begun < self._path.duration:
             time.sleep(PERIOD)
+            if run is not self._run:
+                return
             seconds = begun + speed * (time.monotonic() - start)
             self._page.post(partial(self._go, seconds), 'path', gesture='path')
             if seconds >= self._path.duration:
