@@ -1,5 +1,6 @@
 """What the tests of the node share: the judges of other tests, and figures that are printed in the end."""
 
+import contextlib
 from pathlib import Path
 import sys
 
@@ -10,6 +11,36 @@ sys.path += [
 ]
 
 FIGURE = 'figure of the node'
+ARM_NAMES = ('panda', 'fanuc')
+
+
+@pytest.fixture(scope='module')
+def servers(tmp_path_factory):
+    """Give (server, client) of a node for each arm; where the arms are stays at zero."""
+    from server_client import ready_server
+
+    with contextlib.ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                ready_server(tmp_path_factory.mktemp(name), {'moveit_config_package': name})
+            )
+            for name in ARM_NAMES
+        }
+
+
+@pytest.fixture(params=ARM_NAMES)
+def arm(request):
+    """Return each arm in turn."""
+    # Not above: a machine without ROS has none of what this imports.
+    from server_requests import ARMS
+
+    return ARMS[request.param]
+
+
+@pytest.fixture
+def client(servers, arm):
+    """Return the client of the arm's node."""
+    return servers[arm.name][1]
 
 
 @pytest.fixture

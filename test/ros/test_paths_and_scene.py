@@ -17,9 +17,7 @@ from moveit_msgs.srv import GetCartesianPath, GetStateValidity
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
-from server_client import ready_server
 from server_requests import (
-    ARMS,
     assert_refused,
     assert_solves,
     ik_request,
@@ -40,27 +38,6 @@ POSTURES = {
     'fanuc': (0.1, 0.2, -0.3, 0.1, 0.4, 0.0),
 }
 DEEP = QoSProfile(depth=100)
-
-
-@pytest.fixture(scope='module')
-def servers(tmp_path_factory):
-    """Give (server, client) for both robots."""
-    panda = ready_server(tmp_path_factory.mktemp('panda'), {'moveit_config_package': 'panda'})
-    fanuc = ready_server(tmp_path_factory.mktemp('fanuc'), {'moveit_config_package': 'fanuc'})
-    with panda as panda_pair, fanuc as fanuc_pair:
-        yield {'panda': panda_pair, 'fanuc': fanuc_pair}
-
-
-@pytest.fixture(params=ARMS)
-def arm(request):
-    """Return each arm in turn."""
-    return ARMS[request.param]
-
-
-@pytest.fixture
-def client(servers, arm):
-    """Return the client of the arm's node."""
-    return servers[arm.name][1]
 
 
 @pytest.fixture

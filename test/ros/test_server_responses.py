@@ -23,7 +23,6 @@ from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from server_client import client_of, ready_server
 from server_requests import (
-    ARMS,
     assert_refused,
     assert_solves,
     FANUC,
@@ -57,27 +56,6 @@ COLLIDING = {
     'fanuc': (-0.135, 2.161, -1.342, 2.48, 0.317, -4.955),
 }
 """Postures with the last link within the base, so that each way to get there collides."""
-
-
-@pytest.fixture(scope='module')
-def servers(tmp_path_factory):
-    """Give (server, client) for both robots; where they are stays at zero."""
-    panda = ready_server(tmp_path_factory.mktemp('panda'), {'moveit_config_package': 'panda'})
-    fanuc = ready_server(tmp_path_factory.mktemp('fanuc'), {'moveit_config_package': 'fanuc'})
-    with panda as panda_pair, fanuc as fanuc_pair:
-        yield {'panda': panda_pair, 'fanuc': fanuc_pair}
-
-
-@pytest.fixture(params=ARMS)
-def arm(request):
-    """Return each arm in turn."""
-    return ARMS[request.param]
-
-
-@pytest.fixture
-def client(servers, arm):
-    """Return the client of the arm's node."""
-    return servers[arm.name][1]
 
 
 @pytest.fixture

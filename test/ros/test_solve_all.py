@@ -59,12 +59,6 @@ def clients(tmp_path_factory):
         yield found
 
 
-@pytest.fixture(params=ARMS)
-def arm(request):
-    """Return each arm in turn."""
-    return ARMS[request.param]
-
-
 @pytest.fixture
 def client(clients, arm):
     """Return the client of the arm's node."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import SEARCH_SLOTS
+from ssik_ros.problem.scheduling import SearchSlots
 from ssik_ros.solvers.search import batches
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
@@ -50,17 +50,15 @@ def test_nothing_is_begun_after_the_time(solver, targets):
 
 
 def test_what_takes_long_takes_turns_and_keeps_its_time(solver, targets, monkeypatch):
+    slots = SearchSlots(1)
     monkeypatch.setattr(batches, 'TOGETHER', 0.0)
-    held = [SEARCH_SLOTS.begin(0, 1.0) for _ in range(SEARCH_SLOTS.at_once)]
-    try:
-        begin = time.perf_counter()
-        solver.solve_many(SolveRequest(targets=targets[0]), targets, 0.2)
-        assert time.perf_counter() - begin < 5.0
-    finally:
-        for _ in held:
-            SEARCH_SLOTS.end()
-    assert SEARCH_SLOTS.begin(0, 0.0)
-    SEARCH_SLOTS.end()
+    monkeypatch.setattr(batches, 'SEARCH_SLOTS', slots)
+    assert slots.begin(0, 0.0)
+    begin = time.perf_counter()
+    solver.solve_many(SolveRequest(targets=targets[0]), targets, 0.2)
+    assert time.perf_counter() - begin < 5.0
+    slots.end()
+    assert slots.begin(0, 0.0), 'every slot is given back'
 
 
 def test_special_questions_are_left_to_single_calls(solver, targets):
