@@ -5,7 +5,7 @@ Equal versions of the package and of numpy draw equal pictures.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import os
 from pathlib import Path
 import sys
@@ -301,17 +301,33 @@ PICTURES: dict[str, Callable[[], None]] = {
 }
 
 
+def chosen_names(
+    known: Iterable[str], description: str | None, arguments: Sequence[str] | None
+) -> list[str]:
+    """
+    Return the pictures that a command line names, or all.
+
+    :param known: names of pictures.
+    :param description: of the program.
+    :param arguments: words of the command line; None means those of the process.
+    """
+    names = list(known)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(names))
+    chosen: list[str] = parser.parse_args(arguments).names or names
+    for name in chosen:
+        if name not in names:
+            parser.error(f'there is no picture {name!r}; choose from {", ".join(names)}')
+    return chosen
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """
     Draw the pictures that are named, or all.
 
     :param arguments: words of the command line; None means those of the process.
     """
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(PICTURES))
-    for name in parser.parse_args(arguments).names or PICTURES:
-        if name not in PICTURES:
-            parser.error(f'there is no picture {name!r}; choose from {", ".join(PICTURES)}')
+    for name in chosen_names(PICTURES, __doc__, arguments):
         PICTURES[name]()
         print(f'docs/images: {name}')
     return 0

@@ -4,7 +4,6 @@ Take the pictures of ``ssik view`` in docs/images in a Chromium without window: 
 Needs Chromium and requirements/browser.txt, as the tests of the page do.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 import io
 from pathlib import Path
@@ -22,10 +21,10 @@ from ssik_ros.view.browser.page import Page
 from ssik_ros.view.browser.robot_panel import RobotPanel, Whereabouts
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / 'test/view')]
+sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
 from made_browser import open_browser, Screen  # noqa: E402
+from make_pictures import chosen_names, save_small  # noqa: E402
 
-FOLDER = ROOT / 'docs/images'
 READY = (0.3, -1.2, 1.4, -0.8, 1.1, 0.5)
 """A posture of a UR5e in which its branches stand apart."""
 BENT = (0.9, 0.2, 0.0, -2.356, 0.0, 1.571, 0.785)
@@ -64,8 +63,7 @@ class Shot:
         screen.tab.wait_for_timeout(3000)
         assert not screen.errors, screen.errors
         image = Image.open(io.BytesIO(screen.tab.screenshot(timeout=60000))).convert('RGB')
-        path = FOLDER / f'{name}.png'
-        image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        save_small(f'{name}.png', np.asarray(image))
         screen.tab.close()
         self.page.close()
 
@@ -181,12 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: words of the command line; None means those of the process.
     """
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(PICTURES))
-    names = parser.parse_args(arguments).names or list(PICTURES)
-    for name in names:
-        if name not in PICTURES:
-            parser.error(f'there is no picture {name!r}; choose from {", ".join(PICTURES)}')
+    names = chosen_names(PICTURES, __doc__, arguments)
     with open_browser() as browser:
         for name in names:
             PICTURES[name](browser)
