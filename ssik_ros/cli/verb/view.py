@@ -94,9 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _attach(arguments)
     if arguments.node is not None or arguments.send_to is not None:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
-    if arguments.snapshot is not None or arguments.record is not None:
-        if arguments.reach is not None or arguments.open:
-            raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
+    if (arguments.snapshot or arguments.record) and (arguments.reach or arguments.open):
+        raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
     session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)
     if arguments.record is not None:

@@ -217,10 +217,12 @@ def _arc_cosine(x):
 
 @inline_kernel
 def _between_cosines(low, high):
-    """Return centre and radius of the angles from 0 to pi whose cosine is in a range, cut to -1 and 1."""
+    """Return centre and radius of the angles from 0 to pi whose cosine is in a range, and where there are none."""
+    low, high = low - ROUNDING, high + ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
     most = _arc_cosine(lanes.greater(lanes.lesser(low, 1.0), -1.0))
-    return 0.5 * (least + most), 0.5 * (most - least) + ROUNDING
+    middle, radius = 0.5 * (least + most), 0.5 * (most - least) + ROUNDING
+    return (middle, radius), (low > 1.0) | (high < -1.0)
 
 
 @inline_kernel
@@ -271,14 +273,17 @@ def _azimuth_of_cone(radius, sine):
 
 
 @inline_kernel
-def _turning(x, y, slope_x, slope_y, width, rest):
+def _turning(axis_x, axis_y, way, slope, width, rest):
     """
-    Return centre and radius of the angle of a vector (x, y) whose parts are sinusoids of something.
+    Return centre and radius of the angle from one axis towards another of a vector whose parts are sinusoids of something.
 
-    :param slope_x, slope_y: derivatives at the middle.
+    :param axis_x, axis_y: the axes.
+    :param way, slope: the vector and its derivative at the middle.
     :param width: radius of what they depend on.
     :param rest: bound on how far the vector is from its tangent.
     """
+    x, y = vectors.dot(axis_x, way), vectors.dot(axis_y, way)
+    slope_x, slope_y = vectors.dot(axis_x, slope), vectors.dot(axis_y, slope)
     inverse = _inverse(lanes.root(x * x + y * y))
     across = lanes.absolute(x * slope_y - y * slope_x) * inverse * width + rest
     along = lanes.absolute(x * slope_x + y * slope_y) * inverse * width + rest
@@ -326,14 +331,7 @@ def _see_target(arm, pose, cells):
     change = change + 0.5 * numbers[S1U] * lever_w * half * half + play
     low, high = _quotient(height - change, height + change, shortest, longest)
     across, along = triple(known, ACROSS), triple(known, ALONG1)
-    azimuth = _turning(
-        vectors.dot(along, way),
-        vectors.dot(across, way),
-        vectors.dot(along, slope),
-        vectors.dot(across, slope),
-        half,
-        rest,
-    )
+    azimuth = _turning(along, across, way, slope, half, rest)
     # Seen from the rotating target, axis 6 stands still, A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
     cone = _bulged((lever * half + play) * inverse) + PLAY
@@ -359,10 +357,9 @@ def _bend_elbow(arm, cells, shortest, longest):
     known, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
     inverse = 1.0 / numbers[TWO_R]
-    low = (numbers[MIDDLE3] - longest * longest) * inverse - ROUNDING
-    high = (numbers[MIDDLE3] - shortest * shortest) * inverse + ROUNDING
-    is_out = (low > 1.0) | (high < -1.0)
-    angle, width = _between_cosines(low, high)
+    low = (numbers[MIDDLE3] - longest * longest) * inverse
+    high = (numbers[MIDDLE3] - shortest * shortest) * inverse
+    (angle, width), is_out = _between_cosines(low, high)
     joint = numbers[PHASE3] + cells.elbow * angle
     sine, cosine = lanes.sine_cosine(joint)
     arm3 = vectors.turn(h3, cosine, sine, triple(known, ELBOW))
@@ -375,14 +372,7 @@ def _bend_elbow(arm, cells, shortest, longest):
     change = lanes.absolute(vectors.dot(h2, slope)) * width + rest
     low, high = _quotient(height - change, height + change, shortest, longest)
     across, along = triple(known, ACROSS), triple(known, ALONG2)
-    azimuth = _turning(
-        vectors.dot(along, way),
-        -vectors.dot(across, way),
-        vectors.dot(along, slope),
-        -vectors.dot(across, slope),
-        width,
-        rest,
-    )
+    azimuth = _turning(along, vectors.scale(-1.0, across), way, slope, width, rest)
     # Seen from the body behind joint 3, axis 4 stands still, A to W and axis 2 move.
     own = vectors.turn(h3, cosine, -sine, way)
     cone = _bulged(numbers[LEVER_A] * width * inverse) + ROUNDING
@@ -410,9 +400,7 @@ def _bend_elbow(arm, cells, shortest, longest):
 def _angle_of_triangle(low, high, least, most):
     """Return the range of an angle whose cosine is a range over a positive one, and where there is none."""
     low, high = _quotient(low, high, least, most)
-    low, high = low - ROUNDING, high + ROUNDING
-    centre, radius = _between_cosines(low, high)
-    return (centre, radius), (low > 1.0) | (high < -1.0)
+    return _between_cosines(low, high)
 
 
 @inline_kernel
@@ -463,9 +451,9 @@ def _bend_wrist(arm, target, elbow, roll):
     _, high = lanes.sine_cosine(lanes.greater(angle - width, 0.0))
     _, low = lanes.sine_cosine(lanes.lesser(angle + width, math.pi))
     inverse = 1.0 / arm.numbers[R5]
-    low = (low - arm.numbers[C5]) * inverse - ROUNDING
-    high = (high - arm.numbers[C5]) * inverse + ROUNDING
-    return Wrist(_between_cosines(low, high), at4, at6), (low > 1.0) | (high < -1.0)
+    middle = arm.numbers[C5]
+    bend, is_out = _between_cosines((low - middle) * inverse, (high - middle) * inverse)
+    return Wrist(bend, at4, at6), is_out
 
 
 @inline_kernel
@@ -478,26 +466,12 @@ def _place_wrist(arm, target, elbow, wrist, side):
     sine, cosine = lanes.sine_cosine(joint5)
     ahead = vectors.turn(h5, cosine, sine, lane_angles.spread_vector(h6))
     slope = vectors.cross(h5, ahead)
-    x, y = triple(known, X4), triple(known, Y4)
-    about4 = _turning(
-        vectors.dot(x, ahead),
-        vectors.dot(y, ahead),
-        vectors.dot(x, slope),
-        vectors.dot(y, slope),
-        width,
-        (0.5 * numbers[S56]) * width * width + ROUNDING,
-    )
+    rest = (0.5 * numbers[S56]) * width * width + ROUNDING
+    about4 = _turning(triple(known, X4), triple(known, Y4), ahead, slope, width, rest)
     back = vectors.turn(h5, cosine, -sine, lane_angles.spread_vector(h4))
     slope = vectors.cross(back, h5)
-    x, y = triple(known, X6), triple(known, Y6)
-    about6 = _turning(
-        vectors.dot(x, back),
-        vectors.dot(y, back),
-        vectors.dot(x, slope),
-        vectors.dot(y, slope),
-        width,
-        (0.5 * numbers[S45]) * width * width + ROUNDING,
-    )
+    rest = (0.5 * numbers[S45]) * width * width + ROUNDING
+    about6 = _turning(triple(known, X6), triple(known, Y6), back, slope, width, rest)
     at4, at6 = wrist.at4, wrist.at6
     joint4 = (at4[0] + elbow.first[0] - about4[0], at4[1] + elbow.first[1] + about4[1])
     joint6 = (about6[0] + at6[0] - target.last[0], about6[1] + at6[1] + target.last[1])
