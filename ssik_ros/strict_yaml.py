@@ -7,8 +7,8 @@ of its keys.
 """
 
 from collections.abc import Iterable, Mapping
-import math
 from pathlib import Path
+import sys
 from typing import Any, NoReturn
 
 from ssik_ros.errors import (
@@ -18,6 +18,7 @@ from ssik_ros.errors import (
     DescriptionNotFound,
     LocatedMapping,
     quote,
+    shorten,
 )
 
 
@@ -109,8 +110,10 @@ def finite_number(value: Any, place: str, what: str) -> float:
     :param what: its name in messages.
     :raises ConfigError: for anything else.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        refuse(place, f'{what} is no finite number but {value!r}')
+    # A whole number may be larger than any float.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
+        refuse(place, f'{what} is no finite number but {shorten(repr(value))}')
     return float(value)
 
 

@@ -1,8 +1,6 @@
 """Tool paths as files: a YAML that names robot, waypoints and obstacles, and the waypoints as CSV or as nav_msgs/Path in YAML."""
 
 from collections.abc import Mapping
-import csv
-import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     ConfigError,
     counted,
-    DescriptionNotFound,
     InvalidOption,
     InvalidTarget,
-    quote,
 )
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
@@ -24,9 +20,10 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.requests import PathObjective, PathPenalties, PathTolerance
-from ssik_ros.paths.waypoints import MOST_WAYPOINTS
+from ssik_ros.paths.waypoints import MOST_WAYPOINTS, wrong_poses
 from ssik_ros.strict_yaml import checked_mapping, finite_number, read_yaml
 from ssik_ros.value_class import dataclass
 
@@ -40,8 +37,6 @@ FREEDOM_KEYS = ('axis', 'spin_deg', 'cone_deg', 'position', 'roll_deg', 'pitch_d
 RANGE_KEYS = ('from', 'to')
 """Waypoints that an entry of a list of freedoms is for, both included."""
 STEP_KEYS = ('revolute_deg', 'prismatic')
-MOST_BYTES = 50_000_000
-"""Size of a CSV: 500 bytes for each waypoint that it may have."""
 WORLD = 'world'
 COLUMNS = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
 TOLERANCE = {'position': 1e-4, 'angle_deg': 0.1}
@@ -121,8 +116,9 @@ def _offset(
 ) -> FloatArray:
     """Return where the waypoints lie (4, 4) in the base frame."""
     xyz = read_numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
-    rotation = np.array(data.get('offset_rotation', np.eye(3).tolist()), dtype=np.float64)
-    if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
+    rows = read_list(data, 'offset_rotation', path) or np.eye(3).tolist()
+    rotation = np.array([read_numbers(row, 3, path, 'a row of offset_rotation') for row in rows])
+    if len(rotation) != 3 or len(wrong_poses(pose_matrix(xyz, rotation)[None])):
         raise ConfigError(f"'{path}': offset_rotation is no rotation matrix.", path=str(path))
     offset, frame = pose_matrix(xyz, rotation), str(data.get('offset_frame', WORLD))
     if frame == WORLD:
@@ -158,7 +154,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     settings |= _read_shape(data, path)
     if data.get('collisions', True):
         settings['obstacles'] = [
-            read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())
+            read_box(box, path, index) for index, box in enumerate(read_list(data, 'boxes', path))
         ]
     return settings
 
@@ -179,9 +175,10 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
             **{key: finite_number(value, str(path), key) for key, value in own.items()}
         )
     if data.get('passes') is not None:
-        settings['passes'] = (
-            read_numbers(data['passes'], None, path, 'passes').astype(int).tolist()
-        )
+        passes = read_numbers(data['passes'], None, path, 'passes')
+        if (passes != np.rint(passes)).any():
+            raise ConfigError(f"'{path}': passes takes whole numbers.", path=str(path))
+        settings['passes'] = passes.astype(int).tolist()
     if not isinstance(data.get('closed', False), bool):
         raise ConfigError(f"'{path}': closed is true or false.", path=str(path))
     settings['is_closed'] = data.get('closed', False)
@@ -234,6 +231,21 @@ def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathToleran
     return PathTolerance(**fields)
 
 
+def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
+    """
+    Return the list of a key; an empty one where there is none.
+
+    :param data: a mapping of the file.
+    :param key: its key.
+    :param path: the file, for messages.
+    :raises ConfigError: for anything else.
+    """
+    values = data.get(key) or []
+    if not isinstance(values, list):
+        raise ConfigError(f"'{path}': {key} takes a list, not {values!r}.", path=str(path))
+    return values
+
+
 def read_box(box: Any, path: Path, index: int) -> WorldObject:
     """
     Return one box in the base frame.
@@ -264,7 +276,7 @@ def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatA
     """
     try:
         numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array([math.nan])
     if numbers.ndim != 1 or count not in (None, len(numbers)) or not np.isfinite(numbers).all():
         wanted = 'a list of' if count is None else str(count)
@@ -280,56 +292,28 @@ def read_waypoints(path: Path) -> FloatArray:
     :raises InvalidTarget: for rows that are no poses.
     """
     if path.suffix.lower() in ('.yaml', '.yml'):
-        rows = _rows_of_path(path)
+        rows = np.array(_rows_of_path(path))
     else:
-        rows = _rows_of_csv(path)
+        table = read_table(path, MOST_WAYPOINTS, COLUMNS)
+        rows = np.column_stack([table[name] for name in ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')])
     if not 2 <= len(rows) <= MOST_WAYPOINTS:
         found = counted(len(rows), 'waypoint')
-        if len(rows) > MOST_WAYPOINTS:
-            found = f'more than {MOST_WAYPOINTS} waypoints'
-        raise InvalidTarget(
-            f"'{path}' has {found}; a path has 2 to {MOST_WAYPOINTS}.", path=str(path)
-        )
-    numbers = np.array(rows, dtype=np.float64)
-    lengths = np.linalg.norm(numbers[:, 3:], axis=1)
-    wrong = np.flatnonzero(~(np.isfinite(numbers).all(axis=1) & (np.abs(lengths - 1.0) < 1e-2)))
+        text = f"'{path}' has {found}; a path has 2 to {MOST_WAYPOINTS}."
+        raise InvalidTarget(text, path=str(path))
+    wrong = np.flatnonzero(~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1.0) < 1e-2))
     if len(wrong):
         raise InvalidTarget(
             f"'{path}': waypoint {int(wrong[0])} is not a finite pose with a unit quaternion.",
             path=str(path),
         )
-    return np.array([pose_matrix(row[:3], matrix_of_quaternion(row[3:])) for row in numbers])
-
-
-def _rows_of_csv(path: Path) -> list[list[float]]:
-    """Return x, y, z, qx, qy, qz, qw of each row of a CSV."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            text = f"'{path}' has more than {MOST_BYTES} bytes; a path has 2 to {MOST_WAYPOINTS} waypoints."
-            raise InvalidTarget(text, path=str(path))
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionNotFound(f"'{path}' cannot be read: {error}.", path=str(path)) from error
-    reader = csv.DictReader(text.splitlines())
-    names = [name.strip() for name in reader.fieldnames or ()]
-    if sorted(names) != sorted(COLUMNS):
-        raise ConfigError(f"'{path}' has not the columns {','.join(COLUMNS)}.", path=str(path))
-    reader.fieldnames = names
-    order = ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')
-    try:
-        # Not all of a file that has too many.
-        rows = itertools.islice(reader, MOST_WAYPOINTS + 1)
-        return [[float(row[name]) for name in order] for row in rows]
-    except (TypeError, ValueError) as error:
-        line = reader.line_num
-        raise InvalidTarget(f"'{path}' line {line}: {quote(error)}.", path=str(path)) from error
+    return np.array([pose_matrix(row[:3], matrix_of_quaternion(row[3:])) for row in rows])
 
 
 def _rows_of_path(path: Path) -> list[list[float]]:
     """Return the same of a nav_msgs/Path, or of the first of several documents."""
     data = checked_mapping(read_yaml(path), str(path), 'a path', ('header', 'poses'))
     rows = []
-    for index, stamped in enumerate(data.get('poses') or ()):
+    for index, stamped in enumerate(read_list(data, 'poses', path)):
         place = f'{path}: poses[{index}]'
         pose = checked_mapping(stamped, place, 'a stamped pose', ('header', 'pose')).get('pose')
         own = checked_mapping(pose, place, 'a pose', ('position', 'orientation'))

@@ -1,7 +1,6 @@
 """Work cells as files: a YAML that names arms, places, tasks and boxes, and the tasks as CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
-import csv
 import itertools
 import math
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidTarget, quote
+from ssik_ros.errors import ConfigError, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, pose_matrix
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
@@ -18,8 +17,9 @@ from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.path_file import read_box, read_numbers
+from ssik_ros.paths.path_file import read_box, read_list, read_numbers
 from ssik_ros.reach.place import PlaceSettings
 from ssik_ros.reach.placement import (
     BaseSpace,
@@ -37,8 +37,6 @@ PLACE_KEYS = (*COORDINATES, 'rail')
 NEEDED = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
 EXTRA = {'weight': 1.0, 'tolerance': 0.0, 'tolerance_deg': 0.0, 'spin': 0.0}
 """Columns that tasks may have, and what holds without them."""
-LARGEST_FILE = 10_000_000
-"""Largest file of tasks [bytes]."""
 MOST_ROBOTS = 20
 """Robots to choose from."""
 FARTHEST = 1e3
@@ -71,7 +69,9 @@ def read_cell(path: str | Path) -> WorkCell:
     for key in ('arms', 'tasks'):
         if key not in data:
             raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
-    world = [read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())]
+    world = [
+        read_box(box, path, index) for index, box in enumerate(read_list(data, 'boxes', path))
+    ]
     arms = data['arms']
     if not isinstance(arms, Sequence) or isinstance(arms, str) or not 1 <= len(arms) <= 2:
         raise ConfigError(f"'{path}': arms takes a list of one arm or two.", path=str(path))
@@ -193,48 +193,12 @@ def read_tasks(path: Path) -> PlaceTasks:
     :param path: columns x, y, z [m], qw, qx, qy, qz, and where wanted weight, tolerance [m], tolerance_deg, spin (0 or 1).
     :raises SsikError: for a file that cannot be read, and rows that are no tasks.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ConfigError(f"'{path}' is larger than {LARGEST_FILE} bytes.", path=str(path))
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise DescriptionNotFound(f"'{path}' cannot be read: {reason}.", path=str(path)) from error
-    reader = csv.DictReader(text.splitlines())
-    names = [name.strip() for name in reader.fieldnames or ()]
-    strange = [name for name in names if name not in (*NEEDED, *EXTRA)]
-    if strange or len(set(names)) < len(names) or not set(NEEDED) <= set(names):
-        raise ConfigError(
-            f"'{path}' has not the columns {','.join(NEEDED)} (and {', '.join(EXTRA)} where wanted).",
-            path=str(path),
-        )
-    reader.fieldnames = names
-    columns: dict[str, list[float]] = {name: [] for name in names}
-    for row in reader:
-        for name in names:
-            columns[name].append(_number(row.get(name), path, reader.line_num))
-        if len(columns['x']) > MOST_TASKS:
-            raise InvalidTarget(f"'{path}' has more than {MOST_TASKS} tasks.", path=str(path))
-    return _tasks(columns, path)
+    return _tasks(read_table(path, MOST_TASKS, NEEDED, EXTRA), path)
 
 
-def _number(text: Any, path: Path, line: int) -> float:
-    """Return a number of a CSV."""
-    try:
-        number = float(text)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidTarget(f"'{path}' line {line}: {quote(text)} is no finite number.", line=line)
-    return number
-
-
-def _tasks(columns: Mapping[str, list[float]], path: Path) -> PlaceTasks:
+def _tasks(columns: Mapping[str, FloatArray], path: Path) -> PlaceTasks:
     """Return tasks by columns."""
-    count = len(columns['x'])
-    if count == 0:
-        raise InvalidTarget(f"'{path}' has no tasks.", path=str(path))
-    numbers = np.array([columns[name] for name in NEEDED]).T
+    numbers = np.column_stack([columns[name] for name in NEEDED])
     lengths = np.linalg.norm(numbers[:, 3:], axis=1)
     wrong = np.flatnonzero(np.abs(lengths - 1.0) > 1e-2)
     if len(wrong):
@@ -243,7 +207,7 @@ def _tasks(columns: Mapping[str, list[float]], path: Path) -> PlaceTasks:
         )
     poses = [pose_matrix(row[:3], matrix_of_quaternion(row[[4, 5, 6, 3]])) for row in numbers]
     extra = {
-        name: np.array(columns.get(name, [default] * count)) for name, default in EXTRA.items()
+        name: columns.get(name, np.full(len(poses), default)) for name, default in EXTRA.items()
     }
     return PlaceTasks(
         np.array(poses),

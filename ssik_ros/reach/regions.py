@@ -1,15 +1,14 @@
 """Regions and pose lists as users write them."""
 
-from collections.abc import Iterable, Iterator
-import csv
 import math
 from pathlib import Path
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, InvalidOption, quote, SsikError
+from ssik_ros.errors import InvalidOption, InvalidTarget, quote
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.grid import BOX, FARTHEST, GridRegion
 
@@ -73,38 +72,15 @@ def read_pose_list(file: Path) -> FloatArray:
     :param file: a header with x, y, z, qx, qy, qz, qw in any order, other columns left out, then a row for each pose.
     :raises SsikError: when it cannot be read, or a row is no pose.
     """
-    try:
-        with file.open(encoding='utf-8', newline='') as stream:
-            rows = csv.DictReader(stream)
-            missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
-            if missing:
-                raise InvalidOption(
-                    f"'{file}' has no column {', '.join(missing)}; the first line names {', '.join(COLUMNS)}."
-                )
-            poses = [_read_row(file, rows.line_num, row) for row in _at_most(file, rows)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise InvalidOption(f"'{file}' cannot be read: {reason}.") from error
-    if not poses:
-        raise InvalidOption(f"'{file}' has no poses.")
-    return np.array(poses)
-
-
-def _at_most(file: Path, rows: Iterable[dict[str, str]]) -> Iterator[dict[str, str]]:
-    """Return the rows, and raise when there are too many."""
-    for number, row in enumerate(rows):
-        if number >= MOST_POSES:
-            raise InvalidOption(f"'{file}' has more than {counted(MOST_POSES, 'pose')}.")
-        yield row
-
-
-def _read_row(file: Path, line: int, row: dict[str, str]) -> list[float]:
-    """Return the numbers of a pose."""
-    try:
-        numbers = [float(row[name]) for name in COLUMNS]
-    except (TypeError, ValueError) as error:
-        raise InvalidOption(f"'{file}', line {line}: {error}.") from error
-    norm = math.sqrt(sum(x * x for x in numbers[3:]))
-    if not (all(abs(x) <= FARTHEST for x in numbers) and abs(norm - 1.0) <= UNIT):
-        raise SsikError(f"'{file}', line {line}: no pose with a unit quaternion: {numbers}.")
-    return [*numbers[:3], *(x / norm for x in numbers[3:])]
+    table = read_table(file, MOST_POSES, COLUMNS, skips_others=True)
+    poses = np.column_stack([table[name] for name in COLUMNS])
+    norms = np.linalg.norm(poses[:, 3:], axis=1)
+    is_pose = (np.abs(poses) <= FARTHEST).all(axis=1) & (np.abs(norms - 1.0) <= UNIT)
+    wrong = np.flatnonzero(~is_pose)
+    if len(wrong):
+        numbers = poses[wrong[0]].tolist()
+        raise InvalidTarget(
+            f"'{file}', row {wrong[0] + 1}: no pose with a unit quaternion: {numbers}."
+        )
+    poses[:, 3:] /= norms[:, None]
+    return np.ascontiguousarray(poses)

@@ -1,12 +1,12 @@
 """Joint paths to be played: read from files, put on a robot, and looked at by time."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
+from ssik_ros.errors import InvalidOption, list_names, quote
+from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
@@ -39,36 +39,15 @@ def read_joint_path(path: Path) -> JointPath:
     Return the joint path in a CSV file: a line of names, then a line of numbers for each point.
 
     :param path: the file, as ``ssik path -o`` writes it; a column ``time`` holds seconds.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises InvalidOption: for anything else than numbers, with the line.
+    :raises SsikError: for a file that cannot be read, and for anything else than numbers, with the line.
     """
-    if not path.is_file():
-        raise DescriptionNotFound(f"There is no file '{path}'.")
-    with path.open(encoding='utf-8', newline='') as stream:
-        lines = csv.reader(stream)
-        header = [name.strip() for name in next(lines, [])]
-        rows = [_read_row(path, number, len(header), row) for number, row in enumerate(lines, 2)]
-    if not rows or len(set(header)) < len(header) or len(rows) > MOST_ROWS:
-        raise InvalidOption(
-            f"'{path}' is no joint path: it needs a line of different names and up to {MOST_ROWS} lines of numbers."
-        )
-    table = np.array(rows)
-    clock = next((header.index(name) for name in TIMES if name in header), None)
-    times = None if clock is None else table[:, clock]
-    if times is not None and (np.diff(times) <= 0.0).any():
+    table = read_table(path, MOST_ROWS)
+    clock = next((table[name] for name in TIMES if name in table), None)
+    if clock is not None and (np.diff(clock) <= 0.0).any():
         raise InvalidOption(f"The times of '{path}' do not ascend.")
-    columns = [k for k, name in enumerate(header) if name not in (*TIMES, *NUMBERS)]
-    return JointPath(tuple(header[k] for k in columns), table[:, columns], times)
-
-
-def _read_row(path: Path, number: int, count: int, row: list[str]) -> list[float]:
-    try:
-        numbers = [float(cell) for cell in row]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count or not np.isfinite(numbers).all():
-        raise InvalidOption(f"Line {number} of '{path}' has no {count} finite numbers.")
-    return numbers
+    names = tuple(name for name in table if name not in (*TIMES, *NUMBERS))
+    rows = np.column_stack([table[name] for name in names]) if names else np.zeros((0, 0))
+    return JointPath(names, rows, clock)
 
 
 class Playback:

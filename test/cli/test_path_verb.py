@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+import re
 import shutil
 
 import numpy as np
@@ -242,10 +243,12 @@ def test_wrong_files_are_refused_before_the_plan(
 @pytest.mark.parametrize(
     ('rows', 'wanted'),
     [
-        (['0,0,nan,1,0,0,0'] * 2, 'waypoint 0'),
+        (['0,0,nan,1,0,0,0'] * 2, "line 2: 'nan' is no finite number"),
         (['0,0,0,1,0,0,0'], '1 waypoint; a path has 2 to 100000'),
-        ([], '0 waypoints'),
-        (['0,0,0,1,0,0,0'] * 1_000_000, 'more than 100000 waypoints'),
+        ([], 'no rows of numbers'),
+        (['0,0,0,1,0,0'], 'line 2 has 6 cells, not 7'),
+        (['0,0,0,2,0,0,0'] * 2, 'waypoint 0'),
+        (['0,0,0,1,0,0,0'] * 1_000_000, 'more than 100000 rows'),
     ],
 )
 def test_files_with_bad_waypoints_are_refused_in_one_line(capsys, tmp_path, rows, wanted):
@@ -257,6 +260,29 @@ def test_files_with_bad_waypoints_are_refused_in_one_line(capsys, tmp_path, rows
     error = capsys.readouterr().err
     assert error.count('\n') == 1 and wanted in error
     assert target.read_text(encoding='utf-8') == 'kept'
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        'offset_rotation: x',
+        'offset_rotation: [[1, 0, 0], [0, 1, 0], [0, 0, -1]]',
+        'offset_rotation: [[1, 0], [0, 1]]',
+        'boxes: 5',
+        f'offset_xyz: [0, 0, 1{"0" * 400}]',
+        f'clearance: 1{"0" * 400}',
+        'passes: [1.5]',
+    ],
+)
+def test_values_of_another_kind_are_refused_in_one_line(capsys, tmp_path, line):
+    key, text = line.partition(':')[0], FILE.read_text(encoding='utf-8')
+    parts = [part for part in re.split(r'\n(?=\w)', text) if not part.startswith(f'{key}:')]
+    (tmp_path / 'line.csv').write_text(HEAD + '0,0,0,1,0,0,0\n' * 2, encoding='utf-8')
+    file = tmp_path / 'line.yaml'
+    file.write_text('\n'.join([*parts, line]), encoding='utf-8')
+    assert main(['path', str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.count('\n') == 1 and key in error and len(error) < 1000
 
 
 def test_five_joints_without_a_spin_are_refused_in_one_line(capsys, tmp_path):

@@ -150,10 +150,10 @@ def test_a_map_of_other_cells_names_what_differs(tmp_path, capsys):
     ('content', 'text'),
     [
         ('', 'no column x'),
-        ('x,y,z,qx,qy,qz,qw\n', 'has no poses'),
+        ('x,y,z,qx,qy,qz,qw\n', 'no rows of numbers'),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,a\n', 'line 2'),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,2\n', 'unit quaternion'),
-        ('x,y,z,qx,qy,qz,qw\n0,0,nan,0,0,0,1\n', 'unit quaternion'),
+        ('x,y,z,qx,qy,qz,qw\n0,0,nan,0,0,0,1\n', "line 2: 'nan'"),
         ('x,y,z,qx,qy,qz,qw\n0,0\n', 'line 2'),
     ],
 )
