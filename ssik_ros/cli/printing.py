@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,26 @@ def open_console(width: int) -> Console:
 
     console = Console()
     return console if console.is_terminal else Console(width=width)
+
+
+@contextlib.contextmanager
+def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], None]]:
+    """
+    Yield a function that shows how far a task is: the part that is done, from 0 to 1, and what is done now.
+
+    :param width: of the console; files and pipes get nothing.
+    :param quiet: whether a terminal gets nothing, too.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = open_console(width)
+    if quiet or not console.is_terminal:
+        yield lambda part, text: None
+        return
+    columns = (TextColumn('{task.description}'), BarColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task('', total=1.0)
+        yield lambda part, text: progress.update(task, completed=part, description=text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
+from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import InvalidOption
 from ssik_ros.reach.dataset import CAUSES, DatasetPlan, EQUAL_SHARES, FORMATS, make_dataset
 from ssik_ros.reach.engine import Workers
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seed,
     )
     workers = Workers(arguments.workers, arguments.scheduler)
-    counts = make_dataset(plan, arguments.output, workers)
+    with UnitDisplay('samples') as display:
+        counts = make_dataset(plan, arguments.output, workers, display.report)
     parts = ', '.join(f'{count} {name}' for name, count in zip(CAUSES, counts, strict=True))
     print(
         f"'{arguments.output}': {plan.samples} samples of {plan.robot}; new ones by cause: {parts}."

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, Progress, TextColumn
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
-from ssik_ros.cli.printing import open_console, print_table
+from ssik_ros.cli.printing import print_table, progress_bar
 from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
-from ssik_ros.paths.requests import PathProgress, Stretch, ToolPath
+from ssik_ros.paths.requests import Stretch, ToolPath
 from ssik_ros.value_class import dataclass
 
 _WIDTH = 120
@@ -89,17 +88,8 @@ def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
         'timeout': arguments.timeout,
         'bound_seconds': arguments.bound_seconds,
     }
-    console = open_console(_WIDTH)
-    if arguments.json or not console.is_terminal:
-        return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
-    columns = (TextColumn('{task.description}'), BarColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task('plan', total=1.0)
-
-        def report(own: PathProgress) -> None:
-            progress.update(task, completed=own.part, description=own.phase)
-
-        settings['report_progress'] = report
+    with progress_bar(_WIDTH, quiet=arguments.json) as show:
+        settings['report_progress'] = lambda own: show(own.part, own.phase)
         return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
 
 

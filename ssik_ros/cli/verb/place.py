@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, Progress, TextColumn
 
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.printing import open_console, print_table
+from ssik_ros.cli.printing import print_table, progress_bar
 from ssik_ros.errors import counted
 from ssik_ros.reach.place import find_places, Placement, PlaceResult
 from ssik_ros.reach.place_file import read_cell, WorkCell
@@ -66,28 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
     :raises SsikError: when the file, a robot or a setting is wrong.
     """
     cell = read_cell(arguments.file)
-    choices = [_Choice(arms, _search(cell, arms, arguments.json)) for arms in cell.choices()]
+    with progress_bar(_WIDTH, quiet=arguments.json) as show:
+        choices = [
+            _Choice(arms, find_places(arms, cell.tasks, cell.settings, show))
+            for arms in cell.choices()
+        ]
     choices.sort(key=lambda choice: choice.rank, reverse=True)
     if arguments.json:
         print(json.dumps([as_mapping(choice.arms, choice.result) for choice in choices], indent=2))
     else:
         _print(cell, choices)
     return 0 if choices[0].result.reaches_all else 1
-
-
-def _search(cell: WorkCell, arms: tuple[PlacedArm, ...], is_quiet: bool) -> PlaceResult:
-    """Return the best places of some robots, with a progress bar on a terminal."""
-    console = open_console(_WIDTH)
-    if is_quiet or not console.is_terminal:
-        return find_places(arms, cell.tasks, cell.settings)
-    columns = (TextColumn('{task.description}'), BarColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task('place', total=1.0)
-
-        def report(share: float, text: str) -> None:
-            progress.update(task, completed=share, description=text)
-
-        return find_places(arms, cell.tasks, cell.settings, report)
 
 
 def as_mapping(arms: tuple[PlacedArm, ...], result: PlaceResult) -> dict[str, Any]:

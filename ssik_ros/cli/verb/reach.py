@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import BarColumn, Progress as Bar, TextColumn
 
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.printing import open_console, print_table
+from ssik_ros.cli.printing import print_table
 from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word, ChosenGroup
+from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.reach.cells import ReachArm, ReachSettings
 from ssik_ros.reach.checked_cells import make_arm
@@ -49,8 +49,6 @@ FAST_UNIT = 65_536
 STATUSES = tuple(status for status in CellStatus if status is not CellStatus.NOT_ASKED)
 SAMPLE = 2048
 """Cells that are decided to measure the rate."""
-LINE_EVERY = 30.0
-"""Time between two lines of progress where there is no terminal [s]."""
 
 EXAMPLES = (
     'ssik reach panda -o panda.zarr',
@@ -122,8 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             f'{describe(plan.cells)}; {estimate(plan, _seconds(plan))} (measured here, one core).'
         )
         return 0
-    display = _Display(quiet=arguments.json)
-    with display:
+    with UnitDisplay(quiet=arguments.json) as display:
         counts = make_map(plan, arguments.output, workers, display.report)
     _write(arguments)
     compared = None if other is None else ReachMap.open(arguments.output).compare(other)
@@ -178,57 +175,6 @@ def _seconds(plan: MapPlan) -> float:
         if decided >= SAMPLE:
             break
     return (time.process_time() - begun) / max(1, decided)
-
-
-class _Display:
-    """The progress of a map: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, quiet: bool) -> None:
-        """
-        Choose.
-
-        :param quiet: whether to show nothing.
-        """
-        console = open_console(_WIDTH)
-        columns = (BarColumn(), TextColumn('{task.description}'))
-        self._bar = Bar(*columns, console=console, transient=True)
-        self._is_bar = console.is_terminal and not quiet
-        self._quiet, self._begun, self._shown = quiet, time.monotonic(), time.monotonic()
-        self.last = Progress(0, 0, 0.0, 0)
-        """What this run has done."""
-        self._task = self._bar.add_task('begin', total=1.0)
-
-    def __enter__(self) -> '_Display':
-        """Show the bar."""
-        if self._is_bar:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove the bar."""
-        if self._is_bar:
-            self._bar.stop()
-
-    def report(self, progress: Progress, units: int) -> None:
-        """
-        Show how far the map is.
-
-        :param progress: of this run.
-        :param units: how many this run has to do.
-        """
-        self.last = progress
-        now = time.monotonic()
-        elapsed = max(1e-9, now - self._begun)
-        left = elapsed * (units - progress.units) / progress.units
-        text = (
-            f'{progress.units} of {units} units, {progress.cells / elapsed:,.0f} cells/s, {in_words(left)} left, '
-            f'{progress.memory / 1e6:.0f} MB a worker'
-        )
-        if self._is_bar:
-            self._bar.update(self._task, completed=progress.units / units, description=text)
-        elif not self._quiet and now - self._shown > LINE_EVERY:
-            self._shown = now
-            print(text, file=sys.stderr)
 
 
 def _write(arguments: argparse.Namespace) -> None:

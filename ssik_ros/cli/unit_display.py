@@ -1,0 +1,67 @@
+"""The progress of a map or a data set, which are made unit by unit."""
+
+import sys
+import time
+
+from rich.progress import BarColumn, Progress as Bar, TextColumn
+
+from ssik_ros.cli.printing import open_console
+from ssik_ros.reach.engine import Progress
+from ssik_ros.reach.mapping import in_words
+
+WIDTH = 100
+LINE_EVERY = 30.0
+"""Time between two lines of progress where there is no terminal [s]."""
+
+
+class UnitDisplay:
+    """How many units are done: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, noun: str = 'cells', *, quiet: bool = False) -> None:
+        """
+        Begin with nothing done.
+
+        :param noun: what units consist of.
+        :param quiet: whether to show nothing.
+        """
+        console = open_console(WIDTH)
+        columns = (BarColumn(), TextColumn('{task.description}'))
+        self._bar = Bar(*columns, console=console, transient=True)
+        self._is_bar = console.is_terminal and not quiet
+        self._noun = noun
+        self._quiet, self._begun, self._shown = quiet, time.monotonic(), time.monotonic()
+        self.last = Progress(0, 0, 0.0, 0)
+        """What this run has done."""
+        self._task = self._bar.add_task('begin', total=1.0)
+
+    def __enter__(self) -> 'UnitDisplay':
+        """Show the bar."""
+        if self._is_bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+        if self._is_bar:
+            self._bar.stop()
+
+    def report(self, progress: Progress, units: int) -> None:
+        """
+        Show how far the run is.
+
+        :param progress: of this run.
+        :param units: how many this run has to do.
+        """
+        self.last = progress
+        now = time.monotonic()
+        elapsed = max(1e-9, now - self._begun)
+        left = elapsed * (units - progress.units) / progress.units
+        text = (
+            f'{progress.units} of {units} units, {progress.cells / elapsed:,.0f} {self._noun}/s, {in_words(left)} left, '
+            f'{progress.memory / 1e6:.0f} MB a worker'
+        )
+        if self._is_bar:
+            self._bar.update(self._task, completed=progress.units / units, description=text)
+        elif not self._quiet and now - self._shown > LINE_EVERY:
+            self._shown = now
+            print(text, file=sys.stderr)
