@@ -13,7 +13,7 @@ from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.grid import Grid, GridRegion
 from ssik_ros.reach.mapping import make_map, make_plan
 from ssik_ros.reach.orientations import spread_orientations
-from ssik_ros.view.reach_cloud import colour_values, ReachCloud, SCALE
+from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.session import Session
 
 
@@ -31,8 +31,7 @@ def small(tmp_path_factory):
 
 def test_the_cloud_has_each_position_with_its_share(small):
     session, reach = small
-    cloud = ReachCloud(reach, session)
-    points, values = cloud.points('orientations reachable [%]')
+    found = ReachCloud(reach, session).points('dexterity')
     base = session.tip_pose(reach.chain.base_link)
     expected = {}
     status = reach.read()
@@ -40,25 +39,21 @@ def test_the_cloud_has_each_position_with_its_share(small):
         share = np.mean([status[(*index, k)] == CellStatus.REACHABLE for k in range(8)])
         if share > 0.0:
             place = base[:3, :3] @ reach.positions()[index] + base[:3, 3]
-            expected[tuple(np.round(place, 9))] = 100.0 * share
-    found = dict(zip(map(tuple, np.round(points, 9)), values))
-    assert found.keys() == expected.keys() and len(found) == len(points)
-    assert all(found[place] == pytest.approx(expected[place]) for place in found)
+            expected[tuple(np.round(place, 9))] = share
+    shares = dict(zip(map(tuple, np.round(found.places, 9)), found.values))
+    assert shares.keys() == expected.keys() and len(shares) == len(found.places)
+    assert all(shares[place] == pytest.approx(expected[place]) for place in shares)
+    assert found.top == 1.0 and found.step == pytest.approx(0.4)
 
 
 def test_a_threshold_leaves_the_best_positions(small):
     session, reach = small
     cloud = ReachCloud(reach, session)
-    for quantity in cloud.quantities:
-        _, everything = cloud.points(quantity)
-        _, best = cloud.points(quantity, 0.9)
-        assert 0 < len(best) <= len(everything)
-        assert best.min() >= 0.9 * everything.max() and np.isfinite(everything).all()
-    assert 'manipulability, largest' in cloud.quantities
-
-
-def test_colours_go_from_dark_to_bright():
-    colours = colour_values(np.array((0.0, 0.5, 1.0)))
-    assert (colours == SCALE[[0, 2, 4]]).all()
-    assert colour_values(np.zeros(0)).shape == (0, 3)
-    assert (colour_values(np.zeros(2)) == SCALE[0]).all()
+    assert 'manipulability' in cloud.measures
+    for measure in cloud.measures:
+        every, best = cloud.points(measure), cloud.points(measure, 0.9)
+        assert np.isfinite(every.values).all() and len(best.colours) == len(best.places)
+        if measure == 'status':
+            assert len(best.values) == len(every.values)
+        else:
+            assert np.array_equal(best.values, every.values[every.values >= 0.9 * every.top])
