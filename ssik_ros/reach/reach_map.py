@@ -127,7 +127,11 @@ class ReachMap:
         """Return the number of cells of each status, by its name."""
         counts = self.attributes.get('counts')
         if counts is None:
-            counts = np.bincount(self.read(STATUS).ravel(), minlength=len(CellStatus)).tolist()
+            # One slab after the other: a map may be larger than the memory.
+            status, slab, size = self._store.array(STATUS), self.grid.chunks[0], len(CellStatus)
+            counts = np.zeros(size, dtype=np.int64)
+            for first in range(0, status.shape[0], slab):
+                counts += np.bincount(status[first : first + slab].ravel(), minlength=size)
         return {status.name: int(counts[status]) for status in CellStatus}
 
     @functools.cached_property

@@ -119,7 +119,12 @@ def test_nothing_reachable_has_no_nearest_cell(tmp_path):
     far = Grid(GridRegion.sphere((50.0, 0.0, 0.0), 0.3), 0.2, spread_orientations(4))
     make_map(plan_of(chain_of('ur5e'), far), tmp_path / 'm', Workers(0))
     empty = ReachMap.open(tmp_path / 'm')
-    assert empty.counts['REACHABLE'] == 0
+    finished = empty.counts
+    assert finished['REACHABLE'] == 0 and finished['OUT_OF_REACH'] > 0
+    # A map that is not finished counts its cells.
+    del empty.attributes['counts']
+    # Those beside the region are not asked.
+    assert empty.counts == {**finished, 'NOT_ASKED': empty.counts['NOT_ASKED']}
     assert empty.nearest_reachable(np.eye(4)) is None
     assert not len(dexterity_cloud(empty).positions)
 

@@ -1,5 +1,7 @@
 """Reach maps as messages: every field where RViz reads it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointField
 from visualization_msgs.msg import Marker
 
+from ssik_ros.errors import InvalidOption
 from ssik_ros.reach.exports import colours_of, DexterityCloud
 from ssik_ros.ros.conversions.reach_messages import write_cloud, write_cubes
+from ssik_ros.ros.services import reach_services
 
 pytestmark = pytest.mark.ros
 STAMP = Time(sec=3, nanosec=5)
@@ -45,6 +49,31 @@ def test_a_point_cloud_is_read_back_by_its_fields():
     bits = np.ascontiguousarray(rows['rgb']).view('<u4')
     colours = np.stack([bits >> 16 & 255, bits >> 8 & 255, bits & 255], axis=1)
     assert np.array_equal(colours, cloud.colours)
+
+
+def test_the_cloud_goes_when_another_robot_has_no_map(monkeypatch):
+    published, found = (
+        [],
+        SimpleNamespace(chain=SimpleNamespace(base_link='base'), is_finished=True, path='map'),
+    )
+    node = SimpleNamespace(
+        create_publisher=lambda *_: SimpleNamespace(publish=published.append),
+        get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: STAMP)),
+    )
+
+    def open_map(path, frames):
+        if frames is None:
+            raise InvalidOption('The map is of another robot.')
+        return found
+
+    monkeypatch.setattr(reach_services, 'open_map', open_map)
+    monkeypatch.setattr(reach_services, 'cloud_to_show', lambda *_: (cloud_of(3), 1))
+    over_ros = reach_services.ReachOverRos(node, 'map', 'dexterity')
+    robot = SimpleNamespace(model_frame='world')
+    for frames in (None, 'frames', None, None):
+        over_ros.load(SimpleNamespace(robot=robot, frames=frames, cancel=np.zeros(1, np.int64)))
+    assert [message.width for message in published] == [3, 0]
+    assert published[1].header.frame_id == 'world'
 
 
 def test_cubes_have_a_colour_each():

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import PointCloud2
 from ssik_msgs.srv import ReachQuery
+from std_msgs.msg import Header
 
 from ssik_ros.errors import shorten, SsikError
 from ssik_ros.reach.exports import cloud_to_show
@@ -34,6 +35,7 @@ class ReachOverRos:
         :param measure: what the points are coloured by.
         """
         self._node, self._path, self._measure = node, path, measure
+        self._is_drawn = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._publisher = node.create_publisher(PointCloud2, '~/reach_cloud', latched)
 
@@ -47,19 +49,29 @@ class ReachOverRos:
             found = open_map(self._path, server.frames)
         except (SsikError, OSError) as error:
             _LOGGER.error('There is no reach map: ~/reach_query responds with this. %s', error)
+            self._clear(server.robot.model_frame)
             return ReachQueries(str(error), server.frames)
         self._draw(found)
         return ReachQueries(found, server.frames, server.cancel)
 
+    def _clear(self, frame: str) -> None:
+        """Take away the cloud of an earlier robot."""
+        if self._is_drawn:
+            self._publisher.publish(PointCloud2(header=Header(frame_id=frame)))
+            self._is_drawn = False
+
     def _draw(self, found: ReachMap) -> None:
         """Publish the positions of a map."""
+        frame = found.chain.base_link
         try:
             cloud, stride = cloud_to_show(found, self._measure)
         except (SsikError, OSError) as error:
             _LOGGER.error('~/reach_cloud stays empty: %s', shorten(error))
+            self._clear(frame)
             return
-        stamp, frame = self._node.get_clock().now().to_msg(), found.chain.base_link
+        stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(write_cloud(cloud, frame, stamp))
+        self._is_drawn = True
         thinned = f', every {stride}. position along each axis' if stride > 1 else ''
         is_part = (
             ''
