@@ -39,9 +39,26 @@ def test_a_plan_ends_although_its_cancelled_goal_has_ended_before(monkeypatch):
     monkeypatch.setattr(ToolPathAction, '__init__', lambda self: None)
     action, goal = ToolPathAction(), CancelledGoal()
     action._handle, action._is_stopped = plan, lambda: False
-    action._places = threading.BoundedSemaphore(1)
+    action._places, action._waiting = (threading.BoundedSemaphore(1) for _ in range(2))
     result = action._execute(goal)
     assert result.reason == tool_path_action.CANCELLED
     assert looked.wait(LONG)
     assert seen == [(False, True)]
     assert action._places.acquire(timeout=LONG)
+
+
+def test_of_many_goals_without_a_place_few_wait_for_one(monkeypatch):
+    monkeypatch.setattr(ToolPathAction, '__init__', lambda self: None)
+    monkeypatch.setattr(tool_path_action, 'HANDOVER', LONG)
+    action, found = ToolPathAction(), []
+    action._places, action._waiting = (threading.BoundedSemaphore(1) for _ in range(2))
+    assert action._take_place()
+    waiting = threading.Thread(target=lambda: found.append(action._take_place()))
+    waiting.start()
+    while action._waiting.acquire(blocking=False):
+        action._waiting.release()
+        time.sleep(0.001)
+    assert not action._take_place(), 'one waits already'
+    action._places.release()
+    waiting.join(LONG)
+    assert found == [True]

@@ -85,6 +85,7 @@ class ToolPathAction:
         """
         self._limits, self._is_stopped = limits, is_stopped
         self._places = threading.BoundedSemaphore(limits.goals)
+        self._waiting = threading.BoundedSemaphore(limits.goals)
         service = Service(_Exchange, NAME, 'plan_tool_path', self._read, _write_result)
         self._handle = handlers.handler(service)
         self._server = ActionServer(
@@ -136,13 +137,22 @@ class ToolPathAction:
         def report(progress: PathProgress) -> None:
             goal.publish_feedback(write_feedback(progress, time.monotonic() - start))
 
-        has_place = self._places.acquire(timeout=HANDOVER)
+        has_place = self._take_place()
         try:
             watched = _Goal(goal.request, PlanWatch(is_cancelled, report), has_place)
             results.append(self._handle(watched, empty_result()))
         finally:
             if has_place:
                 self._places.release()
+
+    def _take_place(self) -> bool:
+        """Take a place, perhaps that of a goal that ends; few goals wait, since each one takes a thread from the services."""
+        if not self._waiting.acquire(blocking=False):
+            return False
+        try:
+            return self._places.acquire(timeout=HANDOVER)
+        finally:
+            self._waiting.release()
 
     def _read(self, goal: _Goal) -> ToolPathGoal:
         """Return the goal of a message."""
