@@ -30,6 +30,7 @@ OLDEST_PYTHON = (3, 10)
 SECONDS = 60.0
 """After which an import is given up [s]."""
 MESSAGES = (
+    'action_msgs',
     'builtin_interfaces',
     'diagnostic_msgs',
     'geometry_msgs',
