@@ -21,7 +21,7 @@ from ssik_ros.benchmark.runner import BenchmarkSession
 from ssik_ros.benchmark.trials import RunStatus, write_csv
 from ssik_ros.model.description_files import find_shipped_file
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_robot
+from ssik_ros.model.loader import load_package
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.value_class import dataclass
 
@@ -85,9 +85,7 @@ def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
     :raises GroupNotFound: when it does not have the group.
     """
     files = find_robot_files(config)
-    robot = load_robot(
-        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
-    )
+    robot = load_package(files)
     return BenchmarkRobot(robot, robot.group(config.planning_group), str(files.urdf_path))
 
 

@@ -9,7 +9,7 @@ from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_robot
+from ssik_ros.model.loader import load_package, load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
@@ -206,7 +206,4 @@ def _by_name(name: str) -> _LoadedRobot:
 def _from_package(name: str) -> _LoadedRobot:
     """Return the robot of a MoveIt configuration."""
     files = find_moveit_config(name)
-    robot = load_robot(
-        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
-    )
-    return _LoadedRobot(robot, files.kinematics_path)
+    return _LoadedRobot(load_package(files), files.kinematics_path)

@@ -53,6 +53,19 @@ def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArra
     return poses
 
 
+def compute_link_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray:
+    """
+    Return the poses (nl, 4, 4) of all links in the root frame.
+
+    :param tree: the robot.
+    :param positions: (nq) full state of the robot.
+    """
+    # A link that no joint carries has the index -1: the last pose.
+    moved = np.concatenate((compute_joint_poses(tree, positions), np.eye(4)[None]))
+    poses: FloatArray = moved[tree.link_joints] @ tree.link_placements
+    return poses
+
+
 def compute_link_pose(tree: KinematicTree, joint_poses: FloatArray, link: int) -> FloatArray:
     """
     Return the pose (4, 4) of a link in the root frame.

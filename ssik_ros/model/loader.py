@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ssik_ros.errors import InvalidParameter, ModelError, quote
+from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.srdf import parse_srdf, Srdf
@@ -66,6 +67,18 @@ def load_robot(
             for name, bound in limits.items()
             if math.isfinite(bound.acceleration)
         },
+    )
+
+
+def load_package(files: MoveItConfig) -> RobotModel:
+    """
+    Return the robot of a MoveIt configuration.
+
+    :param files: of the configuration.
+    :raises SsikError: as :func:`load_robot`.
+    """
+    return load_robot(
+        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
     )
 
 

@@ -19,7 +19,7 @@ from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_robot
+from ssik_ros.model.loader import load_package, load_robot
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.requests import PathObjective, PathPenalties, PathTolerance
@@ -96,10 +96,7 @@ def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
     if 'urdf' in data:
         srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
         return load_robot(path.parent / str(data['urdf']), srdf)
-    files = find_moveit_config(str(data['robot']))
-    return load_robot(
-        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
-    )
+    return load_package(find_moveit_config(str(data['robot'])))
 
 
 def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> JointGroup:

@@ -16,7 +16,7 @@ from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_robot
+from ssik_ros.model.loader import load_package, load_robot
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.path_file import read_box, read_list, read_numbers
@@ -134,14 +134,7 @@ def _robots(
         if name in list_arms() and name not in list_shipped_robots():
             yield load_arm(name), arm_data(name).base_link, arm_data(name).tip_link
             continue
-        files = find_moveit_config(name)
-        yield (
-            load_robot(
-                files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
-            ),
-            None,
-            None,
-        )
+        yield load_package(find_moveit_config(name)), None, None
 
 
 def _group(

@@ -16,6 +16,7 @@ from ssik_ros.model.collision.scene import PlacedLinks
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.reach.measures import limit_margin, manipulability
 from ssik_ros.solvers.closed_form.arm import PLAIN
 from ssik_ros.solvers.closed_form.batch import search_batch
@@ -80,14 +81,12 @@ class PlaceTasks:
         columns = (self.weights, self.distances, self.tilts, self.spins)
         if any(column.shape != (count,) for column in columns):
             raise DimensionMismatch(f'Each of {count} tasks takes one weight and one tolerance.')
-        for index in range(count):
-            numbers = (self.weights[index], self.distances[index], self.tilts[index])
-            is_finite = np.isfinite(self.poses[index]).all() and np.isfinite(numbers).all()
-            if not is_finite or numbers[0] <= 0.0 or min(numbers[1:]) < 0.0:
-                raise InvalidTarget(
-                    f'Task {index} needs a finite pose, a positive weight and tolerances of 0 or more.',
-                    task=index,
-                )
+        numbers = np.column_stack((self.weights, self.distances, self.tilts))
+        is_wrong = ~np.isfinite(numbers).all(axis=1) | (numbers.min(axis=1) < 0.0)
+        is_wrong[wrong_poses(self.poses)] = True
+        for index in np.flatnonzero(is_wrong | (self.weights == 0.0)):
+            text = 'needs a finite rigid pose, a positive weight and tolerances of 0 or more'
+            raise InvalidTarget(f'Task {index} {text}.', task=int(index))
 
     def variants(self) -> Variants:
         """Return the poses that are tried for each task."""

@@ -80,7 +80,7 @@ def read_pose_list(file: Path) -> FloatArray:
     if len(wrong):
         numbers = poses[wrong[0]].tolist()
         raise InvalidTarget(
-            f"'{file}', row {wrong[0] + 1}: no pose with a unit quaternion: {numbers}."
+            f"'{file}': row {wrong[0] + 1} below the names is no pose with a unit quaternion: {numbers}."
         )
     poses[:, 3:] /= norms[:, None]
     return np.ascontiguousarray(poses)

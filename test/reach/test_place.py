@@ -8,7 +8,7 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidTarget, SsikError
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.catalogue import load_arm
 from ssik_ros.model.collision.checks import CollisionChecker
@@ -297,3 +297,15 @@ def test_wrong_tasks_are_one_error(text: str, tmp_path) -> None:
     (tmp_path / 'tasks.csv').write_text(text)
     with pytest.raises(SsikError):
         read_cell(tmp_path / 'cell.yaml')
+
+
+@pytest.mark.parametrize('pose', [np.diag([2.0, 2.0, 2.0, 1.0]), np.full((4, 4), np.nan)])
+def test_a_task_that_is_no_rigid_pose_is_named(pose):
+    with pytest.raises(InvalidTarget, match='Task 1 needs a finite rigid pose'):
+        PlaceTasks.exact(np.array([np.eye(4), pose]))
+
+
+@pytest.mark.parametrize('weight', [0.0, -1.0, np.nan])
+def test_a_task_without_a_positive_weight_is_named(weight):
+    with pytest.raises(InvalidTarget, match=r'Task 1 needs .* a positive weight'):
+        PlaceTasks.exact(np.array([np.eye(4), np.eye(4)]), [1.0, weight])

@@ -92,7 +92,7 @@ def test_poses_of_a_file_are_decided(tmp_path, capsys):
     assert status.tolist() == [CellStatus.REACHABLE, CellStatus.OUT_OF_REACH]
     file.write_text('x,y,z,qx,qy,qz,qw\n0.4,0.1,0.3,1,0,0,0\n0,0,0,0,0,0,0\n')
     assert main(reach(*words[:-3], '-o', tmp_path / 'other')) == 2
-    assert 'line 3' in capsys.readouterr().err
+    assert 'row 2 below the names' in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
@@ -75,10 +75,7 @@ def link_poses(robot: RobotModel, state: FullState) -> FloatArray:
     :param robot: the robot.
     :param state: its state.
     """
-    tree = robot.tree
-    moved = np.concatenate((compute_joint_poses(tree, state.positions), np.eye(4)[None]))
-    # A link that no joint carries has the index -1: the last pose.
-    poses: FloatArray = state.root_pose @ moved[tree.link_joints] @ tree.link_placements
+    poses: FloatArray = state.root_pose @ compute_link_poses(robot.tree, state.positions)
     return poses
 
 

@@ -15,7 +15,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import find_mesh, mesh_scale, origin_pose, read_triangles
-from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.view.pictures.bars import bar_ends
@@ -132,11 +132,7 @@ class RobotSolids:
 
     def _poses(self, positions: FloatArray) -> list[FloatArray]:
         """Return the pose (4, 4) of each part in the root frame."""
-        tree = self.robot.tree
-        moved = compute_joint_poses(tree, positions)
-        # A link that no joint carries has the index -1: the last pose.
-        carriers = np.concatenate((moved, np.eye(4)[None]))[tree.link_joints]
-        links = carriers @ tree.link_placements
+        links = compute_link_poses(self.robot.tree, positions)
         return [links[link] @ pose for link, _, pose, _ in self._parts]
 
     def bounds(self, positions: FloatArray) -> FloatArray:
