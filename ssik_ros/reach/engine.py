@@ -37,6 +37,17 @@ LOSSES = 1000
 LOGGERS = ('distributed', 'tornado', 'asyncio')
 CONNECT = 10.0
 """How long to wait for a scheduler [s]."""
+SETTINGS = {
+    'distributed.scheduler.allowed-failures': LOSSES,
+    'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
+    # A worker that was lost starts again, however long that takes on a busy machine; after the time of Dask it is given up.
+    'distributed.deploy.lost-worker-timeout': '1 day',
+    'distributed.logging.distributed': 'critical',
+    # Nobody asks the web servers of a cluster that lives as long as a command.
+    'distributed.scheduler.http.routes': [],
+    'distributed.worker.http.routes': [],
+}
+"""Of Dask: no worker is given up."""
 
 
 class BatchReport(NamedTuple):
@@ -223,15 +234,7 @@ def _outcome(future: Any) -> BatchReport:
 def _client(workers: Workers) -> Iterator[Any]:
     """Connect to a cluster, one of this machine where no other is named."""
     dask, distributed = import_extra('dask'), import_extra('distributed')
-    settings = {
-        'distributed.scheduler.allowed-failures': LOSSES,
-        'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
-        'distributed.logging.distributed': 'critical',
-        # Nobody asks the web servers of a cluster that lives as long as a command.
-        'distributed.scheduler.http.routes': [],
-        'distributed.worker.http.routes': [],
-    }
-    with dask.config.set(settings), _silence(), contextlib.ExitStack() as stack:
+    with dask.config.set(SETTINGS), _silence(), contextlib.ExitStack() as stack:
         address: Any = workers.scheduler
         if address is None:
             stack.enter_context(warnings.catch_warnings())
