@@ -80,9 +80,7 @@ class MapJob:
             for name in plan.arrays:
                 values[name][piece.places] = getattr(decided, name)
         store.write_unit(cells, unit, values)
-        counts = np.bincount(values[STATUS], minlength=len(CellStatus))
-        counts[CellStatus.NOT_ASKED] = 0
-        return counts
+        return _count_cells(values[STATUS])
 
 
 @functools.lru_cache(maxsize=2)
@@ -187,19 +185,32 @@ def make_map(
     if done is not None:
         return np.array(done)
     with store.locked():
-        left = sum(1 for _ in store.missing(plan.cells))
-        job = MapJob(store)
-        run_units(job, store.missing(plan.cells), workers, lambda p: report(p, left), left)
-        counts = _count(store, plan.cells)
+        left = np.fromiter(store.missing(plan.cells), dtype=np.int64)
+        counts, count = _count_others(store, plan.cells, left), len(left)
+        if count:
+            job, units = MapJob(store), map(int, left)
+            counts += run_units(job, units, workers, lambda p: report(p, count), count)
+        lost = next(store.missing(plan.cells), None)
+        if lost is not None:
+            raise StoreError(
+                f"Unit {lost} of the map '{path}' was made, but is not there; workers need a file system that they "
+                'share. Start the same command again: it goes on.'
+            )
         store.finish(counts)
     return counts
 
 
-def _count(store: MapStore, cells: Cells) -> NDArray[np.int64]:
-    """Return the number of cells of each status in a map."""
+def _count_others(store: MapStore, cells: Cells, left: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of cells of each status in all units but those that are left."""
     counts = np.zeros(len(CellStatus), dtype=np.int64)
-    for unit in cells.units():
-        counts += np.bincount(store.read_unit(STATUS, cells, unit), minlength=len(CellStatus))
+    for unit in np.setdiff1d(np.fromiter(cells.units(), dtype=np.int64), left).tolist():
+        counts += _count_cells(store.read_unit(STATUS, cells, unit))
+    return counts
+
+
+def _count_cells(status: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of asked cells of each status."""
+    counts = np.bincount(status, minlength=len(CellStatus))
     counts[CellStatus.NOT_ASKED] = 0
     return counts
 

@@ -146,10 +146,27 @@ def test_a_chunk_that_cannot_be_read_is_named(tmp_path):
     def spoil(progress, units):
         chunk = next(path for path in folder.glob('status/c/**/*') if path.is_file())
         chunk.write_bytes(b'no zstd')
+        raise KeyboardInterrupt
 
-    with pytest.raises(OSError, match=r'chunk that cannot be read \(status, unit'):
+    with pytest.raises(KeyboardInterrupt):
         make_map(plan, folder, Workers(0), spoil)
+    with pytest.raises(OSError, match=r'chunk that cannot be read \(status, unit'):
+        make_map(plan, folder, Workers(0))
     assert os.listdir(folder)
+
+
+def test_a_map_is_not_finished_without_a_unit_that_a_worker_has_written_elsewhere(tmp_path):
+    plan, folder = plan_of(chain_of('ur5e'), small_grid()), tmp_path / 'map.zarr'
+
+    def lose(progress, units):
+        for chunk in folder.glob('branches/c/**/*'):
+            if chunk.is_file():
+                chunk.unlink()
+
+    with pytest.raises(OSError, match='a file system that they share'):
+        make_map(plan, folder, Workers(0), lose)
+    counts = make_map(plan, folder, Workers(0))
+    assert (counts == make_map(plan, tmp_path / 'other.zarr', Workers(0))).all()
 
 
 def test_the_number_of_cells_is_refused_before_anything_is_written():
