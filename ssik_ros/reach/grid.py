@@ -36,7 +36,7 @@ class UnitPoses(NamedTuple):
     """Poses of a unit, and where they stand in it."""
 
     poses: FloatArray
-    """(n, 4, 4) poses of the tip in the base."""
+    """(n, 4, 4) poses of the tip in the base; they hold until the next ones are asked for."""
     places: NDArray[np.int64]
     """(n,) their numbers in the flattened unit; others are outside of the region."""
 
@@ -177,13 +177,15 @@ class Grid:
         inside = (indices < self.shape[:3]).all(axis=1)
         inside &= self.region.contains(self.positions(indices))
         rows, at_once = np.flatnonzero(inside), max(1, PIECE // turns)
+        # All pieces have the same orientations, which are laid out once: it takes as long as a third of deciding.
+        poses = np.tile(np.eye(4), (min(at_once, len(rows)), turns, 1, 1))
+        poses[:, :, :3, :3] = self.rotations
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
-            poses = np.tile(np.eye(4), (len(part), turns, 1, 1))
-            poses[:, :, :3, :3] = self.rotations
-            poses[:, :, :3, 3] = self.positions(indices[part])[:, None]
+            piece = poses[: len(part)]
+            piece[:, :, :3, 3] = self.positions(indices[part])[:, None]
             places = (part[:, None] * turns + np.arange(turns)).ravel()
-            yield UnitPoses(poses.reshape(-1, 4, 4), places)
+            yield UnitPoses(piece.reshape(-1, 4, 4), places)
 
     def asked(self) -> int:
         """Return about how many cells are in the region."""
