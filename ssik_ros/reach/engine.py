@@ -25,7 +25,7 @@ from ssik_ros.value_class import dataclass
 
 AHEAD = 4
 """Batches under way for each worker."""
-BATCH = 0.5
+BATCH = 1.0
 """Shortest time that a batch shall take, about [s]."""
 SCHEDULED = 0.016
 """The same for each worker [s]: four times what a scheduler takes for a task, so that it is busy for a quarter of the time."""
@@ -46,8 +46,18 @@ SETTINGS = {
     # Nobody asks the web servers of a cluster that lives as long as a command.
     'distributed.scheduler.http.routes': [],
     'distributed.worker.http.routes': [],
+    # Nor what it records about itself many times a second, on processors that units could use.
+    'distributed.worker.profile.enabled': False,
+    'distributed.admin.tick.interval': '1s',
+    'distributed.admin.system-monitor.interval': '5s',
+    'distributed.admin.system-monitor.gil.enabled': False,
+    # No result stays on a worker, so that there are no copies to remove.
+    'distributed.scheduler.active-memory-manager.start': False,
+    # Dask's own threshold gives arrays back to the system after each piece of a unit, and asking again costs a third of its time.
+    'distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_': 2**26,
+    'distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_': 2**25,
 }
-"""Of Dask: no worker is given up."""
+"""Of Dask: no worker is given up, and the processors are left to the units."""
 
 
 class BatchReport(NamedTuple):
