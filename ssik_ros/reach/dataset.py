@@ -25,18 +25,23 @@ from ssik_ros.reach.extras import import_extra
 from ssik_ros.reach.orientations import quaternions_of
 from ssik_ros.reach.store import explained, hash_of_chain, StoreError
 from ssik_ros.reach.strata import draw, STRATA
+from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
-from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.counting import count_branches
+from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.solvers.closed_form.labels import label_branches
 from ssik_ros.value_class import dataclass
 
-FORMAT = 1
+FORMAT = 2
+"""Of the rows: samples of two formats do not mix in one data set."""
 UNIT = 4096
 """PoseSamples of a unit."""
 MOST_SAMPLES = 10**10
 CAUSES = ('NONE', 'LIMITS', 'UNREACHABLE', 'UNKNOWN')
-"""Why a sample has no posture, as :class:`ssik_ros.results.Cause`; UNKNOWN where samples of a seventh joint met none."""
+"""Why a sample has no posture, as :class:`ssik_ros.results.Cause`; UNKNOWN for NOT_FOUND: no posture was met, and none is proved."""
+_CODES = np.full(max(Cause) + 1, CAUSES.index('UNKNOWN'), dtype=np.uint8)
+_CODES[[Cause.NONE, Cause.LIMITS, Cause.UNREACHABLE]] = range(3)
 FORMATS = ('parquet', 'zarr')
 PLAN = 'dataset.json'
 WORK = '.work'
@@ -132,8 +137,7 @@ class SampleMaker:
         :raises TopologyMismatch: for an arm without closed form.
         """
         self.plan, self._arm = plan, AnalyticArm(plan.chain)
-        own = self._arm.plan
-        self._is_complete = own.held < 0 and own.drift == 0.0
+        self._absence = AbsenceCauses(self._arm)
 
     def make(self, unit: int) -> PoseSamples:
         """
@@ -145,10 +149,12 @@ class SampleMaker:
         shares = np.array(plan.shares)
         drawn = draw(plan.chain, shares / shares.sum(), plan.size_of(unit), rng, self._reached)
         poses = np.hstack([drawn.poses[:, :3, 3], quaternions_of(drawn.poses[:, :3, :3])])
-        found = search_batch(self._arm, np.ascontiguousarray(drawn.poses), None, PLAIN, 1)
+        matrices = np.ascontiguousarray(drawn.poses)
+        found = search_batch(self._arm, matrices, None, PLAIN, 1)
+        causes = _CODES[self._absence.explain(matrices, found.counts)]
         counts = np.maximum(found.counts[:, search.COUNT], 0)
         labels = np.array(label_branches(self._arm.plan, found.q), dtype=np.int8).reshape(-1, 3)
-        return PoseSamples(drawn.strata, poses, self._causes(found), counts, found.q, labels)
+        return PoseSamples(drawn.strata, poses, causes, counts, found.q, labels)
 
     def _reached(self, poses: FloatArray) -> NDArray[np.bool_]:
         """Return which poses are within reach."""
@@ -156,18 +162,6 @@ class SampleMaker:
             count_branches(self._arm, np.ascontiguousarray(poses)).counts > 0
         )
         return is_some
-
-    def _causes(self, found: ManyBranches) -> NDArray[np.uint8]:
-        """Return why samples have no posture."""
-        counts = found.counts
-        is_proved = np.full(len(counts), self._is_complete) | (counts[:, search.PROVED] > 0)
-        without = np.where(is_proved, CAUSES.index('UNREACHABLE'), CAUSES.index('UNKNOWN'))
-        is_limited = counts[:, search.DROPPED] > 0
-        causes = np.where(is_limited & self._is_complete, CAUSES.index('LIMITS'), without)
-        chosen: NDArray[np.uint8] = np.where(counts[:, search.COUNT] > 0, 0, causes).astype(
-            np.uint8
-        )
-        return chosen
 
 
 class DatasetJob:

@@ -18,9 +18,11 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.reach.measures import limit_margin, manipulability
+from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import PLAIN
 from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.counting import count_branches
+from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.value_class import dataclass
 
 COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
@@ -213,8 +215,7 @@ class PlacedArm:
                 f"'{robot.name}' has {self._tool.size} joints in its chain; a placement takes arms of up to seven."
             )
         self.chain = self._tool.chain
-        self.is_complete = self._tool.arm.plan.held < 0 and self._tool.arm.plan.drift == 0.0
-        """Whether none of its branches says that there is none."""
+        self._absence = AbsenceCauses(self._tool.arm)
         checker = CollisionChecker(robot)
         self.is_checked = checker.available
         """Whether the robot has collision geometry."""
@@ -314,12 +315,15 @@ class PlacedArm:
         :param coordinates: (6,) of the base.
         :param pose: (4, 4) in the cell.
         """
-        target = self.targets(coordinates[None], pose[None])[0]
-        found = self._tool.arm.branches(target)
-        distance = float(np.linalg.norm(target[:3, 3]))
-        if found is not None and found.dropped:
-            return f'all {found.dropped} branches are outside the joint limits'
-        word = (
-            'out of reach' if self.is_complete or (found and found.is_too_far) else 'not reached'
-        )
+        target = self.targets(coordinates[None], pose[None])
+        counts = search_batch(self._tool.arm, target, None, PLAIN, 1).counts
+        cause, dropped = self._absence.explain(target, counts)[0], int(counts[0, search.DROPPED])
+        if cause == Cause.LIMITS:
+            return (
+                f'all {dropped} branches are outside the joint limits'
+                if self._absence.is_complete
+                else 'every posture is outside the joint limits'
+            )
+        distance = float(np.linalg.norm(target[0, :3, 3]))
+        word = 'out of reach' if cause == Cause.UNREACHABLE else 'not reached'
         return f'{word}, {distance:.2f} m from the base link'

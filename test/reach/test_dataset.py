@@ -109,6 +109,21 @@ def test_causes_tell_limits_from_reach():
     assert {'NONE', 'UNREACHABLE'} <= seen
 
 
+def test_causes_of_seven_joints_tell_limits_from_reach():
+    samples = SampleMaker(plan_of('panda', samples=128)).make(0)
+    arm, seen = Manipulator.from_prebuilt('panda'), set()
+    names = np.array(CAUSES)[samples.causes]
+    # Near the border postures are hard to meet.
+    is_clear = samples.strata != STRATA.index('border')
+    assert (names[is_clear] != 'UNKNOWN').all()
+    for row in np.flatnonzero(is_clear & (names != 'NONE')).tolist():
+        pose = poses_of(samples.poses)[row]
+        assert not arm.solve(pose)
+        assert (names[row] == 'UNREACHABLE') == (not arm.solve(pose, respect_limits=False))
+        seen.add(names[row])
+    assert seen == {'LIMITS', 'UNREACHABLE'}
+
+
 def test_strata_are_what_they_promise():
     chain = chain_of('irb120')
     drawn = {name: SampleMaker(plan_of(shares=only(name))).make(0) for name in STRATA}

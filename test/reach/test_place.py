@@ -196,6 +196,12 @@ def test_a_cell_without_solution_is_explained() -> None:
     assert 'out of reach' in reasons[0] and 'out of reach' in reasons[2]
 
 
+def test_why_seven_joints_fail_is_proved() -> None:
+    arm, base = placed('panda', space_of()), np.zeros(6)
+    assert arm.why_not(base, task(0.0, 0.0, 0.5)) == 'every posture is outside the joint limits'
+    assert arm.why_not(base, task(0.0, 0.0, 1.0)) == 'out of reach, 1.00 m from the base link'
+
+
 @pytest.mark.slow
 def test_two_arms_share_tasks_that_one_cannot_reach() -> None:
     poses = np.array([task(0.3, 0.0, 0.3), task(1.9, 0.0, 0.3)])

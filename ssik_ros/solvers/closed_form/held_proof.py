@@ -4,9 +4,11 @@ What a proof over the held joint of seven knows of a chain, as arrays for the ke
 The formulas are those of :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import held_search, search
@@ -16,6 +18,7 @@ from ssik_ros.kernels.geometry import vectors
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
@@ -107,6 +110,49 @@ class HeldDecision:
             scratch,
         )
         return found
+
+
+class AbsenceCauses:
+    """Says why poses of an arm have no posture within the limits; several threads may call it at once."""
+
+    def __init__(self, arm: AnalyticArm) -> None:
+        """
+        Prepare the proofs.
+
+        :param arm: any.
+        """
+        plan, chain = arm.plan, arm.chain
+        self.is_complete = plan.held < 0 and plan.drift == 0.0
+        """Whether all branches are found, so that none proves that there is none."""
+        self._own = None if self.is_complete else HeldDecision.of(arm)
+        if self._own is not None:
+            wide = np.full(len(chain.axes), np.inf)
+            self._free = HeldDecision.of(
+                AnalyticArm(dataclasses.replace(chain, lower=-wide, upper=wide))
+            )
+
+    def explain(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
+        """
+        Return the :class:`Cause` of each pose (m,): NONE, LIMITS and UNREACHABLE, which are proved, or NOT_FOUND.
+
+        :param poses: (m, 4, 4) contiguous.
+        :param counts: (m, COUNTERS) of the search for their branches within limits.
+        """
+        causes = np.full(len(poses), Cause.NOT_FOUND, dtype=np.uint8)
+        is_dropped = counts[:, search.DROPPED] > 0
+        if self.is_complete:
+            causes[:] = np.where(is_dropped, Cause.LIMITS, Cause.UNREACHABLE)
+        causes[counts[:, search.PROVED] > 0] = Cause.UNREACHABLE
+        causes[counts[:, search.COUNT] > 0] = Cause.NONE
+        if self._own is not None and self._free is not None:
+            left = np.flatnonzero(causes == Cause.NOT_FOUND)
+            left = left[self._own.decide(poses[left]).status == held_decision.PROVED]
+            # Outside of the limits a branch was met at some value of the held joint, or is looked for now.
+            free = self._free.decide(poses[left]).status
+            is_met = is_dropped[left] | (free == held_decision.REACHED)
+            causes[left[is_met]] = Cause.LIMITS
+            causes[left[~is_met & (free == held_decision.PROVED)]] = Cause.UNREACHABLE
+        return causes
 
 
 def held_arm(chain: SerialChain) -> hr.HeldArm | None:
