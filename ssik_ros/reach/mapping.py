@@ -171,7 +171,7 @@ def make_map(
     report: Callable[[Progress, int], None] = lambda progress, units: None,
 ) -> NDArray[np.int64]:
     """
-    Make a map, or go on with one, and return the number of cells by :class:`CellStatus`.
+    Make a map, go on with one, or mend one that has lost files, and return the number of cells by :class:`CellStatus`.
 
     :param plan: of the map.
     :param path: where it is written.
@@ -182,7 +182,7 @@ def make_map(
     store = MapStore(path.absolute())
     store.create(plan)
     done = store.read_attributes().get('counts')
-    if done is not None:
+    if done is not None and next(store.missing(plan.cells), None) is None:
         return np.array(done)
     with store.locked():
         left = np.fromiter(store.missing(plan.cells), dtype=np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.cells import is_proved, ReachArm, ReachSettings
 from ssik_ros.reach.checked_cells import make_arm
@@ -28,6 +28,8 @@ AT_ONCE = 65_536
 SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
 """Distances of a pose from the pose of a cell that are rounding [m], [rad]."""
 CORNERS = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing='ij'), axis=-1).reshape(8, 3)
+RIGID = 1e-3
+"""How far the rotation of a pose that is looked up may be from one, in its elements."""
 FIRST_WINDOW = 2
 SHARES = ('dexterity', 'unknown')
 """Measures of positions that every map has: the shares of orientations that are reachable, and that are unknown."""
@@ -165,7 +167,7 @@ class ReachMap:
 
         :param poses: (4, 4) one pose of the tip in the base, or (m, 4, 4).
         :param exact: whether to ask the solver instead of the nearest cell.
-        :raises ValueError: for other shapes, and numbers that are not finite.
+        :raises ValueError: for other shapes, numbers that are not finite, and poses that are no rigid transforms.
         """
         targets = np.asarray(poses, dtype=np.float64)
         targets = targets[None] if targets.ndim == 2 else targets
@@ -175,6 +177,7 @@ class ReachMap:
             raise DimensionMismatch('Poses must be finite numbers.')
         if exact:
             return self._solve(targets)
+        _check_rigid(targets)
         parts = [
             self._nearest(targets[start : start + AT_ONCE])
             for start in range(0, max(1, len(targets)), AT_ONCE)
@@ -264,6 +267,7 @@ class ReachMap:
         target = np.asarray(pose, dtype=np.float64)
         if target.shape != (4, 4) or not np.isfinite(target).all():
             raise DimensionMismatch('A pose is a finite array (4, 4).')
+        _check_rigid(target[None])
         turns = self.grid.orientations
         own = np.repeat(quaternions_of(target[None, :3, :3]), len(turns), axis=0)
         angles, size = angles_between(own, turns), np.array(self.grid.shape[:3])
@@ -399,6 +403,18 @@ class ReachMap:
         if name not in self._readers:
             self._readers[name] = _CellReader(self._store.array(name))
         return self._readers[name]
+
+
+def _check_rigid(poses: FloatArray) -> None:
+    """Raise for a pose (m, 4, 4) that is no rigid transform."""
+    turns = poses[:, :3, :3]
+    x, y, z = np.moveaxis(turns, 2, 0)
+    gaps = np.abs(np.cross(x, y) - z).max(axis=1, initial=0.0)
+    for one, other, product in ((x, x, 1.0), (y, y, 1.0), (x, y, 0.0)):
+        gaps = np.maximum(gaps, np.abs(np.einsum('ij,ij->i', one, other) - product))
+    if (gaps > RIGID).any():
+        bad = int(np.argmax(gaps > RIGID))
+        raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)
 
 
 def measures_of(arrays: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import time
 import distributed
 import numpy as np
 import pytest
-from reach_maps import chain_of, plan_of, small_grid
+from reach_maps import bytes_below, chain_of, plan_of, small_grid
 
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.reach import engine
@@ -167,6 +167,15 @@ def test_a_map_is_not_finished_without_a_unit_that_a_worker_has_written_elsewher
         make_map(plan, folder, Workers(0), lose)
     counts = make_map(plan, folder, Workers(0))
     assert (counts == make_map(plan, tmp_path / 'other.zarr', Workers(0))).all()
+
+
+def test_a_finished_map_that_has_lost_files_is_mended(tmp_path):
+    plan, folder = plan_of(chain_of('ur5e'), small_grid()), tmp_path / 'map.zarr'
+    make_map(plan, folder, Workers(0))
+    whole = bytes_below(folder)
+    next(path for path in folder.glob('branches/c/**/*') if path.is_file()).unlink()
+    make_map(plan, folder, Workers(0))
+    assert bytes_below(folder) == whole
 
 
 def test_the_number_of_cells_is_refused_before_anything_is_written():

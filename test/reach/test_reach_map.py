@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reach_maps import chain_of, plan_of, random_poses, small_grid
 
-from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.reach import CellStatus, ReachMap
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.exports import colours_of, dexterity_cloud
@@ -84,6 +84,17 @@ def test_what_lies_outside_was_not_asked(found):
 def test_what_is_no_pose_is_refused(found, poses):
     with pytest.raises(DimensionMismatch):
         found.query(poses)
+
+
+@pytest.mark.parametrize('turn', [2.0 * np.eye(3), np.diag([1.0, 1.0, -1.0])])
+@pytest.mark.parametrize('exact', [False, True])
+def test_a_pose_that_is_no_rigid_transform_is_refused(found, turn, exact):
+    poses = random_poses(3)
+    poses[1, :3, :3] = turn
+    with pytest.raises(InvalidTarget, match='Pose 1 '):
+        found.query(poses, exact)
+    with pytest.raises(InvalidTarget):
+        found.nearest_reachable(poses[1])
 
 
 def test_blocks_and_the_whole_array_give_the_same_answers(found, monkeypatch):
