@@ -368,7 +368,7 @@ def explained(path: Path) -> Iterator[None]:
     """
     Turn errors of the system into one line that says what to do.
 
-    :param path: of the map.
+    :param path: of the map or data set.
     """
     try:
         yield
@@ -378,7 +378,7 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             text = f"The disk of '{path}' is full; make room and start the same command again: it goes on."
         else:
-            text = f"The map '{path}' cannot be written: {error.strerror or error}."
+            text = f"'{path}' cannot be written: {error.strerror or error}."
         raise StoreError(text, path=path) from error
 
 

@@ -273,6 +273,7 @@ BAD_CELLS = {
     'not a number': CELL.replace('[-0.5, 0.5]', '[a, b]'),
     'no whole number': CELL.replace('places: 3', 'places: 2.5'),
     'unknown objective': CELL.replace('limit_margin', 'speed'),
+    'boxes that are a number': CELL + 'boxes: 3\n',
     'rail and x': CELL.replace('y: 0.1', 'rail: {from: [0, 0, 0], to: [1, 0, 0]}'),
 }
 
@@ -292,6 +293,7 @@ BAD_TASKS = {
     'not a number': TASKS.replace('0.3,0.1', 'nan,0.1'),
     'text': TASKS.replace('0.3,0.1', 'far,0.1'),
     'short row': 'x,y,z,qw,qx,qy,qz\n1,2\n',
+    'long row': 'x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0,4\n',
     'no unit quaternion': TASKS.replace('0,1,0,0,2', '0,3,0,0,2'),
     'no weight': TASKS.replace('0,1,0,0,2', '0,1,0,0,-2'),
 }
