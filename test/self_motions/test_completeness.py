@@ -45,6 +45,20 @@ def test_the_random_posture_of_every_pose_lies_on_a_curve(name):
         assert arm.self_motions(arm.fk(q)).nearest(q).value < 1e-9
 
 
+@pytest.mark.parametrize(
+    'q',
+    [
+        (2.6047, -0.7559, -2.9035, -0.8223, -2.9593, 2.9652, 1.8248),
+        (0.6264, 0.4647, 0.7971, 1.5594, -2.9514, 1.3497, -2.9523),
+        (2.7773, -2.0139, -2.9263, 2.1890, -0.4824, 3.5191, 0.7566),
+    ],
+)
+def test_a_short_stretch_next_to_the_limits_of_joints_that_turn_round_outside_is_found(q):
+    # Within wider limits these joints go from one limit to the other, across the half turn between both.
+    arm = Manipulator.from_prebuilt('rizon4')
+    assert arm.self_motions(arm.fk(q)).nearest(q).value < 1e-9
+
+
 @pytest.mark.parametrize('name', ARMS)
 def test_curves_end_where_they_say(name):
     arm = Manipulator.from_prebuilt(name)

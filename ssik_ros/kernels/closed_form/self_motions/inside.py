@@ -45,7 +45,7 @@ ROUNDING, CUBIC = 1e-9, 0.03
 @inline_kernel
 def scratch_size():
     """Return how many numbers of scratch :func:`write_inside` needs."""
-    return cp.scratch_size() + 2 * N + MARKS
+    return cp.scratch_size() + N + MARKS
 
 
 @kernel
@@ -62,36 +62,31 @@ def write_inside(out, knots, ints, reals, target, free, work):
     """
     cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
-    q, shift = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, N)
-    marks = vector(work, cp.scratch_size() + 2 * N, MARKS)
+    q, marks = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, MARKS)
     count = 0
     for row in range(knots.shape[0] - 1):
-        _write_shifts(c, shift, knots, row)
-        size = _write_marks(c, marks, shift, knots, row)
+        size = _write_marks(c, marks, knots, row)
         width = knots[row + 1, ARC] - knots[row, ARC]
         for place in range(2 * size - 1):
             # At the marks, too: where a joint turns back the cubic may be just outside.
             share = 0.5 * (marks[place // 2] + marks[(place + 1) // 2])
-            if count < out.shape[0] and _is_inside(c, q, shift, knots, row, width, share):
+            if count < out.shape[0] and _is_inside(c, q, knots, row, width, share):
                 for k in range(N):
                     out[count, k] = q[k]
                 count += 1
     return count
 
 
-@kernel
-def _write_shifts(c, shift, knots, row):
-    """Write the turns that bring each joint of a segment next to the middle of its limits."""
-    for k in range(N):
-        shift[k] = 0.0
-        if c.lower[k] > -math.inf and not is_slide(c.slides, k):
-            middle = 0.5 * (knots[row, k] + knots[row + 1, k])
-            turns = (0.5 * (c.lower[k] + c.upper[k]) - middle) / (2.0 * math.pi)
-            shift[k] = 2.0 * math.pi * math.floor(turns + 0.5)
+@inline_kernel
+def _turns_to(c, k, value, near):
+    """Return the whole turns that bring a joint's value next to another one, 0 for a slide [rad]."""
+    if is_slide(c.slides, k):
+        return 0.0
+    return 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
 
 
 @kernel
-def _write_marks(c, marks, shift, knots, row):
+def _write_marks(c, marks, knots, row):
     """Write, in order, the shares of a segment at which a joint passes a limit or turns back; return how many."""
     width = knots[row + 1, ARC] - knots[row, ARC]
     marks[0], marks[1], count = 0.0, 1.0, 2
@@ -100,7 +95,8 @@ def _write_marks(c, marks, shift, knots, row):
             continue
         for s in range(2):
             side = 1.0 if s == 1 else -1.0
-            limit = (c.upper[k] if s == 1 else c.lower[k]) - shift[k]
+            limit = c.upper[k] if s == 1 else c.lower[k]
+            limit += _turns_to(c, k, limit, 0.5 * (knots[row, k] + knots[row + 1, k]))
             turn = segments.peak(knots, row, row + 1, width, k, side)
             if turn > 0.0:
                 count = _add(marks, count, turn)
@@ -146,18 +142,23 @@ def _pass_at(knots, row, width, k, limit, low, high):
 
 
 @kernel
-def _is_inside(c, q, shift, knots, row, width, share):
+def _is_inside(c, q, knots, row, width, share):
     """Write the posture at a share of a segment; return whether it is within the limits."""
     segments.write_point(q, knots, row, row + 1, width, share)
-    for k in range(N):
-        value = q[k] + shift[k]
-        if not c.lower[k] - CUBIC <= value <= c.upper[k] + CUBIC:
-            return False
+    if not _wind(c, q, CUBIC):
+        return False
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:
         return False
+    return _wind(c, q, ROUNDING)
+
+
+@kernel
+def _wind(c, q, beyond):
+    """Give joints the winding next to the middle of their limits; return whether all are within these, or little beyond."""
     for k in range(N):
-        q[k] += shift[k]
-        if not c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
+        if c.lower[k] > -math.inf:
+            q[k] += _turns_to(c, k, q[k], 0.5 * (c.lower[k] + c.upper[k]))
+        if not c.lower[k] - beyond <= q[k] <= c.upper[k] + beyond:
             return False
     return True
