@@ -10,6 +10,8 @@ import math
 import numba
 import numpy as np
 
+from ssik_ros.model.kinematic_tree import JointKind
+
 STEPS = 40
 EXACT = 1e-12
 SAME = 1e-6
@@ -46,7 +48,7 @@ def _rotate(rotation, axis, angle, scratch):
 
 
 @numba.njit(cache=True)
-def _evaluate(error, jacobian, axes, points, home, q, target, screws, rotation, scratch):
+def _evaluate(error, jacobian, axes, points, home, slides, q, target, screws, rotation, scratch):
     """Write error (6,) and Jacobian (6, n); return the trace of the rotation that is left."""
     n = len(q)
     place = np.zeros(3)
@@ -58,6 +60,10 @@ def _evaluate(error, jacobian, axes, points, home, q, target, screws, rotation, 
                 z += rotation[i, j] * axes[k, j]
                 p += rotation[i, j] * points[k, j]
             screws[k, i], screws[k, 3 + i] = z, p
+        if slides[k]:
+            for i in range(3):
+                place[i] += screws[k, i] * q[k]
+            continue
         _rotate(rotation, axes[k], q[k], scratch)
         for i in range(3):
             moved = 0.0
@@ -75,7 +81,8 @@ def _evaluate(error, jacobian, axes, points, home, q, target, screws, rotation, 
     for k in range(n):
         _cross(column, screws[k, :3], tip - screws[k, 3:])
         for i in range(3):
-            jacobian[i, k], jacobian[3 + i, k] = column[i], screws[k, i]
+            jacobian[i, k] = screws[k, i] if slides[k] else column[i]
+            jacobian[3 + i, k] = 0.0 if slides[k] else screws[k, i]
     trace = 0.0
     error[:] = 0.0
     for j in range(3):
@@ -116,12 +123,15 @@ def _solve(matrix, right):
 
 
 @numba.njit(cache=True)
-def _descend(q, axes, points, home, target, held, scratch):
+def _descend(q, chain, target, held, scratch):
     """Move a posture to a solution, in place; return whether it arrived."""
     n = len(q)
+    axes, points, home, slides = chain
     error, jacobian, screws, rotation, three, matrix, right = scratch
     for _ in range(STEPS):
-        trace = _evaluate(error, jacobian, axes, points, home, q, target, screws, rotation, three)
+        trace = _evaluate(
+            error, jacobian, axes, points, home, slides, q, target, screws, rotation, three
+        )
         size = 0.0
         for i in range(6):
             size += error[i] * error[i]
@@ -143,7 +153,9 @@ def _descend(q, axes, points, home, target, held, scratch):
             if k != held:
                 q[k] += share * right[column]
                 column += 1
-    trace = _evaluate(error, jacobian, axes, points, home, q, target, screws, rotation, three)
+    trace = _evaluate(
+        error, jacobian, axes, points, home, slides, q, target, screws, rotation, three
+    )
     size = 0.0
     for i in range(6):
         size += error[i] * error[i]
@@ -151,11 +163,12 @@ def _descend(q, axes, points, home, target, held, scratch):
 
 
 @numba.njit(cache=True)
-def find_solutions(axes, points, home, lower, upper, target, held, values, starts, seed):
+def find_solutions(chain, lower, upper, target, held, values, starts, seed):
     """
     Return the different solutions (k, n) within the limits at values of a joint.
 
-    :param axes, points, home, lower, upper: the chain of revolute joints; limits are finite.
+    :param chain: axes, points, home, and which joints slide.
+    :param lower, upper: (n,) finite limits.
     :param held: index of the joint.
     :param values: its values.
     :param starts: random postures from which Newton begins at each value.
@@ -179,11 +192,11 @@ def find_solutions(axes, points, home, lower, upper, target, held, values, start
             for k in range(n):
                 q[k] = lower[k] + (upper[k] - lower[k]) * np.random.random()
             q[held] = value
-            if not _descend(q, axes, points, home, target, held, scratch):
+            if not _descend(q, chain, target, held, scratch):
                 continue
             is_inside, is_new = True, True
             for k in range(n):
-                if k != held:
+                if k != held and not chain[3][k]:
                     away = q[k] - 0.5 * (lower[k] + upper[k])
                     q[k] -= 2.0 * math.pi * np.round(away / (2.0 * math.pi))
                 is_inside = is_inside and lower[k] <= q[k] <= upper[k]
@@ -202,7 +215,7 @@ def solutions(body, target, held, values, starts, seed):
     """
     Return the different solutions (k, n) within the limits at values of a joint.
 
-    :param body: the chain, without slides.
+    :param body: the chain.
     :param target: (4, 4).
     :param held, values, starts, seed: as for :func:`find_solutions`.
     """
@@ -211,5 +224,7 @@ def solutions(body, target, held, values, starts, seed):
     axes, points, home = (
         np.ascontiguousarray(part) for part in (body.axes, body.points, body.home)
     )
-    target = np.ascontiguousarray(target)
-    return find_solutions(axes, points, home, lower, upper, target, held, values, starts, seed)
+    chain = axes, points, home, body.kinds == JointKind.PRISMATIC
+    return find_solutions(
+        chain, lower, upper, np.ascontiguousarray(target), held, values, starts, seed
+    )

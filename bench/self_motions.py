@@ -3,8 +3,8 @@ Measure self-motions: ``python bench/self_motions.py speed`` and ``python bench/
 
 ``speed`` is the processor time of ``Manipulator.self_motions`` on one core, beside ``self_motion`` of ssik where it is installed
 and where its charts know the arm: curves within the limits, and postures along all of them. ``solve_q`` of a UR5e stands
-beside it as a measure of the machine. ``oracle`` counts solutions that Newton finds from many starts, with the seventh joint
-held at 200 values, and that lie on no curve.
+beside it as a measure of the machine. ``oracle`` counts solutions that Newton finds from many starts, with one joint held at
+200 values, and that lie on no curve.
 """
 
 import argparse
@@ -14,15 +14,14 @@ import json
 from pathlib import Path
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
 from bench import pinning
-from ssik_ros import Manipulator
-from ssik_ros.model.serial_chain import SerialChain
+from bench.self_motion_cases import draw_postures, KINDS, least_singular, make_case, ranges_of
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 
 PEERS = {'panda': 'franka_panda', 'fr3': 'fr3', 'iiwa14': 'iiwa14'}
@@ -36,18 +35,20 @@ CHUNK = 20
 """Poses of one arm before those of the next."""
 ON_CURVE = 1e-9
 """Distance of a solution from its curve [rad]."""
+ROUNDING = 1e-13
+"""What Newton leaves of the pose."""
 
 
-def random_postures(arm: Manipulator, count: int, seed: int) -> np.ndarray:
-    """Return postures (count, dof) within the limits, and within a turn."""
-    lower, upper = _ranges(arm)
-    return lower + (upper - lower) * np.random.default_rng(seed).random((count, arm.dof))
+class Run(NamedTuple):
+    """What poses have in common that the oracle was asked for."""
 
-
-def _ranges(arm: Manipulator) -> np.ndarray:
-    """Return the limits (2, dof) within a turn."""
-    limits = [(-np.pi, np.pi) if pair is None else pair for pair in arm.joint_limits]
-    return np.clip(np.array(limits).T, -np.pi, np.pi)
+    arm: str
+    """See :func:`make_case`."""
+    kind: str
+    """Of the postures that are drawn."""
+    held: int
+    """Index of the joint that the oracle holds."""
+    seed: int
 
 
 def times(call: Callable[[Any], Any], items: Sequence[Any]) -> np.ndarray:
@@ -87,11 +88,12 @@ def peer_postures(arm: Any, target: np.ndarray) -> np.ndarray:
 
 def run_speed(arguments: argparse.Namespace) -> None:
     """Print the processor time for each arm."""
-    reference = Manipulator.from_prebuilt('ur5e')
-    goals = [reference.fk(q) for q in random_postures(reference, arguments.poses, 1)]
+    reference, _, chain = make_case('ur5e')
+    goals = [reference.fk(q) for q in draw_postures(chain, 'random', arguments.poses, 1)]
     for name in arguments.arms:
-        arm, peer = Manipulator.from_prebuilt(name), make_peer(name)
-        poses = [arm.fk(q) for q in random_postures(arm, arguments.poses, 2)]
+        arm, _, chain = make_case(name)
+        peer = make_peer(name)
+        poses = [arm.fk(q) for q in draw_postures(chain, 'random', arguments.poses, 2)]
         unit = np.median(times(reference.solve_q, goals))
         print(f'{name}, beside {unit:.2f} us for solve_q of a UR5e:')
         find = arm.self_motions
@@ -126,10 +128,11 @@ def run_oracle(arguments: argparse.Namespace) -> None:
     end = time.monotonic() + arguments.seconds
     for first in range(0, arguments.poses, CHUNK):
         for name in arguments.arms:
+            run = Run(name, arguments.kind, arguments.held, arguments.seed)
             wanted = range(first, min(first + CHUNK, arguments.poses))
-            left = [index for index in wanted if (name, arguments.seed, index) not in known]
-            for row in compare_poses(name, arguments, left) if left else ():
-                known[name, arguments.seed, row['pose']] = row
+            left = [index for index in wanted if (run, index) not in known]
+            for row in compare_poses(run, arguments.poses, left) if left else ():
+                known[run, row['pose']] = row
                 if arguments.file is not None:
                     with arguments.file.open('a') as file:
                         file.write(json.dumps(row) + '\n')
@@ -138,60 +141,62 @@ def run_oracle(arguments: argparse.Namespace) -> None:
     return print_oracle(known)
 
 
-def read_poses(path: Path | None) -> dict[tuple[str, int, int], dict[str, Any]]:
-    """Return what was compared before, by arm, seed and pose."""
+def read_poses(path: Path | None) -> dict[tuple[Run, int], dict[str, Any]]:
+    """Return what was compared before, by run and pose."""
     lines = path.read_text().splitlines() if path is not None and path.exists() else []
     rows = [json.loads(line) for line in lines]
-    return {(row['arm'], row['seed'], row['pose']): row for row in rows}
+    return {(Run(*(row[key] for key in Run._fields)), row['pose']): row for row in rows}
 
 
-def print_oracle(known: dict[tuple[str, int, int], dict[str, Any]]) -> None:
-    """Print the sums for each arm."""
-    for name in ARMS:
-        rows = [row for row in known.values() if row['arm'] == name]
-        if rows:
-            off = sum(len(row['missing']) for row in rows)
-            print(
-                f'{name}: {len(rows)} poses, {sum(row["solutions"] for row in rows)} solutions, {off} missing, worst '
-                f'distance {max(row["worst"] for row in rows):.1e}, {sum(row["complete"] for row in rows)} poses complete'
-            )
+def print_oracle(known: dict[tuple[Run, int], dict[str, Any]]) -> None:
+    """Print the sums for each arm and kind of poses."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in known.values():
+        groups.setdefault((row['arm'], row['kind']), []).append(row)
+    for (name, kind), rows in groups.items():
+        off = sum(len(row['missing']) for row in rows)
+        print(
+            f'{name}, {kind}: {len(rows)} poses, {sum(row["solutions"] for row in rows)} solutions, {off} missing, worst '
+            f'distance {max(row["worst"] for row in rows):.1e}, {sum(row["complete"] for row in rows)} poses complete'
+        )
 
 
-def compare_poses(
-    name: str, arguments: argparse.Namespace, indices: Sequence[int]
-) -> Iterator[dict[str, Any]]:
+def compare_poses(run: Run, poses: int, indices: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Return, for some poses of an arm, how many solutions there are and which ones are off the curves."""
     from bench.self_motion_oracle import solutions
 
-    arm = Manipulator.from_prebuilt(name)
-    body = SerialChain.from_group(arm.robot, arm.group)
-    low, high = _ranges(arm)[:, 6]
+    arm, axis, chain = make_case(run.arm)
+    low, high = ranges_of(chain)[:, run.held]
     held = low + (high - low) * (np.arange(HELD_VALUES) + 0.5) / HELD_VALUES
-    postures = random_postures(arm, arguments.poses, arguments.seed)
+    postures = draw_postures(chain, run.kind, poses, run.seed)
     for index in indices:
-        target = arm.fk(postures[index])
-        motions = arm.self_motions(target)
-        rows = solutions(body, target, 6, held, STARTS, index)
-        away = [distance_from(motions, row) for row in rows]
-        off = [row.tolist() for row, value in zip(rows, away, strict=True) if value >= ON_CURVE]
-        for row in off:
-            print(f'{name}, pose {index}: off the curves: {row}', flush=True)
-        sums = {'solutions': len(rows), 'worst': max(away, default=0.0), 'missing': off}
-        yield {'arm': name, 'seed': arguments.seed, 'pose': index, **sums} | {
-            'complete': motions.is_complete
+        target = chain.pose(postures[index])
+        motions = arm.self_motions(target, free_axis=axis)
+        rows = solutions(chain, target, run.held, held, STARTS, index)
+        away = np.array([distance_from(motions, row) for row in rows])
+        # Newton leaves that much across the curve.
+        is_off = away >= np.maximum(ON_CURVE, ROUNDING / least_singular(chain, rows))
+        for row in rows[is_off]:
+            print(f'{run}, pose {index}: off the curves: {row.tolist()}', flush=True)
+        yield run._asdict() | {
+            'pose': index,
+            'solutions': len(rows),
+            'worst': float(away.max(initial=0.0)),
+            'missing': rows[is_off].tolist(),
+            'complete': motions.is_complete,
         }
 
 
 def distance_from(motions: SelfMotions, row: np.ndarray) -> float:
     """Return the distance of a posture from the curves; those with near knots are asked first."""
-    near = []
+    near, joints = [], row[: len(motions.joint_names)]
     for curve in motions:
         away = curve.knots[:, :7] - row
         away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
         near.append(np.square(away).sum(axis=1).min())
     least = np.inf
     for index in np.argsort(near):
-        least = min(least, motions[int(index)].nearest(row).value)
+        least = min(least, motions[int(index)].nearest(joints).value)
         if least < ON_CURVE:
             break
     return least
@@ -203,10 +208,12 @@ def main() -> int:
     modes = parser.add_subparsers(dest='mode', required=True)
     for name, poses in (('speed', 200), ('oracle', 1000)):
         mode = modes.add_parser(name)
-        mode.add_argument('--arms', nargs='+', choices=ARMS, default=ARMS)
+        mode.add_argument('--arms', nargs='+', default=ARMS, help='see bench/self_motion_cases.py')
         mode.add_argument('--poses', type=int, default=poses)
         mode.add_argument('--seed', type=int, default=42)
         if name == 'oracle':
+            mode.add_argument('--kind', choices=KINDS, default='random', help='of the poses')
+            mode.add_argument('--held', type=int, default=6, help='joint that is held, from 0')
             mode.add_argument('--seconds', type=float, default=np.inf, help='in all')
             mode.add_argument('--file', type=Path, help='of the poses that were compared')
     arguments = parser.parse_args()
