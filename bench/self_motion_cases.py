@@ -88,7 +88,8 @@ def draw_postures(chain: SerialChain, kind: str, count: int, seed: int) -> np.nd
 def least_singular(chain: SerialChain, q: np.ndarray) -> np.ndarray:
     """Return the least singular value (m,) of the Jacobians at postures (m, n)."""
     axes, points = move_axes(chain, q)
-    away = np.array([chain.pose(row)[:3, 3] for row in q])[:, None] - points
+    tips = [chain.pose(row)[:3, 3] for row in q]
+    away = np.array(tips).reshape(-1, 1, 3) - points
     turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
     moves = np.where(turns, np.cross(axes, away), axes)
     jacobians = np.concatenate([moves, np.where(turns, axes, 0.0)], axis=2)

@@ -1,5 +1,5 @@
 """
-All solutions of a pose at values of one held joint, by Newton from many starts, compiled by numba.
+Solutions of a pose, all at values of a held joint or some on every curve, by Newton from many starts, compiled by numba.
 
 The oracle of ``test/self_motions/newton_oracle.py`` again, one start at a time instead of all together: it has forward
 kinematics of its own and shares no code with the package.
@@ -123,11 +123,33 @@ def _solve(matrix, right):
 
 
 @numba.njit(cache=True)
+def _solve_step(step, matrix, right, error, jacobian, held):
+    """Write the step (n,) with a joint held, or the shortest one where none is; return whether there is one."""
+    n = len(step)
+    free = [k for k in range(n) if k != held]
+    for i in range(6):
+        right[i] = error[i]
+        for j in range(6):
+            matrix[i, j] = jacobian[i, free[j]]
+            if held < 0:
+                matrix[i, j] = np.dot(jacobian[i], jacobian[j])
+    if not _solve(matrix, right):
+        return False
+    step[:] = 0.0
+    for i in range(6):
+        if held < 0:
+            step += right[i] * jacobian[i]
+        else:
+            step[free[i]] = right[i]
+    return True
+
+
+@numba.njit(cache=True)
 def _descend(q, chain, target, held, scratch):
     """Move a posture to a solution, in place; return whether it arrived."""
     n = len(q)
     axes, points, home, slides = chain
-    error, jacobian, screws, rotation, three, matrix, right = scratch
+    error, jacobian, screws, rotation, three, matrix, right, step = scratch
     for _ in range(STEPS):
         trace = _evaluate(
             error, jacobian, axes, points, home, slides, q, target, screws, rotation, three
@@ -137,22 +159,13 @@ def _descend(q, chain, target, held, scratch):
             size += error[i] * error[i]
         if math.sqrt(size) < 0.01 * EXACT:
             return trace > 0.0
-        for i in range(6):
-            right[i], column = error[i], 0
-            for k in range(n):
-                if k != held:
-                    matrix[i, column] = jacobian[i, k]
-                    column += 1
-        if not _solve(matrix, right):
+        if not _solve_step(step, matrix, right, error, jacobian, held):
             return False
         longest = 0.0
-        for i in range(6):
-            longest = max(longest, abs(right[i]))
-        share, column = min(1.0, LONGEST / max(longest, 1e-300)), 0
         for k in range(n):
-            if k != held:
-                q[k] += share * right[column]
-                column += 1
+            longest = max(longest, abs(step[k]))
+        for k in range(n):
+            q[k] += min(1.0, LONGEST / max(longest, 1e-300)) * step[k]
     trace = _evaluate(
         error, jacobian, axes, points, home, slides, q, target, screws, rotation, three
     )
@@ -169,8 +182,8 @@ def find_solutions(chain, lower, upper, target, held, values, starts, seed):
 
     :param chain: axes, points, home, and which joints slide.
     :param lower, upper: (n,) finite limits.
-    :param held: index of the joint.
-    :param values: its values.
+    :param held: index of the joint, -1 for none: then Newton takes the shortest steps of all, and finds short closed curves.
+    :param values: its values, or those of the last joint at the starts.
     :param starts: random postures from which Newton begins at each value.
     :param seed: of the generator.
     """
@@ -184,6 +197,7 @@ def find_solutions(chain, lower, upper, target, held, values, starts, seed):
         np.empty((3, 3)),
         np.empty((6, 6)),
         np.empty(6),
+        np.empty(n),
     )
     kept, q, count = np.empty((len(values) * starts, n)), np.empty(n), 0
     for value in values:

@@ -30,7 +30,8 @@ ARMS = ('panda', 'iiwa14', 'fr3', 'gen3', 'xarm7', 'rizon4')
 SPACING = 0.1
 """Distance of two postures of a curve [rad], and of the parameter of ssik."""
 REPETITIONS = 5
-HELD_VALUES, STARTS = 200, 12
+HELD_VALUES, STARTS, FREE_STARTS = 200, 12, 2
+"""Values of the joint, starts of Newton at each, and starts for each where no joint is held."""
 CHUNK = 20
 """Poses of one arm before those of the next."""
 ON_CURVE = 1e-9
@@ -168,11 +169,12 @@ def compare_poses(run: Run, poses: int, indices: Sequence[int]) -> Iterator[dict
     arm, axis, chain = make_case(run.arm)
     low, high = ranges_of(chain)[:, run.held]
     held = low + (high - low) * (np.arange(HELD_VALUES) + 0.5) / HELD_VALUES
+    starts = STARTS if run.held >= 0 else FREE_STARTS
     postures = draw_postures(chain, run.kind, poses, run.seed)
     for index in indices:
         target = chain.pose(postures[index])
         motions = arm.self_motions(target, free_axis=axis)
-        rows = solutions(chain, target, run.held, held, STARTS, index)
+        rows = solutions(chain, target, run.held, held, starts, index)
         away = np.array([distance_from(motions, row) for row in rows])
         # Newton leaves that much across the curve.
         is_off = away >= np.maximum(ON_CURVE, ROUNDING / least_singular(chain, rows))
@@ -213,7 +215,9 @@ def main() -> int:
         mode.add_argument('--seed', type=int, default=42)
         if name == 'oracle':
             mode.add_argument('--kind', choices=KINDS, default='random', help='of the poses')
-            mode.add_argument('--held', type=int, default=6, help='joint that is held, from 0')
+            mode.add_argument(
+                '--held', type=int, default=6, help='joint that is held, from 0; -1: none'
+            )
             mode.add_argument('--seconds', type=float, default=np.inf, help='in all')
             mode.add_argument('--file', type=Path, help='of the poses that were compared')
     arguments = parser.parse_args()
