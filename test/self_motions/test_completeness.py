@@ -59,6 +59,21 @@ def test_a_short_stretch_next_to_the_limits_of_joints_that_turn_round_outside_is
     assert arm.self_motions(arm.fk(q)).nearest(q).value < 1e-9
 
 
+@pytest.mark.parametrize(
+    ('name', 'q'),
+    [
+        ('rizon4', (2.7074, 1.5692, -2.9060, 0.4160, -2.3029, 2.5902, 1.6171)),
+        # Nearly singular: the closed curve is some hundredths long.
+        ('rizon10', (1.3018, -2.5651, -1.4264, 0.4176, -1.2112, -0.2482, 0.3316)),
+        ('yumi_left', (2.5677, -2.0754, 0.6008, -1.1083, -2.1795, -0.7555, 1.3228)),
+    ],
+)
+def test_a_short_closed_curve_between_two_values_of_the_held_joint_is_found(name, q):
+    arm = Manipulator.from_prebuilt(name)
+    motions = arm.self_motions(arm.fk(q))
+    assert motions.nearest(q).value < 1e-9
+
+
 @pytest.mark.parametrize('name', ARMS)
 def test_curves_end_where_they_say(name):
     arm = Manipulator.from_prebuilt(name)

@@ -9,6 +9,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.kernels.closed_form.self_motions import (
+    descents,
     inside,
     lane_trace,
     pose_motions,
@@ -34,6 +35,8 @@ SECOND = (2, 4)
 """Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
 LEAST_SECOND = 8
 """Values at least of that joint: half as many as of the other one suffice, for nothing is proved with it."""
+STARTS = 128
+"""Postures from which Newton looks for short closed curves."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
@@ -180,8 +183,9 @@ class SelfMotionTracer:
         seeds = self._seeds(own, pose, request)
         if seeds is None:
             return None
-        reals = self._arm.prepare(request, pose).reals
-        knots, rows = self._trace(own._replace(reals=reals), np.ascontiguousarray(seeds))
+        widened = own._replace(reals=self._arm.prepare(request, pose).reals)
+        seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
+        knots, rows = self._trace(widened, seeds)
         # Those within the limits, without which nothing would be proved, and some of every stretch within them.
         is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
         found, work = (
@@ -194,14 +198,15 @@ class SelfMotionTracer:
             found.append(out[: inside.write_inside(out, part, *where)])
         return np.vstack(found)
 
-    def _wound(self, own: TracedPose, q: FloatArray) -> FloatArray:
-        """Return postures (m, 7) with the windings nearest to the middle of the limits."""
-        is_limited = np.isfinite(own.lower) & np.isfinite(own.upper)
-        turns = [k for k in np.flatnonzero(is_limited).tolist() if not self._arm.is_slide(k)]
-        away = q[:, turns] - 0.5 * (own.lower[turns] + own.upper[turns])
-        wound = q.copy()
-        wound[:, turns] -= 2.0 * math.pi * np.round(away / (2.0 * math.pi))
-        return wound
+    def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """Return postures (m, 7) that reach a pose, from some spread over limits: short closed curves are among those met."""
+        both = np.array([lower, upper])
+        slides = [self._arm.is_slide(k) for k in range(both.shape[1])]
+        low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
+        q = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
+        where = own.plan.ints, own.reals, own.target, JOINTS, np.empty(descents.scratch_size())
+        count: int = descents.descend(q, *where)
+        return q[:count]
 
     def _find_second(self) -> int | None:
         """

@@ -145,17 +145,23 @@ def _pass_at(knots, row, width, k, limit, low, high):
 def _is_inside(c, q, knots, row, width, share):
     """Write the posture at a share of a segment; return whether it is within the limits."""
     segments.write_point(q, knots, row, row + 1, width, share)
-    if not _wind(c, q, CUBIC):
+    if not wind(c, q, CUBIC):
         return False
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:
         return False
-    return _wind(c, q, ROUNDING)
+    return wind(c, q, ROUNDING)
 
 
 @kernel
-def _wind(c, q, beyond):
-    """Give joints the winding next to the middle of their limits; return whether all are within these, or little beyond."""
+def wind(c, q, beyond):
+    """
+    Give joints the winding next to the middle of their limits; return whether all are within these, or little beyond.
+
+    :param c: of :func:`curve_points.open_curve`.
+    :param q: (7,) the posture.
+    :param beyond: how far they may be outside [rad or m].
+    """
     for k in range(N):
         if c.lower[k] > -math.inf:
             q[k] += _turns_to(c, k, q[k], 0.5 * (c.lower[k] + c.upper[k]))
