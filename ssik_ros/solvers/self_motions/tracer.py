@@ -203,7 +203,7 @@ class SelfMotionTracer:
         both = np.array([lower, upper])
         slides = [self._arm.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
-        q = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
+        q: FloatArray = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
         where = own.plan.ints, own.reals, own.target, JOINTS, np.empty(descents.scratch_size())
         count: int = descents.descend(q, *where)
         return q[:count]
