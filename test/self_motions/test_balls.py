@@ -17,6 +17,8 @@ from ssik_ros.solvers.self_motions.curve import JOINTS
 ARMS = ('panda', 'iiwa14')
 ROUNDING = 1.01
 """The factor on kappa and on g that docs/math/self_motions.md states."""
+INSIDE, LEAST = 0.9, 1e-7
+"""Share of a ball in which candidates are, and the least radius of one, stated there too."""
 BOUNDS = ((1, 0.1, 0.2), (4, -0.07, 0.3))
 """Joint, place along its axis and length of some bounds."""
 
@@ -82,7 +84,7 @@ def test_candidates_lie_on_the_curve_within_the_ball_and_no_farther(name, bound,
     for q in balls.postures:
         target = balls.pose_beside(q, g, 5) if g else balls.chain.pose(q)
         free, slack = balls.ball(q, target)
-        radius = proof.INSIDE * free * np.sqrt(0.75 - 2.0 * slack)
+        radius = INSIDE * free * np.sqrt(0.75 - 2.0 * slack)
         ways = rng.standard_normal((20, 7))
         ways /= np.linalg.norm(ways, axis=1)[:, None]
         # In the plane of the other joints, too, where the held one says nothing.
@@ -142,7 +144,7 @@ def test_balls_that_rounding_may_fill_prove_nothing():
     for elbow, expected in ((1e-5, True), (1e-6, False)):
         q = np.array([0.4, 0.7, 0.2, elbow, 0.3, 0.9, -0.4])
         free, _ = balls.ball(q, balls.chain.pose(q))
-        assert bool(0.8 * free > proof.LEAST) is expected
+        assert bool(0.8 * free > LEAST) is expected
         assert balls.is_proved([(q, balls.tangent(q))], balls.chain.pose(q))[0] is expected
 
 

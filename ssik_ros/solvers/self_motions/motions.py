@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import SolverError
 from ssik_ros.kernels.closed_form.self_motions import folds, segments
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.solvers.self_motions.curve import CurvePoint, JOINTS, SelfMotion, TracedPose
@@ -100,9 +101,19 @@ class SelfMotions:
         """
         Return the posture of all curves that is nearest to a posture, None where there is no curve.
 
+        A curve whose nearest posture cannot be verified, next to a singular one, counts only if there is no other.
+
         :param seed: (dof,) the posture [rad or m].
+        :raises SolverError: when no curve has one that can be verified.
         """
-        found = [curve.nearest(seed) for curve in self.curves]
+        found, refusal = [], None
+        for curve in self.curves:
+            try:
+                found.append(curve.nearest(seed))
+            except SolverError as error:
+                refusal = error
+        if refusal is not None and not found:
+            raise refusal
         return min(found, key=lambda point: point.value, default=None)
 
     def best(

@@ -94,6 +94,8 @@ class SelfMotionTracer:
             found = self._find_slowly(pose, request)
         if found is None:
             return None
+        if descents.are_wanted(found[1]):
+            found = self._look_beside(*found)
         own, knots, rows, candidates = found
         prove = functools.partial(self._find_gap, own, knots, rows, candidates)
         return SelfMotions(own, knots, rows, (high - low) / shares, prove)
@@ -197,6 +199,14 @@ class SelfMotionTracer:
             where = own.plan.ints, own.reals, own.target, JOINTS, work
             found.append(out[: inside.write_inside(out, part, *where)])
         return np.vstack(found)
+
+    def _look_beside(
+        self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
+    ) -> Traced:
+        """Return the same with curves on which the held joint hardly moves, if Newton meets any from other postures."""
+        more = self._spread_seeds(own, own.lower, own.upper)
+        seeds = np.vstack([candidates, more])
+        return (own, *self._trace(own, seeds), seeds)
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return postures (m, 7) that reach a pose, from some spread over limits: short closed curves are among those met."""

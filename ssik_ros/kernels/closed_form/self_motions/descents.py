@@ -32,6 +32,8 @@ from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
     inside,
     lane_points as lp,
+    segments,
+    trace,
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.lanes import LANES
@@ -43,6 +45,8 @@ LONGEST = 0.7
 """Longest step [rad or m]."""
 EXACT = 1e-8
 """Step after which a posture is exact to rounding [rad or m]."""
+NEAR = 1e-3
+"""Room of a knot up to which a singular posture is near."""
 REACHES = 1e-9
 """Frobenius norm of FK - T of a posture that reaches the pose."""
 
@@ -51,6 +55,19 @@ REACHES = 1e-9
 def scratch_size():
     """Return how many numbers of scratch :func:`descend` needs."""
     return cp.scratch_size() + N + 3 + certify.scratch_size(N) + lp.numbers_size() + LANES
+
+
+@kernel
+def are_wanted(knots):
+    """
+    Return whether curves cross or pass near a singular posture: others may pass there on which the held joint stands still.
+
+    :param knots: (k, segments.COLUMNS) of all curves.
+    """
+    for row in range(knots.shape[0]):
+        if knots[row, segments.KIND] >= trace.CROSSING or not knots[row, segments.ROOM] > NEAR:
+            return True
+    return False
 
 
 @kernel

@@ -18,7 +18,7 @@ Method
 
 Degeneracies
 ------------
-Two folds between two knots have no trace in the signs: the curve is not parted there.
+Two folds between two knots have no trace in the signs: the curve is not parted there, nor where the held joint stands still.
 
 Cost
 ----
@@ -42,6 +42,8 @@ LOOKS = 60
 """Newton steps at most towards the folds of eight segments."""
 AT_FOLD = 1e-10
 """Part of the held joint in the tangent that counts as none."""
+STILL = 1e-5
+"""Part of the held joint in the tangents of both knots up to which its sign is one of rounding: there it stands still."""
 ON_CURVE = 1e-8
 """Last Newton step of a posture whose tangent is looked at [rad]."""
 SAME_POSTURE = 1e-4
@@ -107,7 +109,7 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
             if row + 1 == first + rows[curve]:
                 continue
             before, behind = knots[row, TANGENT + c.held], knots[row + 1, TANGENT + c.held]
-            if before * behind < 0.0:
+            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL:
                 found -= 1
                 fold_at[row] = found
                 lane = state[waiting]
