@@ -22,6 +22,7 @@ import numpy as np
 
 from bench import pinning
 from bench.self_motion_cases import draw_postures, KINDS, least_singular, make_case, ranges_of
+from ssik_ros.errors import SolverError
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 
 PEERS = {'panda': 'franka_panda', 'fr3': 'fr3', 'iiwa14': 'iiwa14'}
@@ -198,7 +199,11 @@ def distance_from(motions: SelfMotions, row: np.ndarray) -> float:
         near.append(np.square(away).sum(axis=1).min())
     least = np.inf
     for index in np.argsort(near):
-        least = min(least, motions[int(index)].nearest(joints).value)
+        try:
+            least = min(least, motions[int(index)].nearest(joints).value)
+        except SolverError:
+            # Next to a singular posture a curve may have none that is exact enough.
+            continue
         if least < ON_CURVE:
             break
     return least
