@@ -63,6 +63,8 @@ REACH_COLLISIONS = 'test/reach/test_reach_collisions.py'
 NEWTON_PROMISES = 'test/search/test_newton_promises.py'
 NEWTON_INPUT = 'test/search/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/search/test_bounded_step.py'
+MOTION_PROOF = 'ssik_ros/kernels/closed_form/self_motions/proof.py'
+MOTION_BALLS = 'test/self_motions/test_balls.py'
 
 
 @dataclass(frozen=True, slots=True)
@@ -777,6 +779,38 @@ MUTANTS = (
         ' and type(key[1]) is type(key[2]) is int:',
         ':',
         (f'{NEWTON_INPUT}::test_options_that_were_right_once_do_not_let_wrong_ones_pass',),
+    ),
+    Mutant(
+        9,
+        'proves self-motions with balls of twice the size',
+        MOTION_PROOF,
+        'free = 1.0 / (ROUNDING *',
+        'free = 2.0 / (ROUNDING *',
+        (f'{MOTION_BALLS}::test_candidates_lie_on_the_curve_within_the_ball_and_no_farther',),
+    ),
+    Mutant(
+        9,
+        'takes a candidate beside a ball for one of its curve',
+        MOTION_PROOF,
+        'INSIDE = 0.9',
+        'INSIDE = 1.1',
+        (f'{MOTION_BALLS}::test_candidates_lie_on_the_curve_within_the_ball_and_no_farther',),
+    ),
+    Mutant(
+        9,
+        'counts balls that touch as joined',
+        MOTION_PROOF,
+        'return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach',
+        'return straight <= reach + state[REACH]',
+        (f'{MOTION_BALLS}::test_balls_are_joined_where_a_solution_of_one_is_in_the_other',),
+    ),
+    Mutant(
+        9,
+        'bounds the second derivative without that of the rotation',
+        'ssik_ros/solvers/self_motions/completeness.py',
+        'matrix = np.sqrt(matrix**2 + 0.25 * np.outer(turns, turns))',
+        'matrix = np.sqrt(matrix**2)',
+        (f'{MOTION_BALLS}::test_a_stretched_arm_meets_the_bound_of_the_second_derivative',),
     ),
 )
 
