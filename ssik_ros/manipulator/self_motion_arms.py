@@ -53,7 +53,7 @@ class SelfMotionArm:
         if resolution is not None and not 0.0 < resolution < math.inf:
             raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
         tracer, target = self._tracer(axis), read_target(T_target)
-        found = tracer.motions(target, resolution) if tracer.is_fast else None
+        found = tracer.motions(target, resolution)
         if found is None:
             target = repair_target(target, self._policy.rigid)
             found = tracer.motions(target, resolution)

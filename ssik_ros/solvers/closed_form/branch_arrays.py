@@ -63,9 +63,7 @@ class BranchArrays:
         rows, counters, work = self.rows, self.counters, self.work
         count: int
         if is_on_arcs:
-            wanted, own = int(samples[held_search.WANTED]), self._arcs
-            if own is None or own.last_wanted != wanted:
-                own = self.arc_arrays(wanted)
+            own = self.arc_arrays(int(samples[held_search.WANTED]))
             scratch = own.places, own.stack, own.scratch
             count = held_search.search(
                 rows, counters, ints, reals, samples, pose, seed, options, work, *scratch
@@ -89,7 +87,10 @@ class BranchArrays:
 
         :param wanted: values to try at least.
         """
-        own, last = self._arcs, held_search.last_scanned(wanted)
+        own = self._arcs
+        if own is not None and own.last_wanted == wanted:
+            return own
+        last = held_search.last_scanned(wanted)
         if own is None or own.wanted < wanted or own.last < last:
             # Fewer values may take more scanned places: a few more are looked at than a multiple of them.
             known = (0, 0) if own is None else (own.wanted, own.last)

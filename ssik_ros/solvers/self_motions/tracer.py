@@ -16,13 +16,14 @@ from ssik_ros.kernels.closed_form.self_motions import (
     segments,
     trace,
 )
-from ssik_ros.kernels.geometry.rotations import pose_numbers
+from ssik_ros.kernels.geometry import se3
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
@@ -69,29 +70,27 @@ class SelfMotionTracer:
         self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
         self._second = self._find_second()
         self._bound: FloatArray | None = None
-        self._prepared: dict[tuple[int | None, int | None], Prepared] = {}
+        self._is_slide, self._tolerance = arm.is_slide(arm.plan.held), arm.accepted(None)
+        self._turning = (0.0, 0.0) if self._is_slide else arm.held_range(arm.plan.held, PLAIN)
+        self._prepared: dict[int, Prepared] = {}
         self._pool: list[PoseArrays] = []
-
-    @property
-    def is_fast(self) -> bool:
-        """Return whether one kernel call finds the curves of a pose, which then need not be made rigid before."""
-        return self._second is None
 
     def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
         """
         Return the self-motions of a pose, None where it is no rigid transform.
 
-        :param pose: (4, 4) of the tip in the base.
+        :param pose: (4, 4) of the tip in the base; rounding is taken out of its rotation.
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]; None for the
             arm's own, see :attr:`SelfMotions.resolution`.
         """
-        low, high = self._range(pose)
+        if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
+            return None
+        low, high = self._range(pose) if self._is_slide else self._turning
         wanted = self._shares if resolution is None else (high - low) / resolution
         shares = math.ceil(min(max(wanted, SHARES), MOST_SHARES))
-        request = BranchRequest(samples=shares)
-        found = self._find(pose, request) if self.is_fast else None
+        found = self._find(pose, shares) if self._second is None else None
         if found is None:
-            found = self._find_slowly(pose, request)
+            found = self._find_slowly(pose, BranchRequest(samples=shares))
         if found is None:
             return None
         if descents.are_wanted(found[1]):
@@ -111,17 +110,16 @@ class SelfMotionTracer:
         return find_gap(own, knots, rows, candidates, self._bound)
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
-        """Return the range over which the held joint is looked at [rad or m]."""
-        held = self._arm.plan.held
-        if self._arm.is_slide(held):
-            values = self._arm.prepare(PLAIN, pose).samples
-            step = values[1] - values[0]
-            return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
-        return self._arm.held_range(held, PLAIN)
+        """Return the range over which a held slide is looked at [m]."""
+        values = self._arm.prepare(PLAIN, pose).samples
+        step = values[1] - values[0]
+        return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
 
-    def _find(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
+    def _find(self, pose: FloatArray, shares: int) -> Traced | None:
         """Return pose, knots and rows by one kernel call; None where it meets nothing."""
-        prepared = self._prepare(request)
+        if shares not in self._prepared:
+            self._prepared[shares] = self._arm.prepare_arcs(BranchRequest(samples=shares))
+        prepared = self._prepared[shares]
         arrays = self._pool.pop() if self._pool else PoseArrays(prepared)
         if len(arrays.seeds) < prepared.capacity:
             arrays = PoseArrays(prepared)
@@ -130,40 +128,33 @@ class SelfMotionTracer:
             if count != pose_motions.NO_ROOM:
                 break
             arrays.enlarge()
-        own = self._own(arrays.target.copy(), prepared.reals)
+        own = self._own(arrays.target.copy())
         rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
-        knots = arrays.knots[: int(rows.sum())].copy()
-        candidates = arrays.seeds[: int(prepared.samples[held_search.TRIED])].copy()
+        knots = arrays.knots[: sum(rows.tolist())].copy()
+        candidates = arrays.seeds[: int(arrays.spread[held_search.TRIED])].copy()
         self._pool.append(arrays)
         is_settled = count > 0 or count == pose_motions.TOO_FAR
         return (own, knots, rows, candidates) if is_settled else None
 
     def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
         """Return pose, knots and rows by postures from a search for branches; None where the pose is no rigid transform."""
-        reals = self._arm.prepare(request, pose).reals
-        own = self._own(pose_numbers(pose), reals)
+        target, exact = np.empty(12), np.empty((4, 4))
+        se3.from_matrix(target, pose, 0)
+        se3.orthonormalise(target)
+        se3.to_matrix(exact, target)
+        own = self._own(target)
         search = self._seeds if self._arm.has_arcs(request) else self._wide_seeds
-        seeds = search(own, pose, request)
+        seeds = search(own, exact, request)
         if seeds is None:
             return None
         seeds = np.ascontiguousarray(seeds)
         return (own, *self._trace(own, seeds), seeds)
 
-    def _own(self, target: FloatArray, reals: FloatArray) -> TracedPose:
+    def _own(self, target: FloatArray) -> TracedPose:
         """Return what the curves of a pose share."""
-        arm, chain = self._arm, self._arm.chain
-        limits = chain.lower, chain.upper
-        tolerance, clearance = arm.accepted(None), self._clearance
-        return TracedPose(arm.plan, self._dof, reals, target, tolerance, *limits, clearance)
-
-    def _prepare(self, request: BranchRequest) -> Prepared:
-        """Return a request without a pose as arrays, the same ones for the same request."""
-        key = (request.held, request.samples)
-        if key not in self._prepared:
-            self._prepared[key] = self._arm.prepare_arcs(request)
-        prepared = self._prepared[key]
-        # How many candidates there were is written there.
-        return prepared._replace(samples=prepared.samples.copy())
+        plan, chain = self._arm.plan, self._arm.chain
+        numbers = plan.reals, target, self._tolerance, chain.lower, chain.upper
+        return TracedPose(plan, self._dof, *numbers, self._clearance)
 
     def _seeds(
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
@@ -261,7 +252,7 @@ class PoseArrays:
         """
         capacity, size = prepared.capacity, len(prepared.seed)
         self._branches = BranchArrays(size, capacity)
-        self._wanted = int(prepared.samples[held_search.WANTED])
+        self.spread = prepared.samples.copy()
         self.seeds = np.empty((capacity, size))
         self.heads = np.empty((capacity, 2), dtype=np.int64)
         self.target = np.empty(12)
@@ -276,11 +267,12 @@ class PoseArrays:
         :param prepared: a request on arcs, for no more branches than there is room for.
         :param pose: (4, 4).
         """
-        branches, wanted = self._branches, int(prepared.samples[held_search.WANTED])
-        own = branches.arc_arrays(wanted)
+        branches, spread = self._branches, self.spread
+        spread[:] = prepared.samples
+        own = branches.arc_arrays(int(spread[held_search.WANTED]))
         count: int = pose_motions.find(
             *(self.knots, self.heads, self.target, self.seeds, self._is_done, JOINTS),
-            *(self._work, branches.counters, prepared.ints, prepared.reals, prepared.samples),
+            *(self._work, branches.counters, prepared.ints, prepared.reals, spread),
             *(pose, prepared.seed, prepared.options, branches.work),
             *(own.places, own.stack, own.scratch),
         )
