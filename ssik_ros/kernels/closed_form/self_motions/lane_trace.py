@@ -11,10 +11,11 @@ The same curves, in another order.
 
 Method
 ------
-1. Each lane follows one curve: the steps of :mod:`trace`, of which only the equations are solved for all lanes at once. A
-   lane whose step has not arrived takes its next Newton step in the next round, while others begin a new one.
-2. A posture from which a lane has begun may lie on the curve of another lane: then the first one stops.
-3. A curve that is not plain, because its steps shrink or the determinant changes its sign, is left to :mod:`trace`.
+1. Each lane follows a curve in one direction: the steps of :mod:`trace`, of which only the equations are solved for all lanes
+   at once. A lane whose step has not arrived takes its next Newton step in the next round, while others begin a new one.
+2. An idle lane takes the second direction of a curve under way. A curve is begun for every other idle lane, no more.
+3. A posture from which a curve was begun may lie on another one: then its lanes stop.
+4. A curve that is not plain, because its steps shrink or the determinant changes its sign, is left to :mod:`trace`.
 
 Degeneracies
 ------------
@@ -43,7 +44,7 @@ from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 ROOM = 128
-"""Knots of one curve at most: longer ones are left to :mod:`trace`."""
+"""Knots of one curve in each direction at most: longer ones are left to :mod:`trace`."""
 LEAST_ROOM = 1e-9
 """Least diagonal element below which a posture counts as singular."""
 LANDED = 1e-6
@@ -51,15 +52,23 @@ LANDED = 1e-6
 REACHED = 1e-4
 """Error at the tip of a given posture that counts as a solution: next to a fold candidates are off by the root of rounding."""
 FOLLOWED = 2
-"""Added to the number of a lane: mark of the postures that its curve has passed."""
+"""Added to the number of a curve: mark of the postures that it has passed."""
 
 IDLE, START, STEP, LAND = 0.0, 1.0, 2.0, 3.0
 """What a lane does."""
-PHASE, SEED, ROW, WIDTH, BEFORE, FIRST_SIGN, COUNT, MISS, JOINT, SIDE, LANDINGS, TURNED = range(12)
-"""Numbers of a lane: what it does; index of the posture it began from; its last knot; length of its step; sign of the
-determinant at its last knot, and at its first one; Newton steps; how far the prediction was off; the joint that is put on a
-limit, and the side; how many were; whether the second direction is followed."""
-STATE = 12
+PHASE, CURVE, WAY, ROW, WIDTH, BEFORE, COUNT, MISS, JOINT, SIDE, LANDINGS = range(11)
+"""Numbers of a lane: what it does; its curve, and in which direction, 0 or 1; its last knot; length of its step; sign of the
+determinant at its last knot; Newton steps; how far the prediction was off; the joint that is put on a limit, and the side; how
+many were."""
+STATE = 11
+
+SEED, SIGN, WAYS, LAST, TURN = 0, 1, 2, 4, 6
+"""Numbers of a curve: index of the posture it began from, NONE for no curve; sign of the determinant there; of both
+directions whether they are followed; of both the last knot; the knot of that posture in the second direction."""
+CURVES = 7
+NONE = -1.0
+OPEN, UNDER_WAY, DONE = 0.0, 1.0, 2.0
+"""What a direction is."""
 
 
 class Lanes(NamedTuple):
@@ -67,6 +76,8 @@ class Lanes(NamedTuple):
 
     state: np.ndarray
     """(8, STATE)."""
+    curves: np.ndarray
+    """(8, CURVES)."""
     numbers: np.ndarray
     """Of :mod:`lane_points`."""
     joints: np.ndarray
@@ -74,9 +85,9 @@ class Lanes(NamedTuple):
     limits: np.ndarray
     """(16,) lower and upper limits, eight each, the last ones infinite."""
     own_numbers: np.ndarray
-    """Knots of the eight curves, flat."""
+    """Knots of the eight curves, flat, each in one direction and then in the other."""
     own: trace.Tracing
-    """With a table of eight times ROOM knots."""
+    """With a table of sixteen times ROOM knots."""
     whole: trace.Tracing
     """With the table of all knots."""
 
@@ -90,9 +101,9 @@ def scratch_size(seeds):
     """
     return (
         trace.scratch_size()
-        + LANES * STATE
+        + LANES * (STATE + CURVES)
         + lp.numbers_size()
-        + LANES * ROOM * segments.COLUMNS
+        + 2 * LANES * ROOM * segments.COLUMNS
         + 2 * LANES
         + N * (seeds + LANES)
     )
@@ -111,12 +122,16 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     run = _open(knots, ints, reals, target, seeds, is_done, free, work)
     count, first, is_spent = 0, 0, False
     while True:
-        active = 0
+        idle = 0
         for lane in range(LANES):
-            if run.state[lane, PHASE] == IDLE and not is_spent:
+            if run.state[lane, PHASE] == IDLE:
+                idle += not _take_second(run, lane)
+        begun = 0
+        for lane in range(LANES):
+            if run.state[lane, PHASE] == IDLE and not is_spent and 2 * begun < idle:
                 is_spent = not _begin(run, lane)
-            active += run.state[lane, PHASE] != IDLE
-        if active == 0:
+                begun += not is_spent
+        if idle - begun == LANES:
             return count
         lp.solve_there(run.own.curve, run.numbers)
         for lane in range(LANES):
@@ -140,11 +155,13 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     c = cp.open_curve(ints, reals, target, free, work)
     q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
     state = matrix(work, at, LANES, STATE)
-    numbers = vector(work, at + LANES * STATE, lp.numbers_size())
-    at += LANES * STATE + lp.numbers_size()
-    own = matrix(work, at, LANES * ROOM, segments.COLUMNS)
-    own_numbers = vector(work, at, LANES * ROOM * segments.COLUMNS)
-    at += LANES * ROOM * segments.COLUMNS
+    curves = matrix(work, at + LANES * STATE, LANES, CURVES)
+    at += LANES * (STATE + CURVES)
+    numbers = vector(work, at, lp.numbers_size())
+    at += lp.numbers_size()
+    own = matrix(work, at, 2 * LANES * ROOM, segments.COLUMNS)
+    own_numbers = vector(work, at, 2 * LANES * ROOM * segments.COLUMNS)
+    at += 2 * LANES * ROOM * segments.COLUMNS
     limits = vector(work, at, 2 * LANES)
     size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
     joints = vector(work, at + 2 * LANES, N * size)
@@ -155,7 +172,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
             is_open = i < seeds.shape[0] and is_done[i] == 0
             joints[k * size + i] = seeds[i, k] if is_open else math.nan
     for lane in range(LANES):
-        state[lane, PHASE], state[lane, SEED] = IDLE, 0.0
+        state[lane, PHASE], curves[lane, SEED] = IDLE, NONE
         for k in range(N):
             # Idle lanes are computed, too.
             lp.set_number(numbers, lp.Q + k, lane, seeds[0, k])
@@ -163,6 +180,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
         lp.set_number(numbers, lp.AIM, lane, 0.0)
     return Lanes(
         state,
+        curves,
         numbers,
         joints,
         limits,
@@ -176,20 +194,51 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 def _begin(run, lane):
     """Let an idle lane begin at the next posture that no curve has passed; return whether there is one."""
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
+    curve = 0
+    while run.curves[curve, SEED] != NONE:
+        curve += 1
     # Neighbours are often on one curve: lanes begin far from each other.
     seed = (lane * count) // LANES
     for _ in range(count):
         seed = seed + 1 if seed + 1 < count else 0
         if is_done[seed] != 0:
             continue
-        is_done[seed] = FOLLOWED + lane
-        run.state[lane, SEED], run.state[lane, PHASE] = seed, START
+        is_done[seed] = FOLLOWED + curve
+        run.curves[curve, SEED], run.curves[curve, WAYS + 1] = seed, UNDER_WAY
+        run.state[lane, CURVE], run.state[lane, PHASE] = curve, START
         for k in range(N):
             lp.set_number(run.numbers, lp.Q + k, lane, run.own.seeds[seed, k])
             lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
         lp.set_number(run.numbers, lp.AIM, lane, run.own.seeds[seed, c.held])
         return True
     return False
+
+
+@kernel
+def _take_second(run, lane):
+    """Let an idle lane follow a curve in its second direction; return whether there is one."""
+    for curve in range(LANES):
+        if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
+            _follow_second(run, lane, curve)
+            return True
+    return False
+
+
+@kernel
+def _follow_second(run, lane, number):
+    """Let a lane follow a curve in its second direction; what is known of the first one tells how the curve bends."""
+    knots, curve, state = run.own.knots, run.curves[number], run.state[lane]
+    base = 2 * number * ROOM
+    known = min(int(curve[LAST]) - base, 2)
+    for i in range(known + 1):
+        for column in range(segments.COLUMNS):
+            value = knots[base + known - i, column]
+            is_reversed = TANGENT <= column <= ARC
+            knots[base + ROOM + i, column] = -value if is_reversed else value
+    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + ROOM + known
+    state[CURVE], state[WAY], state[BEFORE] = number, 1.0, curve[SIGN]
+    state[ROW], state[WIDTH] = curve[TURN], trace.FIRST
+    _predict(run, lane)
 
 
 @kernel
@@ -206,8 +255,7 @@ def _advance(run, lane, first):
     if state[PHASE] == START:
         if not _reaches(run, lane):
             # A candidate of a closed form that is no solution.
-            _replace_marks(run, FOLLOWED + lane, 1)
-            state[PHASE] = IDLE
+            _drop(run, int(state[CURVE]), 1)
             return 0
         if not is_regular:
             return _leave(run, lane, first)
@@ -255,23 +303,30 @@ def _is_good(run, lane):
 @kernel
 def _write_first(run, lane):
     """Write the knot at which a curve begins; it is followed against the tangent at first."""
-    knots, state, row = run.own.knots, run.state[lane], lane * ROOM
+    state, number = run.state[lane], int(run.state[lane, CURVE])
+    knots, curve, row = run.own.knots, run.curves[number], 2 * number * ROOM
     for k in range(N):
         knots[row, k] = lp.number_of(run.numbers, lp.Q + k, lane)
         knots[row, TANGENT + k] = -lp.number_of(run.numbers, lp.TANGENT + k, lane)
     knots[row, ARC], knots[row, KIND] = 0.0, trace.REGULAR
     knots[row, segments.ROOM] = lp.number_of(run.numbers, lp.ROOM, lane)
-    state[FIRST_SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
-    state[BEFORE], state[ROW], state[WIDTH] = -state[FIRST_SIGN], row, trace.FIRST
-    state[TURNED] = 0.0
+    curve[SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
+    curve[WAYS], curve[WAYS + 1], curve[LAST] = UNDER_WAY, OPEN, row
+    state[BEFORE], state[ROW], state[WIDTH], state[WAY] = -curve[SIGN], row, trace.FIRST, 0.0
+
+
+@inline_kernel
+def _table_of(state):
+    """Return the first row of the knots that a lane writes."""
+    return (2 * int(state[CURVE]) + int(state[WAY])) * ROOM
 
 
 @kernel
 def _predict(run, lane):
     """Let a lane take its next step."""
     state = run.state[lane]
-    q = run.own.q
-    aim = trace.write_prediction(q, run.own, int(state[ROW]), lane * ROOM, state[WIDTH])
+    q, base = run.own.q, _table_of(state)
+    aim = trace.write_prediction(q, run.own, int(state[ROW]), base, state[WIDTH])
     for k in range(N):
         lp.set_number(run.numbers, lp.Q + k, lane, q[k])
         lp.set_number(run.numbers, lp.ROW + k, lane, run.own.knots[int(state[ROW]), TANGENT + k])
@@ -355,42 +410,47 @@ def _aim_at_limit(run, lane, width, share, joint, side):
 @kernel
 def _keep_knot(run, lane, first, width, kind):
     """Take the last knot of a lane into its curve, and go on; return the code of :func:`_advance`."""
-    state, knots, base = run.state[lane], run.own.knots, lane * ROOM
-    row = int(state[ROW])
-    new = row + 1
+    state, knots, base = run.state[lane], run.own.knots, _table_of(run.state[lane])
+    number, way, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
+    curve, new = run.curves[number], row + 1
+    begin = base if way == 0 else int(curve[TURN])
     knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, trace.REGULAR
     state[BEFORE] = lp.number_of(run.numbers, lp.SIGN, lane)
     _cross_off(run, lane, row)
-    is_first = state[TURNED] == 0.0
-    may_close = kind == trace.REGULAR and is_first and row > base
-    if may_close and trace.is_closed(run.own, row, new, base):
+    may_close = kind == trace.REGULAR and row > begin and curve[WAYS + 1 - way] != DONE
+    if may_close and trace.is_closed(run.own, row, new, begin):
         kind = trace.CLOSED
-    state[ROW] = new
+    state[ROW], curve[LAST + way] = new, new
     if kind == trace.REGULAR:
         if new + 4 >= base + ROOM:
             return _leave(run, lane, first)
         state[WIDTH] = trace.next_step(state[WIDTH], state[MISS])
         _predict(run, lane)
         return 0
-    knots[new, KIND] = kind
-    if kind == trace.CLOSED or not is_first:
-        return _finish(run, lane, first)
-    trace.turn_round(knots, base, new)
-    state[TURNED], state[BEFORE], state[WIDTH] = 1.0, state[FIRST_SIGN], trace.FIRST
-    _predict(run, lane)
-    return 0
+    knots[new, KIND], curve[WAYS + way], state[PHASE] = kind, DONE, IDLE
+    if kind == trace.CLOSED:
+        return _finish(run, number, first, begin, new, 0, -1)
+    if curve[WAYS + 1 - way] == OPEN:
+        _follow_second(run, lane, number)
+    if curve[WAYS] != DONE or curve[WAYS + 1] != DONE:
+        return 0
+    begin, last = 2 * number * ROOM, int(curve[LAST])
+    trace.turn_round(knots, begin, last)
+    return _finish(run, number, first, begin, last, int(curve[TURN]) + 1, int(curve[LAST + 1]))
 
 
 @kernel
 def _cross_off(run, lane, row):
-    """Mark the given postures that lie between a row and the next; lanes that began from one of them stop."""
+    """Mark the given postures that lie between a row and the next; curves that began from one of them stop."""
     own, c = run.own, run.own.curve
-    knots, mark = own.knots, FOLLOWED + lane
+    knots, mark = own.knots, FOLLOWED + int(run.state[lane, CURVE])
     width = knots[row + 1, ARC] - knots[row, ARC]
     size, aside = run.joints.shape[0] // N, trace.aside_of(width)
     for start in range(0, size, LANES):
         bits = _beside(run, row, c.held, start, aside)
-        for k in range(N if bits != 0 else 0):
+        for k in range(N):
+            if bits == 0:
+                break
             bits &= _beside(run, row, k, start, aside)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
@@ -400,8 +460,7 @@ def _cross_off(run, lane, row):
                 other = own.is_done[seed] - FOLLOWED
                 own.is_done[seed], run.joints[c.held * size + seed] = mark, math.nan
                 if other >= 0:
-                    _replace_marks(run, FOLLOWED + other, mark)
-                    run.state[other, PHASE] = IDLE
+                    _drop(run, other, mark)
 
 
 @inline_kernel
@@ -435,38 +494,50 @@ def _look_at(run, seed, is_open):
 
 
 @kernel
-def _finish(run, lane, first):
-    """Write the curve of a lane behind the others; return how many knots it has, -1 where there is no room."""
-    base = lane * ROOM
-    rows = int(run.state[lane, ROW]) - base + 1
-    if first + rows > run.whole.knots.shape[0]:
+def _drop(run, curve, new):
+    """Let the lanes of a curve be idle, and give the postures that it has passed another mark."""
+    _replace_marks(run, FOLLOWED + curve, new)
+    run.curves[curve, SEED] = NONE
+    for lane in range(LANES):
+        if run.state[lane, CURVE] == curve:
+            run.state[lane, PHASE] = IDLE
+
+
+@kernel
+def _finish(run, curve, first, begin, last, more, end):
+    """
+    Write a curve behind the others; return how many knots it has, -1 where there is no room.
+
+    :param curve: its number.
+    :param first: the row to write.
+    :param begin, last: its first knots.
+    :param more, end: those behind them, whose arc lengths count from the last one of the first knots.
+    """
+    own, out, rows = run.own.knots, run.whole.knots, last - begin + 1
+    count = rows + end - more + 1 if more > 0 else rows
+    if first + count > out.shape[0]:
         return -1
-    for row in range(rows):
+    for i in range(count):
+        row = begin + i if i < rows else more + i - rows
         for column in range(segments.COLUMNS):
-            run.whole.knots[first + row, column] = run.own.knots[base + row, column]
-    _replace_marks(run, FOLLOWED + lane, 1)
-    run.state[lane, PHASE] = IDLE
-    return rows
+            out[first + i, column] = own[row, column]
+        if i >= rows:
+            out[first + i, ARC] += own[last, ARC]
+    _drop(run, curve, 1)
+    return count
 
 
 @kernel
 def _leave(run, lane, first):
     """Leave the curve of a lane to :mod:`trace`; return as :func:`_finish` does."""
-    is_done, begun = run.own.is_done, int(run.state[lane, SEED])
-    _replace_marks(run, FOLLOWED + lane, 0)
-    _rest(run, lane)
+    is_done, number = run.own.is_done, int(run.state[lane, CURVE])
+    begun = int(run.curves[number, SEED])
+    _drop(run, number, 0)
     rows = trace.trace_one(run.whole, begun, first)
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == 1:
             _look_at(run, seed, False)
     for other in range(LANES):
-        if run.state[other, PHASE] != IDLE and is_done[int(run.state[other, SEED])] == 1:
-            _replace_marks(run, FOLLOWED + other, 0)
-            _rest(run, other)
+        if run.curves[other, SEED] != NONE and is_done[int(run.curves[other, SEED])] == 1:
+            _drop(run, other, 0)
     return rows
-
-
-@inline_kernel
-def _rest(run, lane):
-    """Let a lane be idle, and look through all postures again for its next one."""
-    run.state[lane, PHASE], run.state[lane, SEED] = IDLE, 0.0
