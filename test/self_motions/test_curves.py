@@ -81,6 +81,19 @@ def test_wrong_input_is_named():
         six.self_motions(np.eye(4))
 
 
+@pytest.mark.parametrize('name', ['panda', 'gen3'])
+def test_rounding_is_taken_out_of_a_pose(name):
+    arm, q = Manipulator.from_prebuilt(name), np.linspace(0.4, 1.0, 7)
+    rough = arm.fk(q)
+    rough[:3, :3] += 3e-7 * np.random.default_rng(5).standard_normal((3, 3))
+    postures = arm.self_motions(rough).sample(0.5)
+    assert len(postures) > 10
+    for reached in (arm.fk(posture) for posture in postures):
+        # All reach one pose to rounding, which is exact where the given one is not.
+        assert np.abs(reached - arm.fk(postures[0])).max() < 1e-12
+        assert np.abs(reached - rough).max() < 3e-6
+
+
 def test_a_maximum_is_looked_for_within_the_curve_only():
     for length in np.random.default_rng(5).uniform(0.1, 10.0, 1000):
         asked = []
