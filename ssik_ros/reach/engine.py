@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 import os
-import resource
+from pathlib import Path
 import time
 from typing import Any, NamedTuple, Protocol
 import warnings
@@ -155,9 +155,15 @@ def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
     """
     begun, clock = time.process_time(), time.monotonic()
     counts = np.sum([job.run(unit) for unit in units], axis=0)
-    memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds, elapsed = time.process_time() - begun, time.monotonic() - clock
-    return BatchReport(len(units), counts, seconds, elapsed, memory)
+    return BatchReport(len(units), counts, seconds, elapsed, _largest_memory())
+
+
+def _largest_memory() -> int:
+    """Return the largest memory of this process so far [bytes]."""
+    # Not getrusage: its figure begins with what the parent held when it started this process.
+    lines = Path('/proc/self/status').read_text(encoding='ascii', errors='replace').splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith('VmHWM'))
 
 
 class _Batches:
