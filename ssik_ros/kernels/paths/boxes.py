@@ -3,116 +3,150 @@ The cheapest sequence of boxes, one from each layer: a lower bound on sequences 
 
 Problem
 -------
-Each layer holds boxes of postures. A step from a posture in box a to one in box b costs the sum of w_j |s_j|, s_j the step of
-joint j. With any numbers y_j, |y_j| <= w_j, the sum over a path of w_j |s_j| is that of w_j |s_j| - y_j s_j and of y_j s_j. The
-second part belongs to the ends of steps, and is counted with the boxes. Find the cheapest sequence of boxes by what the first part
-costs at least.
+Each layer holds boxes of postures: over a cell of free parameters p, a posture is c + D p + e, |p| <= h, and e as small as stated.
+A step from a posture in box a to one in box b costs the sum of w_j |s_j|, s_j the step of joint j. Each box has a price z: a step
+to one of its postures costs z p less, the step from there z p more, which changes no path's cost. Find the cheapest sequence of
+boxes by what steps cost at least.
 
 Method
 ------
-1. For each joint the step lies within c - h and c + h, c the difference of the centres and h the sum of the half widths.
-   The least of w |s| - y s over it is 0 where it holds zero, and at its end next to zero otherwise.
-2. Joints that turn without end take the step nearest to zero; k whole turns that are left out then count as 2 pi k y.
-3. Where the least step of a joint is larger than allowed there is no step.
+1. For each joint the step lies within c - h and c + h, c the difference of the centres and h the sum of the half widths: the sum
+   over joints of w times the least |s| is a bound (the only one for other objectives), less the most that prices may take.
+2. All joints together follow the same parameters. For any |y| <= w a step costs at least y s. Its least over both cells is
+   ``sum (y_j c_j - |y_j| e_j) - |y D_a - z_a| h_a - |y D_b - z_b| h_b``: the larger of both bounds is taken. Of y, the signs of the
+   steps are tried, then one joint after the other is given its best value.
+3. Joints that turn without end take the step nearest to zero, and no part in 2 where it may be half a turn.
+4. Where the least step of a joint is larger than allowed there is no step.
 
 Cost
 ----
-Number of layers times pairs of boxes within the key's window.
+Number of layers times pairs of a box and a block of boxes, and the pairs of boxes that no block rules out.
 """
 
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.paths.layers import (
-    first_not_below,
     LARGEST_STEP,
+    step_of,
     SUM_OF_SQUARES,
     SUM_OF_STEPS,
 )
 
-TWO_PI = 2.0 * math.pi
+BLOCK = 32
+"""Neighbouring boxes of a layer that are looked at together first."""
+SWEEPS = 2
+"""How often the multipliers of a step are improved, joint by joint."""
 
 
 @inline_kernel
-def _least(low, high, weight, slope):
-    """Return the least of weight |s| - slope s for s between low and high."""
-    if low > 0.0:
-        return (weight - slope) * low
-    if high < 0.0:
-        return (weight + slope) * -high
-    return 0.0
-
-
-@inline_kernel
-def _least_turning(low, high, turns, largest, weight, slope):
-    """Return the same for a joint that turns without end, with ``turns`` whole turns left out; wide boxes leave a choice of these."""
-    best = math.inf
-    for more in range(-2, 3):
-        least = max(low + TWO_PI * more, -largest)
-        most = min(high + TWO_PI * more, largest)
-        if least <= most:
-            left_out = TWO_PI * (turns - more) * slope
-            best = min(best, _least(least, most, weight, slope) - left_out)
-    return best
-
-
-@kernel
-def step_cost(q, halves, a, b, turning, largest, weights, slopes, objective, most):
-    """
-    Return the least cost of a step from one box to another, infinite where there is none.
-
-    :param q, halves: (k, n) centres and half widths.
-    :param a, b: rows.
-    :param turning: (n,) 1 for joints that may turn without end.
-    :param largest, weights, slopes: (n,) of the step; the slopes are read for SUM_OF_STEPS alone.
-    :param objective: as in :mod:`ssik_ros.kernels.paths.layers`.
-    :param most: cost from which on a step is of no use.
-    """
-    total, n = 0.0, q.shape[1]
-    # Joints that turn without end may lower the total, all others cannot: these come last.
-    for count in range(2 * n):
-        j = count % n
-        if (turning[j] == 0) == (count < n):
-            continue
-        away, room, turns = q[b, j] - q[a, j], halves[a, j] + halves[b, j], 0.0
-        if turning[j] != 0:
-            turns = math.floor(away / TWO_PI + 0.5)
-            away -= TWO_PI * turns
-        low, high = away - room, away + room
-        apart = max(low, -high, 0.0)
+def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
+    """Return what a step costs at least, joint by joint; infinite where there is none."""
+    total = 0.0
+    for j in range(q.shape[1]):
+        away = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
+        apart = max(0.0, away - halves[a, j] - other_halves[b, j])
         if apart > largest[j]:
             return math.inf
-        if objective == SUM_OF_STEPS and turning[j] != 0 and slopes[j] != 0.0:
-            total += _least_turning(low, high, turns, largest[j], weights[j], slopes[j])
-        elif objective == SUM_OF_STEPS:
-            total += _least(low, high, weights[j], slopes[j])
+        if objective == SUM_OF_STEPS:
+            total += weights[j] * apart
         elif objective == SUM_OF_SQUARES:
             total += (weights[j] * apart) ** 2
         else:
             total = max(total, weights[j] * apart)
-        if count >= n and total >= most:
-            return math.inf
+    return total
+
+
+@inline_kernel
+def _value(y, c, e, before, after, cells, slopes, a, b, j):
+    """Return the part of a step's bound that depends on the multiplier of joint j; the sums without it are given."""
+    total = y * c - abs(y) * e
+    for r in range(cells.shape[1]):
+        total -= abs(before[r] + y * slopes[a, j, r]) * cells[a, r]
+        total -= abs(after[r] + y * slopes[b, j, r]) * cells[b, r]
+    return total
+
+
+@inline_kernel
+def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
+    """Return what a step costs at least with all joints together; y D_a - z_a and y D_b - z_b are left at the end of ``work``."""
+    n, free = q.shape[1], cells.shape[1]
+    y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
+    before, after = work[3 * n : 3 * n + free], work[3 * n + free : 3 * n + 2 * free]
+    for r in range(free):
+        before[r], after[r] = -sign * prices[a, r], -sign * prices[b, r]
+    for j in range(n):
+        c[j], e[j] = step_of(q[a, j], q[b, j], turning[j] != 0), errors[a, j] + errors[b, j]
+        y[j] = 0.0
+        if turning[j] != 0 and abs(c[j]) + halves[a, j] + halves[b, j] > math.pi:
+            e[j] = math.inf
+        if abs(c[j]) > e[j]:
+            y[j] = math.copysign(weights[j], c[j])
+        for r in range(free):
+            before[r] += y[j] * slopes[a, j, r]
+            after[r] += y[j] * slopes[b, j, r]
+    for _ in range(SWEEPS):
+        for j in range(n):
+            room = e[j]
+            for r in range(free):
+                room += abs(slopes[a, j, r]) * cells[a, r] + abs(slopes[b, j, r]) * cells[b, r]
+            if abs(c[j]) >= room or math.isinf(e[j]):
+                continue
+            for r in range(free):
+                before[r] -= y[j] * slopes[a, j, r]
+                after[r] -= y[j] * slopes[b, j, r]
+            best, least = y[j], -math.inf
+            for choice in range(3 + 2 * free):
+                other = y[j]
+                if choice == 1 or choice == 2:
+                    other = (2 * choice - 3) * weights[j]
+                elif choice >= 3:
+                    r = (choice - 3) // 2
+                    rate, rest = slopes[a, j, r], before[r]
+                    if choice % 2 == 0:
+                        rate, rest = slopes[b, j, r], after[r]
+                    other = 0.0
+                    if rate != 0.0:
+                        other = min(max(-rest / rate, -weights[j]), weights[j])
+                value = _value(other, c[j], e[j], before, after, cells, slopes, a, b, j)
+                if value > least:
+                    best, least = other, value
+            y[j] = best
+            for r in range(free):
+                before[r] += y[j] * slopes[a, j, r]
+                after[r] += y[j] * slopes[b, j, r]
+    total = 0.0
+    for j in range(n):
+        if y[j] != 0.0:
+            total += y[j] * c[j] - abs(y[j]) * e[j]
+    for r in range(free):
+        total -= abs(before[r]) * cells[a, r] + abs(after[r]) * cells[b, r]
     return total
 
 
 @kernel
 def connect_boxes(
     costs,
-    parents,
+    multipliers,
     q,
     halves,
-    starts,
-    narrow,
-    own,
+    slopes,
+    errors,
+    cells,
+    prices,
+    block_q,
+    block_halves,
+    block_costs,
+    begin,
+    end,
+    first,
+    last,
     turning,
     largest,
     weights,
-    slopes,
     objective,
-    key,
-    layer,
-    first,
-    last,
+    sign,
+    work,
 ):
     """
     Write a lower bound on what sequences to some boxes of one layer cost, infinite where there is none.
@@ -120,97 +154,116 @@ def connect_boxes(
     Boxes of one layer are independent: a caller may split them into several calls and look at the clock in between.
 
     :param costs: (k,) in and out: those of the layer before are read.
-    :param parents: (k,) out: the box before, -1 for none.
-    :param q, halves: (k, n) centres and half widths, layer by layer; narrow boxes in ascending order of the key's centre.
-    :param starts: (m + 1,) first row of each layer, then k.
-    :param narrow: (m,) first narrow box of each layer; wide ones come before them.
-    :param own: (k,) what a box costs by itself.
-    :param turning, objective: as for :func:`step_cost`.
-    :param largest, weights, slopes: (m, n) of the step to each layer; the first rows are not read.
-    :param key: index of a joint that has limits.
-    :param layer: any but the first one, whose boxes cost what they cost by themselves.
+    :param multipliers: (k, n) out: how the cost changes with the joints.
+    :param q, halves: (k, n) centres and half widths.
+    :param slopes, errors: (k, n, r), (k, n) tangents D, and how far postures are from them.
+    :param cells, prices: (k, r) half widths of the parameters, and what they cost.
+    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) boxes around each BLOCK boxes of the layer before, and the least
+        of their costs less the most that their prices may take.
+    :param begin, end: the first row of the layer before, and the row behind its last one.
     :param first, last: rows of the layer, the last one excluded.
+    :param turning: (n,) 1 for joints that may turn without end.
+    :param largest, weights: (n,) of the step.
+    :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are read for SUM_OF_STEPS alone.
+    :param sign: -1 for sequences that go backwards through the layers, else 1.
+    :param work: (3 n + 2 r + b,) scratch.
     """
-    begin, end = starts[layer - 1], starts[layer]
-    widest, least = 0.0, math.inf
-    for row in range(begin, end):
-        least = min(least, costs[row])
-        if row >= narrow[layer - 1]:
-            widest = max(widest, halves[row, key])
-    # What a step costs at least per unit of the key; unknown where left out turns may pay.
-    rate = weights[layer, key] - abs(slopes[layer, key])
-    for j in range(q.shape[1]):
-        if turning[j] != 0 and slopes[layer, j] != 0.0:
-            rate = 0.0
+    n, free, count = q.shape[1], cells.shape[1], len(block_costs)
+    bounds = work[3 * n + 2 * free :]
     for row in range(first, last):
-        costs[row], parents[row] = math.inf, -1
-        if not math.isinf(least):
-            _reach_box(
-                costs,
-                parents,
-                q,
-                halves,
-                begin,
-                narrow[layer - 1],
-                end,
-                row,
-                own[row],
-                turning,
-                largest[layer],
-                weights[layer],
-                slopes[layer],
-                objective,
-                key,
-                widest,
-                least,
-                rate,
-            )
+        costs[row] = math.inf
+        stake = _stake(cells, prices, row)
+        best = _bound_blocks(
+            bounds,
+            block_q,
+            block_halves,
+            block_costs,
+            q,
+            halves,
+            row,
+            stake,
+            turning,
+            largest,
+            weights,
+            objective,
+        )
+        # The nearest block first: what it costs leaves few of the others.
+        for turn in range(-1, count):
+            block = max(turn, 0)
+            if turn < 0:
+                block = best
+            elif block == best:
+                continue
+            if bounds[block] >= costs[row]:
+                continue
+            behind = min(end, begin + (block + 1) * BLOCK)
+            for at in range(begin + block * BLOCK, behind):
+                if math.isinf(costs[at]):
+                    continue
+                step = _apart(q, halves, at, q, halves, row, turning, largest, weights, objective)
+                if objective == SUM_OF_STEPS:
+                    step -= stake + _stake(cells, prices, at)
+                    if costs[at] + step < costs[row]:
+                        own = _follow(
+                            q,
+                            halves,
+                            slopes,
+                            errors,
+                            cells,
+                            prices,
+                            sign,
+                            at,
+                            row,
+                            turning,
+                            weights,
+                            work,
+                        )
+                        step = max(step, own)
+                total = max(costs[at], step)
+                if objective != LARGEST_STEP:
+                    total = costs[at] + step
+                if total < costs[row]:
+                    costs[row] = total
+                    if objective == SUM_OF_STEPS:
+                        for j in range(n):
+                            multipliers[row, j] = work[j]
 
 
 @inline_kernel
-def _reach_box(
-    costs,
-    parents,
+def _bound_blocks(
+    bounds,
+    block_q,
+    block_halves,
+    block_costs,
     q,
     halves,
-    begin,
-    narrow,
-    end,
     row,
-    own,
+    stake,
     turning,
     largest,
     weights,
-    slopes,
     objective,
-    key,
-    widest,
-    least,
-    rate,
 ):
-    """Choose the box before one box among the rows begin to end, the nearest in the key first, wide ones last."""
-    value = q[row, key]
-    middle = first_not_below(q, key, narrow, end, value)
-    for way in range(3):
-        at = middle if way == 0 else middle - 1
-        last = narrow
-        if way == 2:
-            at, last = narrow - 1, begin
-        while last <= at < end:
-            apart = max(0.0, abs(q[at, key] - value) - widest - halves[row, key])
-            if way < 2 and apart > largest[key]:
-                break
-            gain = least + rate * apart + own
-            if way < 2 and objective == SUM_OF_STEPS and rate > 0.0 and gain >= costs[row]:
-                break
-            if costs[at] < math.inf:
-                most = math.inf if objective == LARGEST_STEP else costs[row] - own - costs[at]
-                step = step_cost(
-                    q, halves, at, row, turning, largest, weights, slopes, objective, most
-                )
-                total = max(costs[at], step, own)
-                if objective != LARGEST_STEP:
-                    total = costs[at] + step + own
-                if total < costs[row]:
-                    costs[row], parents[row] = total, at
-            at += 1 if way == 0 else -1
+    """Write what sequences from each block to a box cost at least, and return the block of the least."""
+    best = 0
+    for block in range(len(block_costs)):
+        bounds[block] = math.inf
+        if block_costs[block] < math.inf:
+            step = _apart(
+                block_q, block_halves, block, q, halves, row, turning, largest, weights, objective
+            )
+            bounds[block] = max(block_costs[block], step)
+            if objective != LARGEST_STEP:
+                bounds[block] = block_costs[block] + step - stake
+        if bounds[block] < bounds[best]:
+            best = block
+    return best
+
+
+@inline_kernel
+def _stake(cells, prices, row):
+    """Return the most that the price of a box takes from a step."""
+    total = 0.0
+    for r in range(cells.shape[1]):
+        total += abs(prices[row, r]) * cells[row, r]
+    return total

@@ -10,29 +10,33 @@ Method
 ------
 1. Taken for all joints, dq = (dx, dp), the miss of the pose has a position part and, with the axes t_k of the target and u_k of
    the tool, a rotation part ``sum t_k x u_k / 2``. Both vanish on the branch, so that ``0 = miss(q0) + J dq + r``.
-2. Taylor: the position part of r is at most ``sum_jk |dq_j| |dq_k| L_k / 2``, L_k the largest distance of the tip from the axis
-   of the later joint over the box, and 1 for a slide behind a turning joint; the rotation part is at most
-   ``(sum |dq_j|)^2 / 2`` over turning joints, since the second derivative has a matrix ``[w_j] [w_k] R`` whose skew part is no
-   longer than 1.
+2. Taylor: the position part of r is at most ``sum_k |dq_k| L_k (|w_k| + |dq_k| / 2)``, L_k the largest distance of the tip from
+   axis k over the box, 1 for a slide, and w_k the sum of dq_j a_j over turning joints before k. The rotation part is at most
+   ``C / 2 + w^2 (angle + w) / 2``: C the sum over pairs of ``|dq_j| |dq_k| sin_jk``, sin_jk of the largest angle between both axes,
+   and w the largest ``|sum dq_j a_j|`` on the way, at most ``|miss| + |r| + C``, since q is on the branch too.
 3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (miss + r)``. Let |dq| <= b be a box, and N(b) what follows from it.
    Where N(b) lies inside b, the branch stays in N(b): it begins there, is continuous, and cannot leave b without having left
    N(b) before (Miranda; Krawczyk 1969).
 4. N applied again to its own box makes it smaller; e is what is left beside D = -J_x^-1 J_p.
+5. All other boxes hold their postures without proof that there are any. Taylor holds for each posture in them, around any q0, with any
+   joints as x: those joints are p that turn most along the null space for their half widths. N(b) meets b in a smaller box. One that
+   misses b holds no posture.
 
 Degeneracies
 ------------
-Near a fold J_x is singular, N(b) is larger than b, and the cell has to be halved.
+Near a fold of the cell's parameters another joint is one in step 5. Near a singular posture J_x is singular for any, N(b) is larger than
+b, and the cell has to be halved.
 
 References: Krawczyk 1969; Neumaier 1990.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.bounding.tip_ways import tip_levers
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import TURN
@@ -40,6 +44,12 @@ from ssik_ros.paths.windings import TURN
 WIDER = 1.25
 """First box, in what the derivatives alone give."""
 ROUNDS = 4
+NEWTON_STEPS = 3
+"""Steps from the centre of a box to a posture."""
+NARROWINGS = 8
+"""How often a box is met with what follows from it."""
+TURN_ROUNDS = 3
+"""How often the bound on a rotation is used to improve itself."""
 ROUNDING = 1e-9
 STEEPEST = 1e8
 """Derivative from which on a branch counts as singular."""
@@ -57,11 +67,16 @@ class Nodes(NamedTuple):
     """(k, n) centres."""
     halves: FloatArray
     """(k, n) half widths."""
+    spans: FloatArray
+    """(k, r) half widths of the parameters that D takes."""
     slopes: FloatArray
-    """(k, n, r) D; zero for loose boxes."""
+    """(k, n, r) D; zero for joints that follow no tangent."""
     errors: FloatArray
-    """(k, n) e; the half widths for loose boxes."""
+    """(k, n) e; the half widths of joints that follow no tangent."""
     is_loose: BoolArray
+    """(k,) whether the branch is not proved to be there over the whole cell."""
+    prices: FloatArray
+    """(k, n) how the cost of what comes before a box changes with its joints; any numbers."""
 
     def chosen(self, rows: Rows) -> 'Nodes':
         """
@@ -75,9 +90,11 @@ class Nodes(NamedTuple):
             labels=self.labels[rows],
             q=self.q[rows],
             halves=self.halves[rows],
+            spans=self.spans[rows],
             slopes=self.slopes[rows],
             errors=self.errors[rows],
             is_loose=self.is_loose[rows],
+            prices=self.prices[rows],
         )
 
 
@@ -93,53 +110,167 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
     owner, label = np.nonzero(boxes.is_there)
     own = cells.chosen(owner)
     q, halves = boxes.q[owner, label], boxes.halves[owner, label]
-    sure = np.flatnonzero(boxes.is_sure[owner, label])
-    slopes = np.zeros((*q.shape, len(arm.parameters)))
-    errors = halves.copy()
-    is_loose = np.ones(len(q), dtype=bool)
-    tight, tight_slopes, tight_errors, good = _enclosed(
-        arm, q[sure], own.halves[sure], poses[own.layers[sure]]
+    targets = poses[own.layers]
+    nodes = Nodes(
+        owners=owner,
+        cells=own,
+        labels=label,
+        q=q,
+        halves=halves,
+        spans=own.halves.copy(),
+        slopes=np.zeros((*q.shape, len(arm.parameters))),
+        errors=halves.copy(),
+        is_loose=np.ones(len(q), dtype=bool),
+        prices=np.zeros(q.shape),
     )
-    rows = sure[good]
-    halves[rows], slopes[rows], errors[rows] = tight[good], tight_slopes[good], tight_errors[good]
-    is_loose[rows] = False
-    nodes = Nodes(owner, own, label, q, halves, slopes, errors, is_loose)
-    return _within_limits(arm.chain, nodes)
+    sure = np.flatnonzero(boxes.is_sure[owner, label])
+    found = _enclosed(arm, q[sure], own.halves[sure], targets[sure])
+    _put(nodes, sure, found)
+    nodes.is_loose[sure[found.is_proved]] = False
+    loose = np.flatnonzero(nodes.is_loose)
+    found, is_empty = _narrowed(arm, q[loose], halves[loose], targets[loose])
+    _put(nodes, loose, found)
+    kept = np.ones(len(q), dtype=bool)
+    kept[loose[is_empty]] = False
+    return _within_limits(arm.chain, nodes.chosen(kept))
 
 
-def _enclosed(
-    arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return half widths, D, e, and whether the branch is proved to stay there."""
-    chain, six, free = arm.chain, arm.six, arm.parameters
-    reached = chain.poses(q)
-    jacobians = chain.jacobians(q)
-    jacobians[:, 3:] = _rotation_part(reached, poses) @ jacobians[:, 3:]
-    miss = np.hstack([reached[:, :3, 3] - poses[:, :3, 3], _skew_part(reached, poses)])
-    inner = jacobians[:, :, six]
-    good = np.isfinite(inner).all(axis=(1, 2)) & (np.abs(np.linalg.det(inner)) > 1e-12)
-    inner[~good] = np.eye(6)
-    inverse = np.linalg.inv(inner)
-    slopes = np.zeros((*q.shape, len(free)))
-    slopes[:, six] = -inverse @ jacobians[:, :, free]
-    slopes[:, free] = np.eye(len(free))
-    good &= np.abs(slopes).max(axis=(1, 2), initial=0.0) < STEEPEST
-    lengths = np.linalg.norm(inverse[:, :, :3], axis=2), np.linalg.norm(inverse[:, :, 3:], axis=2)
-    still = np.abs(np.einsum('kij,kj->ki', inverse, miss))
-    levers = _levers(chain, q, reached)
-    linear = np.einsum('knr,kr->kn', np.abs(slopes), cell)
+class _Tangents(NamedTuple):
+    """Postures near known ones: q + D dp + e, |dp| <= spans."""
+
+    q: FloatArray
+    halves: FloatArray
+    spans: FloatArray
+    slopes: FloatArray
+    errors: FloatArray
+    is_proved: BoolArray
+
+
+def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
+    """Replace loose boxes by what was proved."""
+    good = found.is_proved
+    rows = rows[good]
+    nodes.q[rows], nodes.halves[rows] = found.q[good], found.halves[good]
+    nodes.spans[rows], nodes.slopes[rows] = found.spans[good], found.slopes[good]
+    nodes.errors[rows] = found.errors[good]
+
+
+class _Expansion:
+    """The miss of some poses to second order around postures, solved for six joints."""
+
+    def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
+        self._chain, self._poses = chain, poses
+        self.move_to(q)
+
+    def move_to(self, q: FloatArray) -> None:
+        """Expand around other postures (k, n)."""
+        chain, poses = self._chain, self._poses
+        self.q = q
+        self._reached = chain.poses(q)
+        self.jacobians = chain.jacobians(q)
+        turned = _rotation_part(self._reached, poses)
+        self.jacobians[:, 3:] = turned @ self.jacobians[:, 3:]
+        away = self._reached[:, :3, 3] - poses[:, :3, 3]
+        self.miss = np.hstack([away, _skew_part(self._reached, poses)])
+
+    def solve_for(self, free: IntArray) -> None:
+        """Take some joints (k, r) as parameters."""
+        k, n = self.q.shape
+        rows = np.arange(k)[:, None]
+        is_free = np.zeros((k, n), dtype=bool)
+        is_free[rows, free] = True
+        self.six: IntArray = np.nonzero(~is_free)[1].reshape(k, 6)
+        inner = np.take_along_axis(self.jacobians, self.six[:, None], axis=2)
+        outer = np.take_along_axis(self.jacobians, free[:, None], axis=2)
+        good = np.isfinite(inner).all(axis=(1, 2)) & (np.abs(np.linalg.det(inner)) > 1e-12)
+        inner[~good] = np.eye(6)
+        inverse = np.linalg.inv(inner)
+        self.slopes: FloatArray = np.zeros((k, n, free.shape[1]))
+        self.slopes[rows, self.six] = -inverse @ outer
+        self.slopes[rows, free] = np.eye(free.shape[1])
+        self.is_good = good & (np.abs(self.slopes).max(axis=(1, 2), initial=0.0) < STEEPEST)
+        self._lengths = (
+            np.linalg.norm(inverse[:, :, :3], axis=2),
+            np.linalg.norm(inverse[:, :, 3:], axis=2),
+        )
+        self._still = np.abs(np.einsum('kij,kj->ki', inverse, self.miss)) + ROUNDING
+        levers, sines = _axes(self._chain, self.q, self._reached)
+        chords = np.linalg.norm(self._reached[:, :3, :3] - self._poses[:, :3, :3], axis=(1, 2))
+        angle = 2.0 * np.arcsin(np.minimum(chords / math.sqrt(8.0), 1.0)) + ROUNDING
+        miss = np.linalg.norm(self.miss[:, 3:], axis=1)
+        self._start = _Start(levers, sines, miss, angle)
+
+    def errors(self, box: FloatArray) -> FloatArray:
+        """Return how far postures (k, n) within a box are from the tangent."""
+        place, turn = _remainders(self._chain, box, self._start)
+        found = np.zeros_like(box)
+        own = self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
+        np.put_along_axis(found, self.six, own, axis=1)
+        return found
+
+
+def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
+    """Return what holds branches that are there over the whole cell."""
+    expansion = _Expansion(arm.chain, q, poses)
+    expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
+    linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
     box, proved = WIDER * linear + ROUNDING, np.zeros(len(q), dtype=bool)
     errors = np.zeros_like(q)
+    six = arm.six
     for _ in range(ROUNDS):
-        place, turn = _remainders(chain, box, levers)
-        own = lengths[0] * place[:, None] + lengths[1] * turn[:, None] + still + ROUNDING
-        within = (linear[:, six] + own < box[:, six]).all(axis=1)
-        errors[:, six] = np.where(proved[:, None], np.minimum(errors[:, six], own), own)
+        own = expansion.errors(box)
+        within = (linear[:, six] + own[:, six] < box[:, six]).all(axis=1)
+        errors = np.where(proved[:, None], np.minimum(errors, own), own)
         proved |= within
         box = np.where(proved[:, None], linear + errors, WIDER * (linear + errors)) + (
             ROUNDING * ~proved[:, None]
         )
-    return linear + errors, slopes, errors, good & proved
+    is_proved = expansion.is_good & proved
+    return _Tangents(q, linear + errors, cell, expansion.slopes, errors, is_proved)
+
+
+def _narrowed(
+    arm: WristArm, q: FloatArray, halves: FloatArray, poses: FloatArray
+) -> tuple[_Tangents, BoolArray]:
+    """Return what holds all postures of boxes, with other joints as parameters, and whether there are none."""
+    expansion = _Expansion(arm.chain, q, poses)
+    for _ in range(NEWTON_STEPS):
+        jacobians = expansion.jacobians
+        squares = jacobians @ np.swapaxes(jacobians, 1, 2) + 1e-9 * np.eye(6)
+        step = np.linalg.solve(squares, expansion.miss[:, :, None])
+        moved = expansion.q - (np.swapaxes(jacobians, 1, 2) @ step)[:, :, 0]
+        expansion.move_to(np.clip(moved, q - halves, q + halves))
+    center = expansion.q
+    box = halves + np.abs(center - q)
+    spanned = np.linalg.svd(expansion.jacobians)[2][:, 6:]
+    free = _pivots(spanned / np.sqrt(box[:, None] + 1e-12))
+    expansion.solve_for(free)
+    slopes, errors = expansion.slopes, np.full_like(box, np.inf)
+    for _ in range(NARROWINGS):
+        spans = np.take_along_axis(box, free, axis=1)
+        errors = np.minimum(errors, expansion.errors(box))
+        box = np.minimum(box, np.einsum('knr,kr->kn', np.abs(slopes), spans) + errors)
+    # A joint whose tangent tells less than its half width does not follow it.
+    is_free = np.zeros(box.shape, dtype=bool)
+    np.put_along_axis(is_free, free, True, axis=1)
+    is_wide = (errors >= box) & ~is_free
+    slopes[is_wide], errors[is_wide] = 0.0, box[is_wide]
+    is_proved = expansion.is_good & np.isfinite(errors).all(axis=1)
+    is_empty = expansion.is_good & (np.abs(center - q) > box + halves + ROUNDING).any(axis=1)
+    return _Tangents(center, box, spans, slopes, errors, is_proved), is_empty
+
+
+def _pivots(rows: FloatArray) -> IntArray:
+    """Return the columns (k, r) of matrices (k, r, n) that are chosen one after the other as the longest and most independent."""
+    k, r, _ = rows.shape
+    left, found = rows.copy(), np.zeros((k, r), dtype=np.int64)
+    for number in range(r):
+        lengths = np.linalg.norm(left, axis=1)
+        found[:, number] = np.argmax(lengths, axis=1)
+        column = np.take_along_axis(left, found[:, None, number : number + 1], axis=2)
+        column /= np.maximum(np.linalg.norm(column, axis=1, keepdims=True), 1e-300)
+        left = left - column * (np.swapaxes(column, 1, 2) @ left)
+    return np.sort(found, axis=1)
 
 
 def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
@@ -155,32 +286,58 @@ def _skew_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
     return np.asarray(0.5 * crosses.sum(axis=2))
 
 
-def _levers(chain: ToolChain, q: FloatArray, reached: FloatArray) -> FloatArray:
-    """Return the distance (k, n) of the tip from each axis; not read for slides."""
+def _axes(chain: ToolChain, q: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the distance (k, n) of the tip from each axis, not read for slides, and the sine of the angles (k, n, n) between axes."""
     own = chain.chain
     levers, pose = np.ones(q.shape), np.tile(np.eye(4), (len(q), 1, 1))
-    tips = reached[:, :3, 3]
+    tips, axes = reached[:, :3, 3], np.zeros((*q.shape, 3))
     for joint in range(chain.size):
-        axes = pose[:, :3, :3] @ own.axes[joint]
+        axes[:, joint] = pose[:, :3, :3] @ own.axes[joint]
         points = pose[:, :3, :3] @ own.points[joint] + pose[:, :3, 3]
-        levers[:, joint] = np.linalg.norm(np.cross(tips - points, axes), axis=1)
+        levers[:, joint] = np.linalg.norm(np.cross(tips - points, axes[:, joint]), axis=1)
         pose = pose @ chain.motions(joint, q[:, joint])
-    return levers
+    sines = np.linalg.norm(np.cross(axes[:, :, None], axes[:, None]), axis=3)
+    return levers, sines
 
 
-def _remainders(
-    chain: ToolChain, box: FloatArray, levers: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the largest second-order parts (k,) of position and rotation over boxes."""
+class _Start(NamedTuple):
+    """Where an expansion begins."""
+
+    levers: FloatArray
+    """(k, n) of the tip."""
+    sines: FloatArray
+    """(k, n, n) of the angles between axes."""
+    miss: FloatArray
+    """(k,) of the rotation part."""
+    angle: FloatArray
+    """(k,) by which the rotation is missed."""
+
+
+def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[FloatArray, FloatArray]:
+    """Return the largest second-order parts (k,) of position and rotation over boxes, of postures that reach the pose."""
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
-    # How far the tip is from an axis depends on later joints alone, and these move the tip by no more.
-    moved = box @ tip_levers(chain)
-    place = np.zeros(len(box))
-    for joint in range(box.shape[1]):
-        lever = levers[:, joint] + moved if is_turn[joint] else np.ones(len(box))
-        own = 0.5 * box[:, joint] * is_turn[joint]
-        place += box[:, joint] * lever * ((box[:, :joint] * is_turn[:joint]).sum(axis=1) + own)
-    return place, 0.5 * (box @ is_turn) ** 2
+    turns = box * is_turn
+    sums = np.cumsum(turns, axis=1)
+    whole = sums[:, -1]
+    # The angle between two axes changes by what the joints between them turn.
+    between = (sums - turns)[:, None, :] - sums[:, :, None]
+    sines = np.triu(np.minimum(start.sines + between, 1.0), 1)
+    crossed = np.einsum('kj,kji,ki->k', turns, sines, turns)
+    spin, turn = whole, 0.5 * whole**2
+    for _ in range(TURN_ROUNDS):
+        own = 0.5 * (crossed + spin**2 * (start.angle + spin))
+        turn = np.minimum(turn, own)
+        cosine = np.cos(np.minimum(start.angle, 1.5))
+        spin = np.minimum(spin, (start.miss + turn) / cosine + crossed)
+    place, moved = np.zeros(len(box)), np.zeros(len(box))
+    for joint in range(box.shape[1] - 1, -1, -1):
+        lever = start.levers[:, joint] + moved if is_turn[joint] else np.ones(len(box))
+        # All joints before this one together, or the whole turn less that of all others.
+        front = sums[:, joint] - turns[:, joint]
+        front = np.minimum(front, spin + whole - front)
+        place += box[:, joint] * lever * (front + 0.5 * turns[:, joint])
+        moved = moved + box[:, joint] * lever
+    return place, turn
 
 
 def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
