@@ -233,7 +233,11 @@ class WaypointSearch:
         return Corridor(q, np.array(own), math.inf, space.spacing, np.arange(len(q)))
 
     def _refine_all(self, search: CorridorSearch, corridors: Sequence[Corridor]) -> list[Corridor]:
-        """Return some corridors after a rough refinement on fewer waypoints, the cheapest one first."""
+        """
+        Return some corridors after a rough refinement on fewer waypoints, the cheapest one first.
+
+        Where a joint moves too far between these waypoints in all of them, the corridors come back as they are.
+        """
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []
         search.thin_out(ROUGH_LAYERS)
@@ -243,7 +247,7 @@ class WaypointSearch:
             if refined is not None:
                 rough.append(refined)
         search.thin_out(len(self._task.poses))
-        return sorted(rough, key=lambda own: own.cost)
+        return sorted(rough, key=lambda own: own.cost) or list(corridors)
 
 
 def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:

@@ -6,6 +6,7 @@ import pytest
 
 from ssik_ros.errors import InvalidOption, InvalidTarget, SsikError
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.paths import waypoint_search
 from ssik_ros.paths.layered_search import make_layers
 from ssik_ros.paths.planner import path_cost, plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
@@ -112,6 +113,16 @@ def test_a_path_keeps_clear_of_an_obstacle_between_waypoints_too(panda):
     assert any(exact.is_colliding(q) for q in open_path.positions), 'the post is in no way'
     for a, b in zip(path.positions[:-1], path.positions[1:], strict=True):
         assert not any(exact.is_colliding(a + t * (b - a)) for t in np.linspace(0.0, 1.0, 7))
+
+
+def test_corridors_are_compared_on_all_waypoints_where_fewer_are_too_far_apart(panda, monkeypatch):
+    """A tool that turns by more than a radian between the waypoints that corridors are compared on."""
+    monkeypatch.setattr(waypoint_search, 'ROUGH_LAYERS', 2)
+    c, s = (own(np.linspace(-2.0, 2.0, 40)) for own in (np.cos, np.sin))
+    poses = PANDA_LINE.copy()
+    poses[:, :2, 0], poses[:, :2, 1] = np.stack([c, s], axis=1), np.stack([s, -c], axis=1)
+    request = ToolPathRequest()
+    assert_valid(panda, plan_tool_path(panda, 'panda_arm', poses, request), poses, request)
 
 
 def test_start_and_end_postures_are_kept(panda):
