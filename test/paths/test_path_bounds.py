@@ -118,13 +118,15 @@ def test_boxes_near_folds_follow_tangents_too(chains):
 
 
 @pytest.mark.parametrize('name', ['panda', 'lifted'])
-@pytest.mark.parametrize('half', [0.002, 0.03])
+@pytest.mark.parametrize('half', [0.002, 0.03, 0.15])
 def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
     chain, is_reversed = chains[name]
     arm = WristArm.of_chain(chain)
     assert arm is not None and arm._is_reversed == is_reversed
     poses, cells = random_cells(arm, 400, half)
-    nodes = make_nodes(arm, cells, poses)
+    with np.errstate(over='raise', invalid='raise'):
+        nodes = make_nodes(arm, cells, poses)
+    assert (nodes.errors >= 0.0).all() and np.isfinite(nodes.halves).all()
     rng, found, tight = np.random.default_rng(6), 0, 0
     moves = rng.uniform(-half, half, cells.centers.shape)
     values = cells.centers + moves
@@ -233,6 +235,20 @@ def test_all_joints_of_a_step_follow_the_same_parameter():
     assert cheapest_sequences(1, nodes, steps)[1] == pytest.approx(0.4 - 4e-3)
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+def test_the_price_of_a_box_changes_no_cost(sign):
+    """The step to the box in the middle gets cheaper with its parameter, the step from there is the same."""
+    q = np.array([[-1.0, 0.0], [0.0, 0.0], [0.0, 0.5]])
+    slopes = np.array([[[0.0], [0.0]], [[1.0], [0.0]], [[0.0], [0.0]]])
+    spans, prices = np.array([[0.0], [0.1], [0.0]]), np.array([[0.0], [1.0], [0.0]])
+    errors = np.array([[0.0, 0.0], [0.0, 0.0], [0.2, 0.0]])
+    one = np.ones((3, 2))
+    steps = np.zeros(2, dtype=np.int64), 9.0 * one, one, kernels.SUM_OF_STEPS
+    nodes = q, np.array([[0.0, 0.0], [0.1, 0.0], [0.2, 0.0]]), slopes, errors, spans, prices
+    costs = cheapest_sequences(1, nodes, steps, sign)
+    assert costs[2 if sign > 0 else 0] == pytest.approx(1.4)
+
+
 def test_boxes_without_size_are_postures():
     rng = np.random.default_rng(0)
     q = np.sort(rng.uniform(-1.0, 1.0, (3, 6, 1)), axis=1).reshape(-1, 1)
@@ -271,7 +287,7 @@ def test_bounds_of_a_short_path_close_in_on_its_cost(monkeypatch):
     request = ToolPathRequest(largest_turn=1.5)
     planner = ToolPathPlanner(model, model.group('panda_arm'), request)
     path = planner.plan(poses)
-    bounds = bounds_of(planner, poses, path, (2, 9))
+    bounds = bounds_of(planner, poses, path, (5, 13))
     assert path.valid and 0.0 < bounds[0] <= bounds[1] <= path.cost * (1.0 + 1e-9)
     assert bounds[1] > 0.997 * path.cost
 

@@ -43,6 +43,8 @@ from ssik_ros.paths.windings import TURN
 
 WIDER = 1.25
 """First box, in what the derivatives alone give."""
+LARGEST_BOX = 10.0
+"""Half widths with which nothing is tried to be proved [rad or m]; squares of larger ones would overflow in the end."""
 ROUNDS = 4
 NEWTON_STEPS = 3
 """Steps from the centre of a box to a posture."""
@@ -222,9 +224,8 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
         within = (linear[:, six] + own[:, six] < box[:, six]).all(axis=1)
         errors = np.where(proved[:, None], np.minimum(errors, own), own)
         proved |= within
-        box = np.where(proved[:, None], linear + errors, WIDER * (linear + errors)) + (
-            ROUNDING * ~proved[:, None]
-        )
+        wider = np.minimum(WIDER * (linear + errors) + ROUNDING, LARGEST_BOX)
+        box = np.where(proved[:, None], linear + errors, wider)
     is_proved = expansion.is_good & proved
     return _Tangents(q, linear + errors, cell, expansion.slopes, errors, is_proved)
 
@@ -320,7 +321,7 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
     sums = np.cumsum(turns, axis=1)
     whole = sums[:, -1]
     # The angle between two axes changes by what the joints between them turn.
-    between = (sums - turns)[:, None, :] - sums[:, :, None]
+    between = np.maximum((sums - turns)[:, None, :] - sums[:, :, None], 0.0)
     sines = np.triu(np.minimum(start.sines + between, 1.0), 1)
     crossed = np.einsum('kj,kji,ki->k', turns, sines, turns)
     spin, turn = whole, 0.5 * whole**2

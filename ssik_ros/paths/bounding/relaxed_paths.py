@@ -57,7 +57,7 @@ MOST_ROUNDS = 60
 FOCUS = 0.1
 """Boxes are halved up to this part of the way from the cheapest sequence's cost to that of the known path."""
 LOOSE_ROUNDS = 6
-"""Halvings of the cells of branches that are not proved to be there, before the first round: the cheapest sequences visit these."""
+"""Rounds in which all boxes of branches that are not proved to be there are halved: the cheapest sequences visit these."""
 
 
 class KnownPath(NamedTuple):
@@ -110,9 +110,6 @@ class RelaxedPaths:
         self._poses = poses[self._rows]
         self._nodes = self._made(self._first_cells(), None)
         self.best = 0.0
-        for _ in range(LOOSE_ROUNDS):
-            if self._nodes is not None and len(self._nodes.q) < MOST_NODES / 4:
-                self._nodes = self._halved(self._nodes, self._nodes.is_loose)
 
     def _first_cells(self) -> ParameterCells:
         """Return the cells of a grid over all parameters."""
@@ -162,12 +159,16 @@ class RelaxedPaths:
         :param rounds: how often boxes are halved at most.
         """
         for done in range(rounds):
-            if self._nodes is None or not self._round():
+            if self._nodes is None or not self._round(done < LOOSE_ROUNDS):
                 return Bound(self.best, done)
         return Bound(self.best, rounds)
 
-    def _round(self) -> bool:
-        """Improve the bound and halve the boxes that matter; return whether to go on."""
+    def _round(self, is_early: bool) -> bool:
+        """
+        Improve the bound and halve the boxes that matter; return whether to go on.
+
+        :param is_early: whether to halve all loose ones instead.
+        """
         nodes, cost = self._nodes, self._known.cost
         assert nodes is not None
         found = self._through(nodes)
@@ -186,7 +187,10 @@ class RelaxedPaths:
         nodes = nodes.chosen(kept)
         through = through[kept]
         least = float(through.min())
-        self._nodes = self._halved(nodes, through <= least + FOCUS * (cost - least))
+        chosen = through <= least + FOCUS * (cost - least)
+        if is_early and len(kept) < MOST_NODES / 4:
+            chosen = nodes.is_loose
+        self._nodes = self._halved(nodes, chosen)
         return self._nodes is not None
 
     def _through(self, nodes: Nodes) -> tuple[float, FloatArray, FloatArray] | None:
