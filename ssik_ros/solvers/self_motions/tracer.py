@@ -10,6 +10,7 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.kernels.closed_form.self_motions import (
     descents,
+    folds,
     inside,
     lane_trace,
     pose_motions,
@@ -194,10 +195,27 @@ class SelfMotionTracer:
     def _look_beside(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
     ) -> Traced:
-        """Return the same with curves on which the held joint hardly moves, if Newton meets any from other postures."""
+        """
+        Return the same with curves on which the held joint stands still, if Newton meets any from other postures.
+
+        On others the first search has been. Newton's postures are next to singular ones, where the same curve may be followed twice.
+        """
         more = self._spread_seeds(own, own.lower, own.upper)
-        seeds = np.vstack([candidates, more])
-        return (own, *self._trace(own, seeds), seeds)
+        again = self._trace(own, np.vstack([candidates, more]))
+        kept = [*self._parts(own, knots, rows, False), *self._parts(own, *again, True)]
+        return own, np.vstack(kept), np.array([len(part) for part in kept]), candidates
+
+    def _parts(
+        self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
+    ) -> list[FloatArray]:
+        """Return the knots of each curve on which the held joint moves, or stands still at most knots: not beside a crossing."""
+        column = segments.TANGENT + own.plan.held
+        parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
+        return [
+            part
+            for part in parts
+            if bool(np.median(np.abs(part[:, column])) <= folds.STILL) == is_still
+        ]
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return postures (m, 7) that reach a pose, from some spread over limits: short closed curves are among those met."""
