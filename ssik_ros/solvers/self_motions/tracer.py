@@ -75,6 +75,7 @@ class SelfMotionTracer:
         self._turning = (0.0, 0.0) if self._is_slide else arm.held_range(arm.plan.held, PLAIN)
         self._prepared: dict[int, Prepared] = {}
         self._pool: list[PoseArrays] = []
+        self._tables: list[tuple[FloatArray, FloatArray]] = []
 
     def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
         """
@@ -245,16 +246,18 @@ class SelfMotionTracer:
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the knots of the curves through postures, and how many knots each curve has."""
-        size, work = FIRST_KNOTS, np.empty(lane_trace.scratch_size(len(seeds)))
+        scratch = lane_trace.scratch_size(len(seeds))
+        knots, work = self._tables.pop() if self._tables else (_knots(FIRST_KNOTS), np.empty(0))
+        work = work if len(work) >= scratch else np.empty(scratch)
         heads = np.empty((len(seeds), 2), dtype=np.int64)
         while True:
-            knots = np.empty((size, segments.COLUMNS))
             is_done = np.zeros(len(seeds), dtype=np.int64)
             where = own.target, seeds, is_done, JOINTS, work
             count = lane_trace.follow(knots, heads, own.plan.ints, own.reals, *where)
             if count >= 0:
                 break
-            size *= 2
+            knots = _knots(2 * len(knots))
+        self._tables.append((knots, work))
         rows = heads[:count, trace.ROWS].copy()
         return knots[: int(rows.sum())].copy(), rows
 
@@ -274,7 +277,7 @@ class PoseArrays:
         self.seeds = np.empty((capacity, size))
         self.heads = np.empty((capacity, 2), dtype=np.int64)
         self.target = np.empty(12)
-        self.knots = np.empty((FIRST_KNOTS, segments.COLUMNS))
+        self.knots = _knots(FIRST_KNOTS)
         self._is_done = np.empty(capacity, dtype=np.int64)
         self._work = np.empty(lane_trace.scratch_size(capacity))
 
@@ -298,4 +301,9 @@ class PoseArrays:
 
     def enlarge(self) -> None:
         """Make room for twice as many knots."""
-        self.knots = np.empty((2 * len(self.knots), segments.COLUMNS))
+        self.knots = _knots(2 * len(self.knots))
+
+
+def _knots(size: int) -> FloatArray:
+    """Return room for so many knots."""
+    return np.empty((size, segments.COLUMNS))
