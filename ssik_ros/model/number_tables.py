@@ -49,8 +49,8 @@ def read_table(
                 if columns and len(columns[0]) == most:
                     text = f"'{path}' has more than {counted(most, 'row')}."
                     raise InvalidTarget(text, path=str(path))
-                for column, place in zip(columns, places):
-                    column.append(_number(row[place], path, lines.line_num))
+                for name, column, place in zip(names, columns, places, strict=True):
+                    column.append(_number(row[place], name, path, lines.line_num))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, 'strerror', None) or error
         raise DescriptionNotFound(f"'{path}' cannot be read: {reason}.", path=str(path)) from error
@@ -81,14 +81,16 @@ def _check_header(
     raise ConfigError(text, path=str(path))
 
 
-def _number(text: str, path: Path, line: int) -> float:
-    """Return a finite number."""
+def _number(text: str, name: str, path: Path, line: int) -> float:
+    """Return the finite number of a column."""
     try:
         number = float(text)
     except ValueError:
         number = float('nan')
     if not np.isfinite(number):
         raise InvalidTarget(
-            f"'{path}' line {line}: {quote(text)} is no finite number.", path=str(path), line=line
+            f"'{path}' line {line}: {name} is {quote(text)}, no finite number.",
+            path=str(path),
+            line=line,
         )
     return number

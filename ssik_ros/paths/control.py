@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import PathProgress, ToolPathRequest
 
 OFTEN = 0.05
@@ -31,7 +32,10 @@ class PlanControl:
         Start the clock.
 
         :param request: what the caller wants.
+        :raises InvalidOption: for a timeout that is no time.
         """
+        if request.timeout is not None and not request.timeout >= 0.0:
+            raise InvalidOption(f'timeout is a time [s], not {request.timeout!r}.')
         self._request = request
         self.start = time.monotonic()
         self._end = None if request.timeout is None else self.start + request.timeout

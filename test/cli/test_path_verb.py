@@ -243,7 +243,7 @@ def test_wrong_files_are_refused_before_the_plan(
 @pytest.mark.parametrize(
     ('rows', 'wanted'),
     [
-        (['0,0,nan,1,0,0,0'] * 2, "line 2: 'nan' is no finite number"),
+        (['0,0,nan,1,0,0,0'] * 2, "line 2: z is 'nan', no finite number"),
         (['0,0,0,1,0,0,0'], '1 waypoint; a path has 2 to 100000'),
         ([], 'no rows of numbers'),
         (['0,0,0,1,0,0'], 'line 2 has 6 cells, not 7'),

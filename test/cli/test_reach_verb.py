@@ -153,7 +153,7 @@ def test_a_map_of_other_cells_names_what_differs(tmp_path, capsys):
         ('x,y,z,qx,qy,qz,qw\n', 'no rows of numbers'),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,a\n', 'line 2'),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,2\n', 'unit quaternion'),
-        ('x,y,z,qx,qy,qz,qw\n0,0,nan,0,0,0,1\n', "line 2: 'nan'"),
+        ('x,y,z,qx,qy,qz,qw\n0,0,nan,0,0,0,1\n', "line 2: z is 'nan'"),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0\n', 'line 2 has 6 cells, not 7'),
         ('x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,1,1\n', 'line 2 has 8 cells, not 7'),
         ('\ufeffx,y,z,qx,qy,qz,qw\n', 'no rows of numbers'),

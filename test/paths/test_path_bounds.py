@@ -9,7 +9,7 @@ import pytest
 from ssik_ros.errors import SsikError
 from ssik_ros.kernels.paths import boxes, layers as kernels
 from ssik_ros.model.loader import load_robot
-from ssik_ros.paths.bounding import relaxed_paths
+from ssik_ros.paths.bounding import enclosures, relaxed_paths
 from ssik_ros.paths.bounding.enclosures import make_nodes
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
 from ssik_ros.paths.bounding.wrist_arms import ParameterCells, WristArm
@@ -17,6 +17,8 @@ from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.paths.tool_chain import ToolChain
 
+TIGHT = 0.25
+"""What some second-order part has of its bound at least: bounds a quarter as large are seen to be wrong."""
 PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)
 
 
@@ -70,6 +72,34 @@ def random_cells(arm, count, half):
     free = arm.parameters
     centers = rng.uniform(low[free] + half, high[free] - half, (count, len(free)))
     return poses, ParameterCells(np.arange(count), centers, np.full(centers.shape, half))
+
+
+@pytest.mark.parametrize('name', ['panda', 'lifted'])
+def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
+    """Of two postures of one pose, the second one is in the smallest box around the first: what the first order leaves."""
+    chain, _ = chains[name]
+    rng = np.random.default_rng(8)
+    poses, _ = random_cells(WristArm.of_chain(chain), 300, 0.01)
+    own = chain.chain
+    low, high = np.maximum(own.lower, -2.5), np.minimum(own.upper, 2.5)
+    first = rng.uniform(low, high, (len(poses), chain.size))
+    poses = chain.poses(first)
+    outer = first[:, : chain.outer] + rng.uniform(-0.05, 0.05, (len(poses), chain.outer))
+    held = first[:, [chain.held]] + rng.uniform(-0.3, 0.3, (len(poses), 1))
+    found = chain.find_postures(poses, outer, held)
+    away = found.q - first[found.owners]
+    away -= np.where(chain.turning != 0, 2 * np.pi * np.round(away / (2 * np.pi)), 0.0)
+    rows = np.abs(away).max(axis=1) < 1.0
+    away, owners = away[rows], found.owners[rows]
+    expansion = enclosures._Expansion(chain, first[owners], poses[owners])
+    expansion.solve_for(np.tile(WristArm.of_chain(chain).parameters, (len(owners), 1)))
+    left = np.einsum('kij,kj->ki', expansion.jacobians, away) + expansion.miss
+    bounds = enclosures._remainders(chain, np.abs(away), expansion._start)
+    for parts, bound in zip((left[:, :3], left[:, 3:]), bounds, strict=True):
+        sizes = np.linalg.norm(parts, axis=1)
+        assert (sizes <= bound + 1e-9).all()
+        assert (sizes / bound).max() > TIGHT
+    assert len(owners) > 50
 
 
 def follows_tangents(node, away):

@@ -5,8 +5,8 @@ import math
 import pytest
 import yaml
 
-from ssik_ros.errors import SsikError
-from ssik_ros.paths.path_file import read_problem
+from ssik_ros.errors import InvalidTarget, SsikError
+from ssik_ros.paths.path_file import read_problem, read_waypoints
 from ssik_ros.paths.requests import PathObjective, PathTolerance
 
 ROWS = ''.join(f'0.4,{0.01 * k},0.4,0,1,0,0\n' for k in range(6))
@@ -84,3 +84,14 @@ def test_freedoms_are_given_for_some_waypoints(write):
 def test_settings_that_make_no_sense_are_refused(write, keys):
     with pytest.raises(SsikError):
         read_problem(write(**keys))
+
+
+@pytest.mark.parametrize(
+    ('row', 'wrong'), [('abc,0,0.5,1,0,0,0', ": x is 'abc', no"), ('0.3,0', ' has 2 cells, not 7')]
+)
+def test_a_row_without_numbers_is_named(tmp_path, row, wrong):
+    file = tmp_path / 'w.csv'
+    file.write_text(f'x,y,z,qw,qx,qy,qz\n{ROWS}{row}\n', encoding='utf-8')
+    line = len(file.read_text(encoding='utf-8').splitlines())
+    with pytest.raises(InvalidTarget, match=f'line {line}{wrong}'):
+        read_waypoints(file)

@@ -12,7 +12,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths import control
-from ssik_ros.paths.control import import_library, PlanCancelled
+from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl
 from ssik_ros.paths.measures import FARTHEST, measure_path
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathProgress, ToolPathRequest
@@ -188,3 +188,9 @@ def test_measures_are_those_of_other_kinematics(panda):
         assert values[-1] == pytest.approx(least, abs=1e-5)
     margins = np.minimum(path.positions - group.lower, group.upper - path.positions)
     assert np.allclose(measures.margins, margins / (group.upper - group.lower))
+
+
+@pytest.mark.parametrize('timeout', [-1.0, float('nan')])
+def test_a_timeout_that_is_no_time_is_refused(timeout):
+    with pytest.raises(InvalidOption, match='timeout is a time'):
+        PlanControl(ToolPathRequest(timeout=timeout))
