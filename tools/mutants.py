@@ -812,6 +812,24 @@ MUTANTS = (
         'matrix = np.sqrt(matrix**2)',
         (f'{MOTION_BALLS}::test_a_stretched_arm_meets_the_bound_of_the_second_derivative',),
     ),
+    Mutant(
+        9,
+        'bounds the second-order part of a turn too low',
+        'ssik_ros/paths/bounding/enclosures.py',
+        'own = 0.5 * (crossed + spin**2 * (start.angle + spin))',
+        'own = 0.1 * (crossed + spin**2 * (start.angle + spin))',
+        ('test/paths/test_path_bounds.py::test_second_order_parts_are_bounded_and_not_by_far',),
+    ),
+    Mutant(
+        9,
+        'counts a straight step dearer than the steps that it stands for',
+        'ssik_ros/paths/bounding/relaxed_paths.py',
+        'own = np.minimum.reduceat(weights, begins)',
+        'own = np.maximum.reduceat(weights, begins)',
+        (
+            'test/paths/test_path_bounds.py::test_a_straight_step_costs_no_more_than_the_steps_that_it_stands_for',
+        ),
+    ),
 )
 
 

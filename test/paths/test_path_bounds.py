@@ -13,6 +13,7 @@ from ssik_ros.paths.bounding import enclosures, relaxed_paths
 from ssik_ros.paths.bounding.enclosures import make_nodes
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
 from ssik_ros.paths.bounding.wrist_arms import ParameterCells, WristArm
+from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.paths.tool_chain import ToolChain
@@ -181,7 +182,7 @@ def test_boxes_of_neither_class_are_refused():
     assert WristArm.of_chain(ToolChain(model, group)) is None
 
 
-def cheapest_sequences(each, nodes, steps, sign=1, at_once=4):
+def cheapest_sequences(each, nodes, steps, sign=1, at_once=4, too_low_by=0.0):
     """Return the costs (k,) of sequences to boxes (q, halves, slopes, errors, spans, prices), some of each layer in one call."""
     q, halves, _, _, spans, prices = nodes
     turning, largest, weights, objective = steps
@@ -194,7 +195,7 @@ def cheapest_sequences(each, nodes, steps, sign=1, at_once=4):
         ]
         low = np.array([(q - halves)[own].min(axis=0) for own in blocks])
         high = np.array([(q + halves)[own].max(axis=0) for own in blocks])
-        least = costs - (np.abs(prices) * spans).sum(axis=1)
+        least = costs - (np.abs(prices) * spans).sum(axis=1) - too_low_by
         around = (
             0.5 * (low + high),
             0.5 * (high - low),
@@ -229,7 +230,8 @@ def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, 
         steps = turning, largest, weights, objective
         nodes = q, halves, slopes, errors, spans, prices
         ahead, back = (cheapest_sequences(each, nodes, steps, sign) for sign in (1, -1))
-        assert ahead[-each:].min() == pytest.approx(back[:each].min(), rel=0.5)
+        every = cheapest_sequences(each, nodes, steps, too_low_by=99.0)
+        assert np.array_equal(ahead, every), 'a block hid the best box'
         for _ in range(600):
             chosen = rng.integers(0, each, m) + each * np.arange(m)
             p = spans[chosen] * rng.choice([-1.0, 0.0, 1.0], (m, free)) * rng.uniform(0.5, 1.0)
@@ -277,6 +279,34 @@ def test_the_price_of_a_box_changes_no_cost(sign):
     nodes = q, np.array([[0.0, 0.0], [0.1, 0.0], [0.2, 0.0]]), slopes, errors, spans, prices
     costs = cheapest_sequences(1, nodes, steps, sign)
     assert costs[2 if sign > 0 else 0] == pytest.approx(1.4)
+
+
+def test_a_step_of_half_a_turn_goes_the_other_way_too():
+    """A box behind half a turn, and a price that pays for turning further: the way back is the short one."""
+    q, slopes = np.array([[0.0], [3.0]]), np.array([[[0.0]], [[1.0]]])
+    spans, none, one = np.array([[0.0], [0.2]]), np.zeros((2, 1)), np.ones((2, 1))
+    steps = np.ones(1, dtype=np.int64), 9.0 * one, one, kernels.SUM_OF_STEPS
+    nodes = q, spans, slopes, none, spans, np.array([[0.0], [1.0]])
+    assert cheapest_sequences(1, nodes, steps)[1] <= 2.0 * np.pi - 3.2 - 0.2 + 1e-9
+
+
+@pytest.mark.parametrize('objective', range(4))
+def test_a_straight_step_costs_no_more_than_the_steps_that_it_stands_for(objective):
+    rng = np.random.default_rng(objective)
+    weights, largest = rng.uniform(0.2, 2.0, (9, 3)), rng.uniform(0.1, 0.5, (9, 3))
+    limits = StepLimits(np.zeros(3, dtype=np.int64), largest, weights, objective)
+    rows = np.array([0, 3, 4, 8])
+    joined = relaxed_paths._joined(limits, rows)
+    for _ in range(200):
+        q = np.cumsum(rng.uniform(-1.0, 1.0, (9, 3)) ** 3 * largest, axis=0)
+        straight = np.abs(np.diff(q[rows], axis=0))
+        assert (straight <= joined.largest[1:]).all()
+        steps = np.abs(np.diff(q, axis=0)) * weights[1:], straight * joined.weights[1:]
+        whole, own = (
+            (sizes.sum(), (sizes**2).sum(), sizes.max(), sizes.max(axis=1).sum())[objective]
+            for sizes in steps
+        )
+        assert own <= whole + 1e-12
 
 
 def test_boxes_without_size_are_postures():
