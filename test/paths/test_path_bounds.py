@@ -217,10 +217,11 @@ def cheapest_sequences(each, nodes, steps, sign=1, at_once=4, too_low_by=0.0):
 def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, has_prices):
     """Both ways, and through each box: random postures along the tangents of a few boxes."""
     rng = np.random.default_rng(objective)
-    m, each, n, free = 4, 40, 3, 2
+    m, each, n, free = 4, 100, 3, 2
     turning, least = np.array([0, 1, 1]), []
     for _ in range(4):
-        q = rng.uniform(-np.pi, np.pi, (m * each, n)) * [0.5, 1.0, 1.0]
+        q = rng.uniform(-np.pi, np.pi, (m, each, n)) * [0.5, 1.0, 1.0]
+        q = np.concatenate([own[np.argsort(own[:, 0])] for own in q])
         slopes = rng.uniform(-1.0, 1.0, (m * each, n, free))
         spans, errors = rng.uniform(0.0, 0.3, (m * each, free)), rng.uniform(0.0, 0.02, q.shape)
         halves = (np.abs(slopes) * spans[:, None]).sum(axis=2) + errors

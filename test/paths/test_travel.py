@@ -6,6 +6,7 @@ from made_paths import box, line, robot
 import numpy as np
 import pytest
 
+from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.paths import travel
 from ssik_ros.paths.control import PlanStopped
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
@@ -172,3 +173,17 @@ def test_the_largest_speed_is_that_of_passes(ur5e):
     apart = [plan_tool_path(ur5e, group, each, objective=largest).cost for each in (FIRST, SECOND)]
     path = plan_tool_path(ur5e, group, POSES, objective=largest, passes=[12])
     assert path.cost == pytest.approx(max(apart), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ('objective', 'cost'),
+    [
+        (kernels.SUM_OF_STEPS, 4.0),
+        (kernels.SUM_OF_SQUARES, (np.sqrt(5.0) + 1.0) ** 2),
+        (kernels.LARGEST_STEP, 0.0),
+        (kernels.SUM_OF_LARGEST, 3.0),
+    ],
+)
+def test_travel_costs_what_the_weights_of_the_objective_say(objective, cost):
+    way = np.array([[0.0, 0.0], [1.0, -2.0], [1.0, 0.0]])
+    assert travel.travel_cost(way, np.array([2.0, 0.5]), objective) == pytest.approx(cost)
