@@ -208,7 +208,9 @@ class WaypointSearch:
                     whole = search.refine(rough, ROUGH * space.spacing)
                     if whole is not None:
                         self._best = [whole]
-                        self._best = [search.refine(whole, FINEST * space.spacing) or whole]
+                        # Where a joint turns too far the caller begins again, so that the finest grids can wait.
+                        if self._placed()[1] < 0:
+                            self._best = [search.refine(whole, FINEST * space.spacing) or whole]
                         return None
                 failure = PathFailure(
                     -1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.'
