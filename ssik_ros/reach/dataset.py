@@ -23,7 +23,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.engine import Progress, run_units, Workers
 from ssik_ros.reach.extras import import_extra
 from ssik_ros.reach.orientations import quaternions_of
-from ssik_ros.reach.store import explained, hash_of_chain, StoreError
+from ssik_ros.reach.store import explained, hash_of_chain, held_by_one_run, StoreError, WORK
 from ssik_ros.reach.strata import draw, STRATA
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
@@ -44,7 +44,6 @@ _CODES = np.full(max(Cause) + 1, CAUSES.index('UNKNOWN'), dtype=np.uint8)
 _CODES[[Cause.NONE, Cause.LIMITS, Cause.UNREACHABLE]] = range(3)
 FORMATS = ('parquet', 'zarr')
 PLAN = 'dataset.json'
-WORK = '.work'
 SIX, SEVEN = 16, 64
 """Rows for the postures of a sample in Zarr, for six joints and for seven; ``count`` says how many there are."""
 EQUAL_SHARES = tuple(1.0 / len(STRATA) for _ in STRATA)
@@ -211,19 +210,19 @@ def make_dataset(
     :param path: folder that is written.
     :param workers: who works.
     :param report: called after each unit, with the number of units that this run has to do.
-    :raises SsikError: for an arm without closed form, a folder of something else, and a full disk.
+    :raises SsikError: for an arm without closed form, a folder of something else or that another run holds, and a full disk.
     """
     path = path.absolute()
     _check_closed_form(plan)
     with explained(path):
         _create(plan, path)
-        (path / WORK).mkdir(exist_ok=True)
-    left = [unit for unit in range(plan.units) if not _is_done(plan, path, unit)]
-    job, count = DatasetJob(plan, path), len(left)
-    counts = run_units(job, iter(left), workers, lambda p: report(p, count), count)
-    with explained(path):
-        if plan.kind == 'parquet':
-            shutil.rmtree(path / WORK)
+    with held_by_one_run(path, 'data set'):
+        left = [unit for unit in range(plan.units) if not _is_done(plan, path, unit)]
+        job, count = DatasetJob(plan, path), len(left)
+        counts = run_units(job, iter(left), workers, lambda p: report(p, count), count)
+        with explained(path):
+            if plan.kind == 'parquet':
+                shutil.rmtree(path / WORK)
     return counts if counts.size else np.zeros(len(CAUSES), dtype=np.int64)
 
 

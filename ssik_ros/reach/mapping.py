@@ -16,7 +16,15 @@ from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.engine import Progress, run_units, Workers
 from ssik_ros.reach.grid import Cells, LARGEST_UNIT
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import ALWAYS, FILLS, MapPlan, MapStore, STATUS, StoreError
+from ssik_ros.reach.store import (
+    ALWAYS,
+    FILLS,
+    held_by_one_run,
+    MapPlan,
+    MapStore,
+    STATUS,
+    StoreError,
+)
 
 MEASURES = ('manipulability', 'limit_margin')
 """Arrays of what the postures are worth."""
@@ -184,7 +192,7 @@ def make_map(
     done = store.read_attributes().get('counts')
     if done is not None and next(store.missing(plan.cells), None) is None:
         return np.array(done)
-    with store.locked():
+    with held_by_one_run(store.path, 'map'):
         left = np.fromiter(store.missing(plan.cells), dtype=np.int64)
         counts, count = _count_others(store, plan.cells, left), len(left)
         if count:

@@ -131,26 +131,6 @@ class MapStore:
             _write_draft(draft, plan)
             os.replace(draft, self.path)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """
-        Hold the map for one run; the lock ends with the process, however that ends.
-
-        :raises StoreError: when another run holds it.
-        """
-        with explained(self.path):
-            (self.path / WORK).mkdir(exist_ok=True)
-            file = (self.path / WORK / 'lock').open('w', encoding='utf-8')
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise StoreError(
-                    f"Another run works on the map '{self.path}'; wait for it, or write to another place.",
-                    path=self.path,
-                ) from error
-            yield
-
     def missing(self, cells: Cells) -> Iterator[int]:
         """
         Yield the units that are not yet written.
@@ -361,6 +341,29 @@ def decode(name: str, packed: bytes) -> NDArray[Any]:
     :param packed: as :func:`encode` made them.
     """
     return np.frombuffer(import_extra('numcodecs.zstd').decompress(packed), dtype=_little(name))
+
+
+@contextlib.contextmanager
+def held_by_one_run(path: Path, what: str) -> Iterator[None]:
+    """
+    Hold a folder for one run; the lock ends with the process, however that ends.
+
+    :param path: of the map or data set.
+    :param what: which of both it is, for messages.
+    :raises StoreError: when another run holds it.
+    """
+    with explained(path):
+        (path / WORK).mkdir(exist_ok=True)
+        file = (path / WORK / 'lock').open('w', encoding='utf-8')
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(
+                f"Another run works on the {what} '{path}'; wait for it, or write to another place.",
+                path=path,
+            ) from error
+        yield
 
 
 @contextlib.contextmanager

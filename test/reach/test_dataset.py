@@ -171,6 +171,20 @@ def test_an_interrupted_run_goes_on(tmp_path):
     assert digest(tmp_path / 'whole') == digest(tmp_path / 'broken')
 
 
+@pytest.mark.parametrize('kind', ['parquet', 'zarr'])
+def test_two_runs_at_once_are_refused(kind, tmp_path):
+    plan, refused = plan_of(kind=kind), []
+
+    def run_again(progress, units):
+        with pytest.raises(SsikError, match='Another run works on the data set') as error:
+            make_dataset(plan, tmp_path / 'samples', Workers(0))
+        refused.append(error)
+
+    make_dataset(plan, tmp_path / 'samples', Workers(0), run_again)
+    assert len(refused) > 1
+    assert not make_dataset(plan, tmp_path / 'samples', Workers(0)).any()
+
+
 def test_parquet_and_zarr_hold_the_same(tmp_path):
     import zarr
 

@@ -115,13 +115,13 @@ from ssik_ros.reach import grid
 from ssik_ros.reach.engine import run_batch
 from ssik_ros.reach.mapping import make_plan, MapJob
 from ssik_ros.reach.orientations import spread_orientations
-from ssik_ros.reach.store import MapStore
+from ssik_ros.reach.store import held_by_one_run, MapStore
 region = grid.GridRegion('box', (0.0, 0.0, 0.0), (0.8, 0.8, 0.8))
 cells = grid.Grid(region, 0.08, spread_orientations(4096), grid.LARGEST_UNIT)
 assert np.prod(cells.chunks) > 0.9 * grid.LARGEST_UNIT, cells.chunks
 store = MapStore(Path(sys.argv[1]))
 store.create(make_plan(chain_of('ur5e'), 'ur5e', cells))
-with store.locked():
+with held_by_one_run(store.path, 'map'):
     report = run_batch(MapJob(store), (0,))
 print(report.memory / 2**20)
 """

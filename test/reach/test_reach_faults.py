@@ -181,10 +181,10 @@ def test_a_lock_ends_with_its_process(tmp_path):
     plan = plan_of(chain_of('ur5e'))
     store = MapStore(tmp_path / 'map.zarr')
     store.create(plan)
-    hold = (
-        'import sys, time; from pathlib import Path; from ssik_ros.reach.store import MapStore\n'
+    hold = 'import sys, time; from pathlib import Path; from ssik_ros.reach.store import held_by_one_run\n'
+    hold += (
+        'with held_by_one_run(Path(sys.argv[1]), "map"): print("held", flush=True); time.sleep(60)'
     )
-    hold += 'with MapStore(Path(sys.argv[1])).locked(): print("held", flush=True); time.sleep(60)'
     other = subprocess.Popen(
         [sys.executable, '-c', hold, str(store.path)], stdout=subprocess.PIPE, text=True
     )
