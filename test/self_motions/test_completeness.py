@@ -99,3 +99,20 @@ def test_curves_end_where_they_say(name):
                     away = curve(0.0) - curve(curve.length)
                     assert np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < 1e-8
     assert 'FOLD' in kinds and kinds <= {'LIMIT', 'FOLD', 'CLOSED', 'CROSSING'}
+
+
+@pytest.mark.parametrize('name', ['panda', 'iiwa14'])
+def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
+    """The postures that curves are followed from: what a curve longer than the resolution cannot be without."""
+    arm, count = Manipulator.from_prebuilt(name), 0
+    for q in random_postures(arm, 6, 47):
+        motions = arm.self_motions(arm.fk(q))
+        *_, candidates = motions._find_gap.args
+        held = motions._pose.plan.held
+        for curve in motions:
+            ends = curve(0.0)[held], curve(curve.length)[held]
+            on_curve = [row[held] for row in candidates if curve.nearest(row).value < 1e-6]
+            steps = np.diff(np.sort([*ends, *on_curve]))
+            assert steps.max() <= motions.resolution * (1.0 + 1e-9), (curve, steps)
+            count += abs(ends[1] - ends[0]) > motions.resolution
+    assert count > 5
