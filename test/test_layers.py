@@ -375,6 +375,6 @@ def test_no_class_name_stands_twice():
 
 
 def test_files_of_tests_have_names_of_their_own():
-    """The import is by name alone, and ends a run where two have one; conftest files are told apart."""
+    """Test files are imported by their bare names: two with the same name end the run. Conftest files may share theirs."""
     names = [path.name for path in Path(__file__).parent.rglob('*.py')]
     assert {name for name in names if names.count(name) > 1} <= {'conftest.py'}

@@ -103,7 +103,7 @@ def test_curves_end_where_they_say(name):
 
 @pytest.mark.parametrize('name', ['panda', 'iiwa14'])
 def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
-    """The postures that curves are followed from: what a curve longer than the resolution cannot be without."""
+    """Curves are followed from candidates: along each curve the held joint moves no farther than the resolution between two."""
     arm, count = Manipulator.from_prebuilt(name), 0
     for q in random_postures(arm, 6, 47):
         motions = arm.self_motions(arm.fk(q))

@@ -197,9 +197,9 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
     ) -> Traced:
         """
-        Return the same with curves on which the held joint stands still, if Newton meets any from other postures.
+        Return the same and the curves on which the held joint stands still, where Newton reaches any from spread postures.
 
-        On others the first search has been. Newton's postures are next to singular ones, where the same curve may be followed twice.
+        All other curves are kept from the first search: beside singular postures a second one may follow the same curve twice.
         """
         more = self._spread_seeds(own, own.lower, own.upper)
         again = self._trace(own, np.vstack([candidates, more]))
@@ -209,7 +209,11 @@ class SelfMotionTracer:
     def _parts(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
     ) -> list[FloatArray]:
-        """Return the knots of each curve on which the held joint moves, or stands still at most knots: not beside a crossing."""
+        """
+        Return the knots of each curve on which the held joint moves, or stands still.
+
+        It stands still if it does so at most knots: beside a crossing the tangent turns towards the other curve.
+        """
         column = segments.TANGENT + own.plan.held
         parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
         return [
