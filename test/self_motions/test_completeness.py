@@ -116,3 +116,14 @@ def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
             assert steps.max() <= motions.resolution * (1.0 + 1e-9), (curve, steps)
             count += abs(ends[1] - ends[0]) > motions.resolution
     assert count > 5
+
+
+def test_beside_a_singular_posture_no_curve_is_followed_twice():
+    arm = Manipulator.from_prebuilt('panda')
+    q = [
+        *(-1.6495678995722067, 1.7302391023954744, -0.7345596609797234, -0.4219410159683923),
+        *(1.612884051816272, 1.8991750715076188, 2.6944009441559973),
+    ]
+    motions = arm.self_motions(arm.fk(q))
+    assert motions.is_complete
+    assert len(motions.sample(0.05)) > 50
