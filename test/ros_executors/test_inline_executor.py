@@ -179,6 +179,21 @@ def test_spin_ends_with_the_context_while_all_threads_are_busy(gate):
     running.close()
 
 
+def test_a_signal_may_come_before_a_thread_starts(monkeypatch):
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context)
+    executor = executors.InlineExecutor(THREADS, [].append, context=context)
+
+    def interrupt(thread):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threading.Thread, 'start', interrupt)
+        executor.spin()
+    assert executor.shutdown(1.0)
+    rclpy.try_shutdown(context=context)
+
+
 def test_an_idle_executor_ends_at_once(running):
     assert running.executor.shutdown(LIMIT) is True
     running.spinning.join(LIMIT)

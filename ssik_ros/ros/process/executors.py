@@ -124,7 +124,8 @@ class InlineExecutor(SingleThreadedExecutor):
         self.wake()
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
         with self._change:
-            threads = tuple(self._threads)
+            # A signal may have ended spin between making a thread and starting it: that one cannot be joined.
+            threads = tuple(thread for thread in self._threads if thread.is_alive())
         for thread in threads:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         have_ended = not any(thread.is_alive() for thread in threads)
