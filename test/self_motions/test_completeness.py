@@ -107,8 +107,8 @@ def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
     arm, count = Manipulator.from_prebuilt(name), 0
     for q in random_postures(arm, 6, 47):
         motions = arm.self_motions(arm.fk(q))
-        *_, candidates = motions._find_gap.args
-        held = motions._pose.plan.held
+        *_, look = motions._find_gap.args
+        candidates, held = look(), motions._pose.plan.held
         for curve in motions:
             ends = curve(0.0)[held], curve(curve.length)[held]
             on_curve = [row[held] for row in candidates if curve.nearest(row).value < 1e-6]

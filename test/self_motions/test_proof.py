@@ -75,8 +75,8 @@ def test_the_bound_of_the_second_derivative_holds(name, slide):
 
 def gap(motions, knots=None, rows=None, candidates=None):
     """Return what the proof leaves open with other knots or candidates."""
-    pose, *found = motions._find_gap.args
-    given = zip((knots, rows, candidates), found, strict=True)
+    pose, *found, look = motions._find_gap.args
+    given = zip((knots, rows, candidates), [*found, look()], strict=True)
     changed = [own if new is None else new for new, own in given]
     return completeness.find_gap(pose, *changed, motions._find_gap.func.__self__._bound)
 

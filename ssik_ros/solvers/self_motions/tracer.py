@@ -1,5 +1,6 @@
 """Self-motions of one arm: postures on every curve by its closed form, then the curves through them."""
 
+from collections.abc import Callable
 import functools
 import math
 
@@ -10,6 +11,7 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.kernels.closed_form.self_motions import (
     descents,
+    elbow_circles,
     folds,
     inside,
     lane_trace,
@@ -19,7 +21,9 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
+from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
@@ -42,10 +46,18 @@ STARTS = 128
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
+RIGHT_ANGLES = (0, 1, 4, 5)
+"""Joints whose axes are across those of the next ones where the elbow moves on a circle."""
+ACROSS = 1e-9
+"""Scalar product of two axes up to which they count as such: the kernel looks at what is left of the pose, too."""
 
 
+Curves = tuple[TracedPose, FloatArray, IntArray]
+"""What the curves of a pose share, their knots, and how many knots each has."""
 Traced = tuple[TracedPose, FloatArray, IntArray, FloatArray]
-"""What the curves of a pose share, their knots, how many knots each has, and the postures that lie on them."""
+"""The same and the postures that lie on them."""
+CandidateFinder = Callable[[], FloatArray]
+"""Returns these postures."""
 
 
 class SelfMotionTracer:
@@ -75,6 +87,8 @@ class SelfMotionTracer:
         self._turning = (0.0, 0.0) if self._is_slide else arm.held_range(arm.plan.held, PLAIN)
         self._prepared: dict[int, Prepared] = {}
         self._pool: list[PoseArrays] = []
+        self._spheres = _find_spheres(arm)
+        self._circles: list[CircleArrays] = []
         self._tables: list[tuple[FloatArray, FloatArray]] = []
 
     def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
@@ -90,26 +104,55 @@ class SelfMotionTracer:
         low, high = self._range(pose) if self._is_slide else self._turning
         wanted = self._shares if resolution is None else (high - low) / resolution
         shares = math.ceil(min(max(wanted, SHARES), MOST_SHARES))
-        found = self._find(pose, shares) if self._second is None else None
-        if found is None:
-            found = self._find_slowly(pose, BranchRequest(samples=shares))
-        if found is None:
-            return None
-        if descents.are_wanted(found[1]):
-            found = self._look_beside(*found)
-        own, knots, rows, candidates = found
-        prove = functools.partial(self._find_gap, own, knots, rows, candidates)
-        return SelfMotions(own, knots, rows, (high - low) / shares, prove)
+        curves = self._find_on_circles(pose)
+        look: CandidateFinder = functools.partial(self._find_candidates, pose, shares)
+        if curves is None:
+            found = self._find_at_values(pose, shares)
+            if found is None:
+                return None
+            curves, look = found[:3], functools.partial(np.asarray, found[3])
+        prove = functools.partial(self._find_gap, *curves, look)
+        return SelfMotions(*curves, (high - low) / shares, prove)
 
     def _find_gap(
-        self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
+        self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
     ) -> str:
         """Return why a curve may be missing, empty when none is."""
         if own.plan.drift != 0.0:
             return NOT_EXACT
         if self._bound is None:
             self._bound = choose_bound(self._arm.plan.chain)
-        return find_gap(own, knots, rows, candidates, self._bound)
+        return find_gap(own, knots, rows, look(), self._bound)
+
+    def _find_candidates(self, pose: FloatArray, shares: int) -> FloatArray:
+        """Return the postures (m, 7) of a pose at values of the held joint."""
+        found = self._find_at_values(pose, shares)
+        return np.empty((0, JOINTS.size)) if found is None else found[3]
+
+    def _find_on_circles(self, pose: FloatArray) -> Curves | None:
+        """Return pose, knots and rows by the circles of the elbow; None where these do not serve."""
+        plan, spheres = self._arm.plan, self._spheres
+        if spheres is None:
+            return None
+        arrays = self._circles.pop() if self._circles else CircleArrays()
+        count = arrays.find(plan, pose, spheres)
+        while count == elbow_circles.NO_ROOM:
+            arrays.enlarge()
+            count = arrays.find(plan, pose, spheres)
+        rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
+        knots = arrays.knots[: sum(rows.tolist())].copy()
+        target = arrays.target.copy()
+        self._circles.append(arrays)
+        return (self._own(target), knots, rows) if count >= 0 else None
+
+    def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
+        """Return what values of the held joint lead to; None where the pose is no rigid transform."""
+        found = self._find(pose, shares) if self._second is None else None
+        if found is None:
+            found = self._find_slowly(pose, BranchRequest(samples=shares))
+        if found is not None and descents.are_wanted(found[1]):
+            found = self._look_beside(*found)
+        return found
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
         """Return the range over which a held slide is looked at [m]."""
@@ -306,6 +349,43 @@ class PoseArrays:
     def enlarge(self) -> None:
         """Make room for twice as many knots."""
         self.knots = _knots(2 * len(self.knots))
+
+
+class CircleArrays:
+    """Results and scratch for the curves of one pose by the circle of the elbow, used like :class:`PoseArrays`."""
+
+    def __init__(self) -> None:
+        """Allocate."""
+        self.heads = np.empty((elbow_circles.MOST_CURVES, 2), dtype=np.int64)
+        self.target = np.empty(12)
+        self.knots = _knots(FIRST_KNOTS)
+        self._work = np.empty(elbow_circles.scratch_size())
+
+    def find(self, plan: AnalyticPlan, pose: FloatArray, spheres: FloatArray) -> int:
+        """
+        Write the curves of a pose; return how many there are, or why that is not known.
+
+        :param plan: of seven joints.
+        :param pose: (4, 4).
+        :param spheres: (6,) where the axes of the shoulder meet, and those of the wrist, all joints at zero [m].
+        """
+        where = pose, plan.ints, plan.reals, JOINTS, self._work
+        count: int = elbow_circles.find(self.knots, self.heads, self.target, spheres, *where)
+        return count
+
+    def enlarge(self) -> None:
+        """Make room for twice as many knots."""
+        self.knots = _knots(2 * len(self.knots))
+
+
+def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
+    """Return where the axes of shoulder and wrist meet (6,), None where they do not, or not at right angles."""
+    chain = arm.plan.chain
+    angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None
+    cosines = [chain.axes[k] @ chain.axes[k + 1] for k in RIGHT_ANGLES]
+    if angles is None or np.abs(cosines).max() > ACROSS:
+        return None
+    return np.concatenate([angles.shoulder, angles.wrist])
 
 
 def _knots(size: int) -> FloatArray:

@@ -27,7 +27,7 @@ import math
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.branches import held_search, search as common
-from ssik_ros.kernels.closed_form.self_motions import lane_trace
+from ssik_ros.kernels.closed_form.self_motions import lane_trace, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.vectors import copy
 
@@ -60,15 +60,17 @@ def find(
         return TOO_FAR
     held_search.collect(run, spread, places, stack, scratch)
     wanted = int(spread[held_search.WANTED])
-    ranges, _, pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)
+    _, _, pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)
+    lower, upper = common.limits_of(run)
     count = int(pending[0])
     spread[held_search.TRIED] = count
     for row in range(count):
         is_done[row] = 0
         for k in range(N):
             value = pending[1 + row * (N + 1) + k]
-            # Its winding next to the middle of the range, which is 0 for a joint without limits.
-            turns = 0.5 * (ranges[k] - value) / math.pi
-            seeds[row, k] = value + 2.0 * math.pi * math.floor(turns + 0.5)
+            # Its winding next to the middle of the range; any one for a joint that has all of them.
+            has_limits = upper[k] - lower[k] < 2.0 * math.pi
+            middle = 0.5 * (lower[k] + upper[k]) if has_limits else 0.0
+            seeds[row, k] = segments.winding(value, middle)
     rows = seeds[:count]
     return lane_trace.follow(knots, heads, ints, reals, target, rows, is_done, free, curve_work)

@@ -150,6 +150,16 @@ def reach(knots, a, b, width, k, limit, side):
 
 
 @inline_kernel
+def winding(value, near):
+    """
+    Return the winding of an angle that is nearest to another one [rad].
+
+    :param value, near: both angles.
+    """
+    return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
+
+
+@inline_kernel
 def wrapped(difference, low):
     """
     Return the difference of two values of a joint, modulo 2 pi for one without limits.

@@ -1,0 +1,589 @@
+"""
+All curves of one pose of an arm with two spherical joints, by the circle of its elbow.
+
+Problem
+-------
+Axes 1, 2, 3 meet in S at right angles, each with the next, and axes 5, 6, 7 in W. Given a pose: its curves within the limits.
+
+Solutions
+---------
+For each of at most two values of joint 4, four closed curves, cut where a joint reaches a limit: joints 2 and 6 have two signs.
+
+Method
+------
+1. W has to be where the pose puts it, which gives q4. The rotation of the shoulder is R(psi) = R(l, psi) R_0, with l along the
+   line from S to W and psi the angle of the elbow about it. Each component u . R(psi) v is a wave m + a cos psi + b sin psi.
+2. Three axes at right angles are angles of such components: q1 = atan2 of two of them, q2 = acos of one, q3 = atan2 of two,
+   and likewise the wrist. Their slopes are known, too.
+3. The other sign of joint 2 is (q1 + pi, -q2, q3 + pi), counted from where axes 1 and 3 are parallel, and likewise for the
+   wrist. Thus four curves are images of one, with the same knots but for signs and half turns.
+4. A joint reaches a limit where a wave vanishes, at two angles psi at most. Between neighbours of these nothing changes: the
+   angle in the middle says which images are within the limits.
+5. Knots are halved until tangents and chords of neighbours fit.
+
+Degeneracies
+------------
+A stretched elbow, W near S, and a shoulder or a wrist that comes near its singular posture on the circle: left to others, as
+are poses that are out of reach.
+
+Cost
+----
+Six arc tangents for each knot, eight knots side by side.
+
+References
+----------
+[Shimizu2008] for the arm angle and the limits in it.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments, trace
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+from ssik_ros.kernels.geometry import lanes, se3, vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+
+NO_ROOM, NOT_PLAIN = -1, -2
+"""Returned in place of the number of curves."""
+
+WAVES = 5
+"""Waves of three axes: the cosine of the middle joint, cosine and sine of the first one, and of the last one."""
+SIDE = 3 * WAVES
+OFFSET, BEND = 2 * SIDE, 2 * SIDE + 2
+"""Places behind the waves of both sides: values of the middle joints at which the outer axes are parallel, and that of joint 4."""
+ELBOW = BEND + 1
+
+FIRST_RING, RING = 8, 256
+"""Knots of the circle at first, and at most."""
+AFTER = KIND
+"""Column of a knot of the circle: the one behind it. ARC is its angle psi."""
+FITS = segments.COLUMNS
+"""Column of a knot of the circle: whether the next one is near enough."""
+RING_COLUMNS = segments.COLUMNS + 1
+LEAST_COSINE, LARGEST_MISS = 0.7, 0.05
+"""Of the angle between the tangents of neighbours; distance of the chord from the mean of both tangents [rad]."""
+LEAST_SINE = 2e-3
+"""Sine of a middle joint or of the elbow below which the pose is left to others."""
+SHORTEST = 1e-5
+"""Distance of two knots [rad of psi] below which the same holds."""
+BESIDE = 0.1
+"""Knots of the circle nearer to an end than this share of their distance are left out."""
+
+ROOTS = 24
+"""Two angles for each of two limits of six joints."""
+PLACE, JOINT, UPPER, FLIP = range(4)
+"""Numbers of a root: psi; the joint that reaches a limit there; 1 for the upper one, else -1; of which image of its side."""
+ROOT = 4
+PAIR = 2 * N + 2
+"""Rows of eight numbers: psi, joints, tangent, room."""
+FIRST_TURN, BENT_TURN, TURNS = 12, 21, 30
+"""Places behind what the pose moves the tip by: R_0, and R_0 with the rotation of joint 4."""
+MOST_CURVES = 8 * ROOTS // 2
+"""Of both values of joint 4 and four images."""
+REACHES = 1e-9
+"""Frobenius norm of FK - T at a knot of each circle: rounding, or a chain that is not what it was taken for."""
+
+
+class Circles(NamedTuple):
+    """What the curves of a pose are made from."""
+
+    curve: cp.Curve
+    elbow: np.ndarray
+    """(ELBOW,) the waves of one value of joint 4."""
+    ring: np.ndarray
+    """(RING, RING_COLUMNS) knots of its circle, in a chain from the first one."""
+    roots: np.ndarray
+    """(ROOTS, ROOT) in the order of psi."""
+    ends: np.ndarray
+    """(ROOTS, RING_COLUMNS) knots at the roots."""
+    gaps: np.ndarray
+    """(ROOTS, RING_COLUMNS) knots between each root and the next, FITS being the distance of both."""
+    inside: np.ndarray
+    """(ROOTS,) integers: which images are within the limits there, bits of the shoulder's two, then of the wrist's."""
+    own: np.ndarray
+    """(ROOTS,) numbers of the roots of one image."""
+    own_inside: np.ndarray
+    """(ROOTS,) whether that image is within the limits between each of them and the next, 1 or 0."""
+    numbers: np.ndarray
+    """(8 PAIR,) of eight knots."""
+    scratch: np.ndarray
+
+
+@inline_kernel
+def scratch_size():
+    """Return how many numbers of scratch :func:`find` needs."""
+    own = ELBOW + RING_COLUMNS * (RING + 2 * ROOTS) + ROOTS * (ROOT + 3) + LANES * PAIR
+    return cp.scratch_size() + own + certify.scratch_size(N) + TURNS + 3
+
+
+@kernel
+def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
+    """
+    Write all curves of a pose; return how many there are, or why that is not known.
+
+    :param knots: as for :func:`lane_trace.follow`.
+    :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
+    :param target: (12,) out: T, made exact.
+    :param spheres: (6,) S and W, all joints at zero.
+    :param matrix_t: (4, 4) T, a rigid transform.
+    :param ints, reals: the plan of seven joints.
+    :param free: (7,) integers, 0 to 6.
+    :param work: (scratch_size(),).
+    """
+    se3.from_matrix(target, matrix_t, 0)
+    se3.orthonormalise(target)
+    run = _open(ints, reals, target, free, work)
+    turns, c = vector(run.scratch, 0, TURNS), run.curve
+    se3.compose(turns, target, vector(reals, 6 * N + 12, 12))
+    shoulder, wrist = vectors.read(spheres, 0), vectors.read(spheres, 3)
+    moved = vectors.add(vectors.times(turns, wrist), vectors.read(turns, 9))
+    reach = vectors.subtract(moved, shoulder)
+    h, o = vectors.read(c.axes, 9), vectors.read(c.points, 9)
+    upper, lower = vectors.subtract(o, shoulder), vectors.subtract(wrist, o)
+    away = vectors.subtract(shoulder, o)
+    outcome, first, second = sp3.solve(h, lower, away, vectors.dot(reach, reach))
+    near = LEAST_SINE * (vectors.norm(upper) + vectors.norm(lower))
+    is_bent = abs(math.sin(0.5 * (first - second))) > LEAST_SINE
+    if outcome != EXACT or not (is_bent and vectors.norm(reach) > near):
+        return NOT_PLAIN
+    count, row = 0, 0
+    for choice in range(2):
+        bend = first if choice == 0 else second
+        if c.lower[3] > -math.inf:
+            bend = segments.winding(bend, 0.5 * (c.lower[3] + c.upper[3]))
+            if not c.lower[3] - trace.OUTSIDE <= bend <= c.upper[3] + trace.OUTSIDE:
+                continue
+            bend = min(max(bend, c.lower[3]), c.upper[3])
+        run.elbow[BEND] = bend
+        folded = vectors.add(upper, vectors.rotate(h, bend, lower))
+        _write_turns(turns, h, bend, folded, reach)
+        if not _write_waves(run, turns, reach) or not _write_ring(run):
+            return NOT_PLAIN
+        size = _write_roots(run)
+        for image in range(4):
+            more, row = _write_image(run, knots, heads, count, row, image, size)
+            if more < 0:
+                return more
+            count += more
+    return count
+
+
+@inline_kernel
+def _open(ints, reals, target, free, work):
+    """Return everything under its name."""
+    cp.write_limits(work, ints, reals)
+    c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
+    elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
+    at += ELBOW + RING * RING_COLUMNS
+    ends = matrix(work, at, ROOTS, RING_COLUMNS)
+    gaps = matrix(work, at + ROOTS * RING_COLUMNS, ROOTS, RING_COLUMNS)
+    at += 2 * ROOTS * RING_COLUMNS
+    roots, inside = matrix(work, at, ROOTS, ROOT), vector(work, at + ROOTS * ROOT, ROOTS)
+    own, own_inside = (
+        vector(work, at + ROOTS * (ROOT + 1), ROOTS),
+        vector(work, at + ROOTS * (ROOT + 2), ROOTS),
+    )
+    at += ROOTS * (ROOT + 3)
+    numbers = vector(work, at, LANES * PAIR)
+    scratch = vector(work, at + LANES * PAIR, TURNS + certify.scratch_size(N) + 3)
+    return Circles(c, elbow, ring, roots, ends, gaps, inside, own, own_inside, numbers, scratch)
+
+
+@kernel
+def _write_turns(turns, h, bend, folded, reach):
+    """Write R_0, which turns W as joint 4 folds the arm to where it has to be, and R_0 with the rotation of joint 4."""
+    a, b = vectors.scale(1.0 / vectors.norm(folded), folded), _unit(reach)
+    side_a, side_b = vectors.perpendicular(a), vectors.perpendicular(b)
+    up_a, up_b = vectors.cross(a, side_a), vectors.cross(b, side_b)
+    for i in range(3):
+        for k in range(3):
+            turns[FIRST_TURN + 3 * i + k] = b[i] * a[k] + side_b[i] * side_a[k] + up_b[i] * up_a[k]
+    first = vector(turns, FIRST_TURN, 9)
+    for k in range(3):
+        column = vectors.times(first, vectors.rotate(h, bend, vectors.unit(k)))
+        for i in range(3):
+            turns[BENT_TURN + 3 * i + k] = column[i]
+
+
+@inline_kernel
+def _unit(a):
+    """Return the unit vector along a vector."""
+    return vectors.scale(1.0 / vectors.norm(a), a)
+
+
+@kernel
+def _write_waves(run, turns, reach):
+    """Write the waves of both sides; return whether neither comes near its singular posture."""
+    c, elbow, line = run.curve, run.elbow, _unit(reach)
+    first, bent = vector(turns, FIRST_TURN, 9), vector(turns, BENT_TURN, 9)
+    for side in range(2):
+        a, b = vectors.read(c.axes, 12 * side), vectors.read(c.axes, 12 * side + 3)
+        z = vectors.read(c.axes, 12 * side + 6)
+        across, beyond = vectors.cross(a, b), vectors.cross(z, b)
+        elbow[OFFSET + side] = math.atan2(vectors.dot(z, across), vectors.dot(z, a))
+        for k in range(WAVES):
+            left = a if k == 0 or k > 2 else (vectors.scale(-1.0, across) if k == 1 else b)
+            right = z if k < 3 else (beyond if k == 3 else b)
+            if side == 0:
+                wave = sp4.coefficients(left, line, vectors.times(first, right))
+            else:
+                # The wrist's rotation is that of the elbow backwards, then the pose.
+                wave = sp4.coefficients(
+                    vectors.times(turns, right), line, vectors.times(bent, left)
+                )
+            vectors.write(elbow, SIDE * side + 3 * k, (wave[2], wave[0], wave[1]))
+        mean, cosine, sine = vectors.read(elbow, SIDE * side)
+        most = abs(mean) + math.sqrt(cosine * cosine + sine * sine)
+        if not 1.0 - most > 0.5 * LEAST_SINE * LEAST_SINE:
+            return False
+    return True
+
+
+@kernel
+def _write_ring(run):
+    """Write knots of the circle until neighbours fit; return whether that has been possible."""
+    ring, count = run.ring, FIRST_RING
+    for row in range(count):
+        ring[row, ARC], ring[row, FITS] = 2.0 * math.pi * row / FIRST_RING, 0.0
+        ring[row, AFTER] = row + 1 if row + 1 < FIRST_RING else 0
+    _write_knots(run, ring, 0, count)
+    if not _reaches(run):
+        return False
+    while True:
+        first = count
+        for row in range(first):
+            after = int(ring[row, AFTER])
+            if ring[row, FITS] > 0.0 or _fit(ring, row, after):
+                ring[row, FITS] = 1.0
+                continue
+            step = ring[after, ARC] - ring[row, ARC]
+            step += 2.0 * math.pi if step <= 0.0 else 0.0
+            if step < SHORTEST or count == RING:
+                return False
+            ring[count, ARC], ring[count, FITS] = ring[row, ARC] + 0.5 * step, 0.0
+            ring[count, AFTER], ring[row, AFTER] = after, count
+            count += 1
+        if count == first:
+            return True
+        _write_knots(run, ring, first, count - first)
+
+
+@inline_kernel
+def _reaches(run):
+    """Return whether the first knot of the circle reaches the pose."""
+    c, size = run.curve, certify.scratch_size(N)
+    scratch, errors = vector(run.scratch, TURNS, size), vector(run.scratch, TURNS + size, 3)
+    certify.measure(c.axes, c.points, c.home, N, c.slides, run.ring[0], c.target, errors, scratch)
+    return errors[2] <= REACHES
+
+
+@kernel
+def _fit(table, a, b):
+    """Return whether the cubic between two knots of the circle is near it."""
+    square, cosine = 0.0, 0.0
+    for k in range(N):
+        way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
+        square += way * way
+        cosine += table[a, TANGENT + k] * table[b, TANGENT + k]
+    half = 0.5 * math.sqrt(square) * (1.0 + max(0.0, 1.0 - cosine) / 12.0)
+    miss = 0.0
+    for k in range(N):
+        way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
+        miss += (way - half * (table[a, TANGENT + k] + table[b, TANGENT + k])) ** 2
+    return cosine >= LEAST_COSINE and miss <= LARGEST_MISS * LARGEST_MISS
+
+
+@kernel
+def _write_knots(run, table, first, count):
+    """
+    Write joints, tangents and rooms of some knots, of which ARC says the angle psi.
+
+    :param run: of :func:`find`.
+    :param table: (., RING_COLUMNS).
+    :param first, count: rows.
+    """
+    numbers = run.numbers
+    for start in range(first, first + count, LANES):
+        for lane in range(LANES):
+            numbers[lane] = table[min(start + lane, first + count - 1), ARC]
+        sine, cosine = lanes.sine_cosine(lanes.load(numbers, 0))
+        room, square = lanes.spread(1.0), lanes.spread(0.0)
+        for side in range(2):
+            least, more = _write_side(run, side, cosine, sine)
+            room, square = lanes.lesser(room, least), square + more
+        size = 1.0 / lanes.root(square)
+        lanes.store(numbers, LANES * (PAIR - 1), room)
+        lanes.store(numbers, LANES * 4, lanes.spread(run.elbow[BEND]))
+        lanes.store(numbers, LANES * (4 + N), lanes.spread(0.0))
+        for k in range(N):
+            at = LANES * (1 + N + k)
+            lanes.store(numbers, at, size * lanes.load(numbers, at))
+        for lane in range(min(LANES, first + count - start)):
+            for k in range(2 * N):
+                table[start + lane, k] = numbers[LANES * (1 + k) + lane]
+            table[start + lane, segments.ROOM] = numbers[LANES * (PAIR - 1) + lane]
+
+
+@inline_kernel
+def _wave(elbow, side, k, cosine, sine):
+    """Return a wave and its slope at psi."""
+    mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)
+    return mean + a * cosine + b * sine, b * cosine - a * sine
+
+
+@inline_kernel
+def _write_side(run, side, cosine, sine):
+    """Write three joints of eight knots with their slopes; return the sines of the middle one, and the squares of the slopes."""
+    middle, middle_slope = _wave(run.elbow, side, 0, cosine, sine)
+    x, x_slope = _wave(run.elbow, side, 1, cosine, sine)
+    y, y_slope = _wave(run.elbow, side, 2, cosine, sine)
+    u, u_slope = _wave(run.elbow, side, 3, cosine, sine)
+    v, v_slope = _wave(run.elbow, side, 4, cosine, sine)
+    square = x * x + y * y
+    size, at = lanes.root(square), LANES * (1 + 4 * side)
+    first, last = (x * y_slope - y * x_slope) / square, (u * v_slope - v * u_slope) / square
+    turn = -middle_slope / size
+    lanes.store(run.numbers, at, lanes.arc_tangent(y, x))
+    lanes.store(
+        run.numbers, at + LANES, run.elbow[OFFSET + side] + lanes.arc_tangent(size, middle)
+    )
+    lanes.store(run.numbers, at + 2 * LANES, lanes.arc_tangent(v, u))
+    at += LANES * N
+    lanes.store(run.numbers, at, first)
+    lanes.store(run.numbers, at + LANES, turn)
+    lanes.store(run.numbers, at + 2 * LANES, last)
+    return size, first * first + turn * turn + last * last
+
+
+@kernel
+def _write_roots(run):
+    """Write where joints reach limits, the knots there and between, and which images are inside; return how many."""
+    c, elbow, count = run.curve, run.elbow, 0
+    for side in range(2):
+        at = SIDE * side
+        for k in range(3):
+            joint = 4 * side + k
+            for upper in range(2 if c.lower[joint] > -math.inf else 0):
+                limit = c.upper[joint] if upper == 1 else c.lower[joint]
+                if k == 1:
+                    limit -= elbow[OFFSET + side]
+                sine, cosine = math.sin(limit), math.cos(limit)
+                if k == 1:
+                    wave = vectors.subtract(vectors.read(elbow, at), (cosine, 0.0, 0.0))
+                    beside = (sine, 0.0, 0.0)
+                else:
+                    x = vectors.read(elbow, at + (3 if k == 0 else 9))
+                    y = vectors.read(elbow, at + (6 if k == 0 else 12))
+                    wave = vectors.subtract(vectors.scale(sine, x), vectors.scale(cosine, y))
+                    beside = vectors.add(vectors.scale(cosine, x), vectors.scale(sine, y))
+                outcome, one, other = sp4.solve_linear(wave[1], wave[2], -wave[0], 1.0)
+                if outcome == EXACT:
+                    _add_root(run.roots, count, one, beside, joint, upper)
+                    _add_root(run.roots, count + 1, other, beside, joint, upper)
+                    count += 2
+    for i in range(count):
+        psi = run.roots[i, PLACE]
+        behind = run.roots[i + 1, PLACE] if i + 1 < count else run.roots[0, PLACE] + 2.0 * math.pi
+        run.ends[i, ARC], run.gaps[i, ARC], run.gaps[i, FITS] = (
+            psi,
+            0.5 * (psi + behind),
+            behind - psi,
+        )
+    if count == 0:
+        run.gaps[0, ARC], run.gaps[0, FITS] = 0.0, 2.0 * math.pi
+    _write_knots(run, run.ends, 0, count)
+    _write_knots(run, run.gaps, 0, max(count, 1))
+    for i in range(max(count, 1)):
+        run.inside[i] = _images_inside(run, run.gaps[i])
+    return count
+
+
+@kernel
+def _add_root(roots, count, psi, beside, joint, upper):
+    """Insert a root into ordered ones."""
+    value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
+    if psi < 0.0:
+        psi += 2.0 * math.pi
+    row = count
+    while row > 0 and roots[row - 1, PLACE] > psi:
+        for k in range(ROOT):
+            roots[row, k] = roots[row - 1, k]
+        row -= 1
+    roots[row, PLACE], roots[row, JOINT] = psi, joint
+    roots[row, UPPER], roots[row, FLIP] = 2.0 * upper - 1.0, 0.0 if value >= 0.0 else 1.0
+
+
+@inline_kernel
+def _in_image(run, value, joint, flip):
+    """
+    Return a joint of an image.
+
+    :param value: of the joint on the circle.
+    :param flip: 1 if its side is in the other posture, else 0.
+    """
+    if flip == 0 or joint == 3:
+        return value
+    if joint % 4 == 1:
+        return 2.0 * run.elbow[OFFSET + joint // 4] - value
+    return value + math.pi
+
+
+@kernel
+def _images_inside(run, knot):
+    """Return which images of a knot are within the limits, see :class:`Circles`."""
+    c, bits = run.curve, 0
+    for side in range(2):
+        for flip in range(2):
+            is_inside = True
+            for joint in range(4 * side, 4 * side + 3):
+                low, high = c.lower[joint], c.upper[joint]
+                if low > -math.inf:
+                    value = _in_image(run, knot[joint], joint, flip)
+                    value = segments.winding(value, 0.5 * (low + high))
+                    is_inside = is_inside and low - trace.OUTSIDE <= value <= high + trace.OUTSIDE
+            bits += (1 << (2 * side + flip)) if is_inside else 0
+    return bits
+
+
+@inline_kernel
+def _flip_of(image, joint):
+    """Return 1 if the side of a joint is in its other posture in an image, else 0."""
+    return (image >> (joint // 4)) & 1
+
+
+@kernel
+def _write_image(run, knots, heads, count, row, image, size):
+    """
+    Write the curves of an image; return how many there are, or why that is not known, and the next row of knots.
+
+    :param run: of :func:`find`.
+    :param knots, heads: out, behind ``count`` curves and ``row`` rows.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's.
+    :param size: number of roots.
+    """
+    own, count_own, outside = run.own, 0, -1
+    for root in range(size):
+        joint = int(run.roots[root, JOINT])
+        if int(run.roots[root, FLIP]) == _flip_of(image, joint):
+            own[count_own] = root
+            count_own += 1
+    stretches = max(count_own, 1)
+    for i in range(stretches):
+        begin = int(own[i]) if count_own > 0 else 0
+        end = int(own[i + 1]) if i + 1 < count_own else (int(own[0]) if count_own > 0 else 0)
+        run.own_inside[i] = _is_inside(run, image, begin, end, size)
+        if run.own_inside[i] == 0.0:
+            outside = i
+    if outside < 0:
+        rows = _write_whole(run, knots, row, image)
+        heads[count, trace.FIRST_ROW], heads[count, trace.ROWS] = row, rows
+        return (1, row + rows) if rows > 0 else (rows, row)
+    found, begin = 0, -1
+    for k in range(1, stretches + 1):
+        i = (outside + k) % stretches
+        is_inside = run.own_inside[i] > 0.0
+        if is_inside and begin < 0:
+            begin = i
+        if is_inside or begin < 0:
+            continue
+        rows = _write_stretch(run, knots, row, image, int(own[begin]), int(own[i]))
+        if rows < 0:
+            return rows, row
+        at = count + found
+        heads[at, trace.FIRST_ROW], heads[at, trace.ROWS] = row, rows
+        found, row, begin = found + 1, row + rows, -1
+    return found, row
+
+
+@kernel
+def _is_inside(run, image, begin, end, size):
+    """
+    Return 1 where an image is within the limits between two of its roots, else 0: the widest gap says so.
+
+    :param begin, end: numbers of the roots; all of the circle where both are the same one.
+    :param size: number of roots.
+    """
+    bits = (1 << _flip_of(image, 0)) | (4 << _flip_of(image, 4))
+    gap, widest, is_inside = begin, -1.0, 0.0
+    while True:
+        if run.gaps[gap, FITS] > widest:
+            widest = run.gaps[gap, FITS]
+            is_inside = 1.0 if int(run.inside[gap]) & bits == bits else 0.0
+        gap = gap + 1 if gap + 1 < size else 0
+        if gap == end or size == 0:
+            return is_inside
+
+
+@kernel
+def _write_whole(run, knots, first, image):
+    """Write a closed curve; return how many knots it has, NO_ROOM where they do not fit."""
+    row, at = 0, first
+    while True:
+        if at == knots.shape[0]:
+            return NO_ROOM
+        _put(run, knots, at, first, run.ring[row], image)
+        if at > first and row == 0:
+            knots[at, KIND] = trace.CLOSED
+            return at - first + 1
+        row, at = int(run.ring[row, AFTER]), at + 1
+
+
+@kernel
+def _write_stretch(run, knots, first, image, begin, end):
+    """Write the curve between two roots; return how many knots it has, NO_ROOM where they do not fit."""
+    start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
+    stop += 2.0 * math.pi if end < begin else 0.0
+    if first + 2 > knots.shape[0]:
+        return NO_ROOM
+    _write_end(run, knots, first, first, image, begin)
+    row, lap, at = 0, 0.0, first + 1
+    while True:
+        after = int(run.ring[row, AFTER])
+        psi = run.ring[row, ARC] + lap
+        lap += 2.0 * math.pi if after == 0 else 0.0
+        near = BESIDE * (run.ring[after, ARC] + lap - psi)
+        if psi >= stop - near:
+            break
+        if at + 2 > knots.shape[0]:
+            return NO_ROOM
+        if psi > start + near:
+            _put(run, knots, at, first, run.ring[row], image)
+            at += 1
+        row = after
+    _write_end(run, knots, at, first, image, end)
+    # A single posture between two limits.
+    return at - first + 1 if knots[at, ARC] > 0.0 else 1
+
+
+@kernel
+def _write_end(run, knots, at, first, image, root):
+    """Write the knot at a root."""
+    joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
+    _put(run, knots, at, first, run.ends[root], image)
+    knots[at, joint] = run.curve.upper[joint] if side > 0.0 else run.curve.lower[joint]
+    knots[at, KIND] = trace.limit_kind(joint, side)
+
+
+@kernel
+def _put(run, knots, at, first, knot, image):
+    """Write the image of a knot of the circle behind the others of a curve, which begins at row ``first``."""
+    c = run.curve
+    for k in range(N):
+        flip, near = _flip_of(image, k), 0.0
+        if c.lower[k] > -math.inf:
+            near = 0.5 * (c.lower[k] + c.upper[k])
+        elif at > first:
+            near = knots[at - 1, k]
+        knots[at, k] = segments.winding(_in_image(run, knot[k], k, flip), near)
+        is_turned = flip == 1 and k % 4 == 1
+        knots[at, TANGENT + k] = -knot[TANGENT + k] if is_turned else knot[TANGENT + k]
+    knots[at, segments.ROOM], knots[at, KIND], knots[at, ARC] = knot[segments.ROOM], 0.0, 0.0
+    if at > first:
+        knots[at, ARC] = knots[at - 1, ARC] + segments.length_of(knots, at - 1, at)
