@@ -66,6 +66,9 @@ def test_a_short_stretch_next_to_the_limits_of_joints_that_turn_round_outside_is
         # Nearly singular: the closed curve is some hundredths long.
         ('rizon10', (1.3018, -2.5651, -1.4264, 0.4176, -1.2112, -0.2482, 0.3316)),
         ('yumi_left', (2.5677, -2.0754, 0.6008, -1.1083, -2.1795, -0.7555, 1.3228)),
+        # The branches exist between two folds only, where joint 6 is within its limits for a part of the way.
+        ('xarm7', (-1.9301, -1.5495, -2.8627, 2.9378, 2.8912, -1.6882, -0.7697)),
+        ('xarm7', (-1.5552, -1.7073, 0.5651, 3.5070, 0.2764, -1.6238, -0.4241)),
     ],
 )
 def test_a_short_closed_curve_between_two_values_of_the_held_joint_is_found(name, q):

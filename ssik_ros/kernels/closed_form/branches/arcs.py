@@ -180,6 +180,14 @@ def _shares_inside(start, change, reach):
     return lanes.select(is_inside, 0.0, first), lanes.select(is_inside, 1.0, last)
 
 
+@inline_kernel
+def _rooms(places, n, interval):
+    """Return the rooms of the branches at both places, and where they exist at neither and it is known by how much."""
+    a = lanes.load(places, hb.row_at(interval.a, n + hb.ROOM, n))
+    b = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
+    return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
+
+
 @kernel
 def existing(places, n, interval):
     """
@@ -189,15 +197,12 @@ def existing(places, n, interval):
     :param n: number of joints.
     :param interval: between two of them.
     """
-    row = n + hb.ROOM
-    a = lanes.load(places, hb.row_at(interval.a, row, n))
-    b = lanes.load(places, hb.row_at(interval.b, row, n))
-    is_known = (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
+    a, b, is_known = _rooms(places, n, interval)
     if lanes.bits_of(is_known) == 0:
         return hb.EVERY
     a, b = lanes.select(is_known, a, 0.0), lanes.select(is_known, b, 0.0)
-    p = lanes.load(places, hb.row_at(interval.p, row, n))
-    r = lanes.load(places, hb.row_at(interval.r, row, n))
+    p = lanes.load(places, hb.row_at(interval.p, n + hb.ROOM, n))
+    r = lanes.load(places, hb.row_at(interval.r, n + hb.ROOM, n))
     p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
     slope = lanes.absolute(b - a) * interval.between
     slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)
@@ -263,6 +268,7 @@ def is_doubtful(places, ranges, n, interval):
     hidden = existing(places, n, interval) & ~(hit_a | hit_b)
     if hidden == 0 and others == 0:
         return False
+    _, _, is_absent = _rooms(places, n, interval)
     low, high = lanes.spread(0.0), lanes.spread(1.0)
     leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
     margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
@@ -275,7 +281,8 @@ def is_doubtful(places, ranges, n, interval):
         if hidden != 0:
             first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
             low, high = lanes.greater(low, first), lanes.lesser(high, last)
-            hidden &= lanes.bits_of(low <= high)
+            # Joints of a branch that exists only in between leave their chords like a square root.
+            hidden &= lanes.bits_of((low <= high) | is_absent)
         if others == 0:
             if hidden == 0:
                 return False

@@ -93,13 +93,8 @@ def scratch_size():
 
 
 @kernel
-def write_limits(work, ints, reals):
-    """
-    Write limits that count to the head of the scratch.
-
-    :param work: (scratch_size(),).
-    :param ints, reals: the plan.
-    """
+def _write_limits(work, ints, reals):
+    """Write limits that count to the head of the scratch."""
     for k in range(N):
         low, high = reals[LOWER + k], reals[UPPER + k]
         is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
@@ -115,8 +110,9 @@ def open_curve(ints, reals, target, free, work):
     :param ints, reals: the plan.
     :param target: (12,) T.
     :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),) with the limits.
+    :param work: (scratch_size(),).
     """
+    _write_limits(work, ints, reals)
     own = 2 * N
     return Curve(
         vector(reals, 0, 3 * N),

@@ -81,7 +81,6 @@ def descend(rows, ints, reals, target, free, work):
     :param free: (7,) integers, 0 to 6.
     :param work: (scratch_size(),).
     """
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, errors = vector(work, at, N), vector(work, at + N, 3)

@@ -178,7 +178,6 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
 @inline_kernel
 def _open(ints, reals, target, free, work):
     """Return everything under its name."""
-    cp.write_limits(work, ints, reals)
     c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
     elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
     at += ELBOW + RING * RING_COLUMNS

@@ -82,7 +82,6 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param free: (7,) integers, 0 to 6.
     :param work: (scratch_size(),).
     """
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     own = cp.scratch_size()
     q, state = vector(work, own, N), matrix(work, own + N, LANES, STATE)

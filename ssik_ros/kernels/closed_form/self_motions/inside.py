@@ -60,7 +60,6 @@ def write_inside(out, knots, ints, reals, target, free, work):
     :param free: (7,) integers, 0 to 6.
     :param work: (scratch_size(),).
     """
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     q, marks = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, MARKS)
     count = 0

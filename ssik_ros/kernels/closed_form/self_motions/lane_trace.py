@@ -151,7 +151,6 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
     """Return the lanes, all idle."""
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
     state = matrix(work, at, LANES, STATE)

@@ -153,7 +153,6 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     """Return what the proof works on, all lanes idle."""
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)

@@ -64,7 +64,6 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     :param free: (7,) integers, 0 to 6.
     :param work: (scratch_size(),).
     """
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     q = vector(work, cp.scratch_size(), N)
     scratch = vector(work, cp.scratch_size() + 4 * N, certify.scratch_size(N))
@@ -138,7 +137,6 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     :param count: how many of the first joints count in the distance.
     :param knots, ints, reals, target, free, work: as for :func:`write_postures`.
     """
-    cp.write_limits(work, ints, reals)
     c = cp.open_curve(ints, reals, target, free, work)
     there = vector(work, cp.scratch_size(), N)
     aim = vector(work, cp.scratch_size() + N, N)
