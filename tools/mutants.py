@@ -65,6 +65,8 @@ NEWTON_INPUT = 'test/search/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/search/test_bounded_step.py'
 MOTION_PROOF = 'ssik_ros/kernels/closed_form/self_motions/proof.py'
 MOTION_BALLS = 'test/self_motions/test_balls.py'
+MOTION_CIRCLES = 'ssik_ros/kernels/closed_form/self_motions/elbow_circles.py'
+CIRCLES_TEST = 'test/self_motions/test_elbow_circles.py'
 
 
 @dataclass(frozen=True, slots=True)
@@ -803,6 +805,30 @@ MUTANTS = (
         'return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach',
         'return straight <= reach + state[REACH]',
         (f'{MOTION_BALLS}::test_balls_are_joined_where_a_solution_of_one_is_in_the_other',),
+    ),
+    Mutant(
+        9,
+        'cuts curves where another image of them reaches a limit',
+        MOTION_CIRCLES,
+        '0.0 if value >= 0.0 else 1.0',
+        '0.0 if value >= 0.0 else 0.0',
+        (f'{CIRCLES_TEST}::test_the_same_curves_are_followed',),
+    ),
+    Mutant(
+        9,
+        'leaves out the curves with the other sign of joint 6',
+        MOTION_CIRCLES,
+        'for image in range(4):',
+        'for image in range(2):',
+        (f'{CIRCLES_TEST}::test_the_same_curves_are_followed',),
+    ),
+    Mutant(
+        9,
+        'puts knots of circles far apart',
+        MOTION_CIRCLES,
+        'LEAST_COSINE, LARGEST_MISS = 0.7, 0.05',
+        'LEAST_COSINE, LARGEST_MISS = -1.0, 5.0',
+        (f'{CIRCLES_TEST}::test_knots_are_no_farther_apart_than_their_cubics_bear',),
     ),
     Mutant(
         9,

@@ -106,7 +106,7 @@ class Circles(NamedTuple):
     gaps: np.ndarray
     """(ROOTS, RING_COLUMNS) knots between each root and the next, FITS being the distance of both."""
     inside: np.ndarray
-    """(ROOTS,) integers: which images are within the limits there, bits of the shoulder's two, then of the wrist's."""
+    """(ROOTS,) which images are within the limits there, bits of the shoulder's two, then of the wrist's."""
     own: np.ndarray
     """(ROOTS,) numbers of the roots of one image."""
     own_inside: np.ndarray
