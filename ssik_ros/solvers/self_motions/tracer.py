@@ -125,9 +125,9 @@ class SelfMotionTracer:
         return find_gap(own, knots, rows, look(), self._bound)
 
     def _find_candidates(self, pose: FloatArray, shares: int) -> FloatArray:
-        """Return the postures (m, 7) of a pose at values of the held joint."""
-        found = self._find_at_values(pose, shares)
-        return np.empty((0, JOINTS.size)) if found is None else found[3]
+        """Return the postures (m, 7) of a rigid pose within the limits at values of the held joint."""
+        found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
+        return found.q if found else np.empty((0, JOINTS.size))
 
     def _find_on_circles(self, pose: FloatArray) -> Curves | None:
         """Return pose, knots and rows by the circles of the elbow; None where these do not serve."""
