@@ -151,6 +151,16 @@ def test_a_joint_on_its_limit_has_its_curve(joint, side):
         assert motions.is_complete
 
 
+def test_the_proof_remembers_the_pose():
+    arm = Manipulator.from_prebuilt('iiwa14')
+    target = arm.fk([0.4, 0.7, 0.2, 1.1, 0.3, 0.9, -0.4])
+    motions = arm.self_motions(target)
+    target[:3, 3] = 9.0
+    *_, look = motions._find_gap.args
+    assert len(look()) > 50
+    assert motions.is_complete
+
+
 def test_more_knots_than_there_is_room_for(monkeypatch):
     chain = make_chain('iiwa14')
     (q,) = draw(chain, 1, 5)

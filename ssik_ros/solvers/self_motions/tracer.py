@@ -104,9 +104,11 @@ class SelfMotionTracer:
         low, high = self._range(pose) if self._is_slide else self._turning
         wanted = self._shares if resolution is None else (high - low) / resolution
         shares = math.ceil(min(max(wanted, SHARES), MOST_SHARES))
+        look: CandidateFinder
         curves = self._find_on_circles(pose)
-        look: CandidateFinder = functools.partial(self._find_candidates, pose, shares)
-        if curves is None:
+        if curves is not None:
+            look = functools.partial(self._find_candidates, curves[0].target, shares)
+        else:
             found = self._find_at_values(pose, shares)
             if found is None:
                 return None
@@ -124,8 +126,10 @@ class SelfMotionTracer:
             self._bound = choose_bound(self._arm.plan.chain)
         return find_gap(own, knots, rows, look(), self._bound)
 
-    def _find_candidates(self, pose: FloatArray, shares: int) -> FloatArray:
-        """Return the postures (m, 7) of a rigid pose within the limits at values of the held joint."""
+    def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
+        """Return the postures (m, 7) of a pose (12,) within the limits at values of the held joint."""
+        pose = np.empty((4, 4))
+        se3.to_matrix(pose, target)
         found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return found.q if found else np.empty((0, JOINTS.size))
 
