@@ -325,11 +325,9 @@ def test_signal_during_searches(tmp_path, record_figure, number):
 def test_signal_while_a_robot_is_being_loaded(tmp_path, record_figure, number):
     program = (str(Path(__file__).with_name('slow_server.py')),)
     with running_server(tmp_path, {'moveit_config_package': 'panda'}, program=program) as server:
+        server.wait_for_log('warming up the solvers (step 3 of 4). Left: warming up closed loops')
+        # The client comes second: a node that has not heard of it yet loses its request.
         with client_of(server) as client:
-            client.wait_for('ssik_ros/describe')
-            server.wait_for_log(
-                'warming up the solvers (step 3 of 4). Left: warming up closed loops'
-            )
             assert client.describe().message.startswith('The node has no robot yet. Publish its')
         record_figure(f'{number.name} to exit, while loading', assert_ends(server, number))
         assert READY not in server.log

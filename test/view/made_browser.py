@@ -59,6 +59,14 @@ WAIT_FOR_VALUES = """limit => new Promise(done => {
 })"""
 
 
+def wait_for(tab, condition):
+    """Wait until a condition holds, and let a tab work meanwhile."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, 'what was waited for did not come'
+        tab.wait_for_timeout(50)
+
+
 class Screen:
     """One tab that shows a page."""
 
@@ -79,10 +87,7 @@ class Screen:
 
     def wait_for(self, condition):
         """Wait until a condition holds."""
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, 'what was waited for did not come'
-            self.tab.wait_for_timeout(50)
+        wait_for(self.tab, condition)
 
     def settle(self):
         """Wait until the page is handled and drawn."""

@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, Screen
+from made_browser import open_browser, Screen, wait_for
 from made_pages import open_page
 import numpy as np
 
@@ -50,7 +50,8 @@ def test_the_private_file_leads_a_browser_to_the_page(browser, monkeypatch):
         tab.goto(opened[0])
         tab.wait_for_url(f'http://127.0.0.1:{page.port}/')
         tab.wait_for_selector('canvas', state='attached')
-        assert page._viser.get_clients() and not page.guard.refused
+        wait_for(tab, page._viser.get_clients)
+        assert not page.guard.refused
         tab.close()
 
 
