@@ -5,10 +5,10 @@ import dataclasses
 from newton_oracle import solutions
 import numpy as np
 import pytest
+from test_proof import chain_of
 
 from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.self_motions import segments, trace
-from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.labels import move_axes
 from ssik_ros.solvers.self_motions import tracer
@@ -33,8 +33,7 @@ def moved(chain, q):
 
 def make_chain(name):
     """Return an iiwa, or a variant of one: axes 1 and 3 across at zero, an elbow beside the line, joints that turn freely."""
-    arm = Manipulator.from_prebuilt('iiwa14')
-    chain = SerialChain.from_group(arm.robot, arm.group)
+    chain = chain_of('iiwa14')
     if name == 'turned':
         chain = moved(chain, np.array([0.3, 0.9, -0.4, 1.2, 0.5, -0.7, 0.2]))
     if name == 'offset':

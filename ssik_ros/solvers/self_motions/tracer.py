@@ -139,15 +139,11 @@ class SelfMotionTracer:
         if spheres is None:
             return None
         arrays = self._circles.pop() if self._circles else CircleArrays()
-        count = arrays.find(plan, pose, spheres)
-        while count == elbow_circles.NO_ROOM:
+        while (count := arrays.find(plan, pose, spheres)) == trace.NO_ROOM:
             arrays.enlarge()
-            count = arrays.find(plan, pose, spheres)
-        rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
-        knots = arrays.knots[: sum(rows.tolist())].copy()
-        target = arrays.target.copy()
+        found = self._own(arrays.target.copy()), *arrays.curves(count)
         self._circles.append(arrays)
-        return (self._own(target), knots, rows) if count >= 0 else None
+        return found if count >= 0 else None
 
     def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
         """Return what values of the held joint lead to; None where the pose is no rigid transform."""
@@ -172,14 +168,10 @@ class SelfMotionTracer:
         arrays = self._pool.pop() if self._pool else PoseArrays(prepared)
         if len(arrays.seeds) < prepared.capacity:
             arrays = PoseArrays(prepared)
-        while True:
-            count = arrays.find(prepared, pose)
-            if count != pose_motions.NO_ROOM:
-                break
+        while (count := arrays.find(prepared, pose)) == trace.NO_ROOM:
             arrays.enlarge()
         own = self._own(arrays.target.copy())
-        rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
-        knots = arrays.knots[: sum(rows.tolist())].copy()
+        knots, rows = arrays.curves(count)
         candidates = arrays.seeds[: int(arrays.spread[held_search.TRIED])].copy()
         self._pool.append(arrays)
         is_settled = count > 0 or count == pose_motions.TOO_FAR
@@ -313,7 +305,34 @@ class SelfMotionTracer:
         return knots[: int(rows.sum())].copy(), rows
 
 
-class PoseArrays:
+class CurveArrays:
+    """The curves of one pose as kernels write them."""
+
+    def __init__(self, capacity: int) -> None:
+        """
+        Allocate.
+
+        :param capacity: how many curves there may be.
+        """
+        self.heads = np.empty((capacity, 2), dtype=np.int64)
+        self.target = np.empty(12)
+        self.knots = _knots(FIRST_KNOTS)
+
+    def enlarge(self) -> None:
+        """Make room for twice as many knots."""
+        self.knots = _knots(2 * len(self.knots))
+
+    def curves(self, count: int) -> tuple[FloatArray, IntArray]:
+        """
+        Return copies of the knots of all curves, and how many knots each has.
+
+        :param count: number of curves, or less than 0 for none.
+        """
+        rows = self.heads[: max(count, 0), trace.ROWS].copy()
+        return self.knots[: sum(rows.tolist())].copy(), rows
+
+
+class PoseArrays(CurveArrays):
     """Results and scratch for the curves of one pose; later poses reuse them, two at a time never share them."""
 
     def __init__(self, prepared: Prepared) -> None:
@@ -323,12 +342,10 @@ class PoseArrays:
         :param prepared: a request on arcs.
         """
         capacity, size = prepared.capacity, len(prepared.seed)
+        super().__init__(capacity)
         self._branches = BranchArrays(size, capacity)
         self.spread = prepared.samples.copy()
         self.seeds = np.empty((capacity, size))
-        self.heads = np.empty((capacity, 2), dtype=np.int64)
-        self.target = np.empty(12)
-        self.knots = _knots(FIRST_KNOTS)
         self._is_done = np.empty(capacity, dtype=np.int64)
         self._work = np.empty(lane_trace.scratch_size(capacity))
 
@@ -350,19 +367,13 @@ class PoseArrays:
         )
         return count
 
-    def enlarge(self) -> None:
-        """Make room for twice as many knots."""
-        self.knots = _knots(2 * len(self.knots))
 
-
-class CircleArrays:
+class CircleArrays(CurveArrays):
     """Results and scratch for the curves of one pose by the circle of the elbow, used like :class:`PoseArrays`."""
 
     def __init__(self) -> None:
         """Allocate."""
-        self.heads = np.empty((elbow_circles.MOST_CURVES, 2), dtype=np.int64)
-        self.target = np.empty(12)
-        self.knots = _knots(FIRST_KNOTS)
+        super().__init__(elbow_circles.MOST_CURVES)
         self._work = np.empty(elbow_circles.scratch_size())
 
     def find(self, plan: AnalyticPlan, pose: FloatArray, spheres: FloatArray) -> int:
@@ -376,10 +387,6 @@ class CircleArrays:
         where = pose, plan.ints, plan.reals, JOINTS, self._work
         count: int = elbow_circles.find(self.knots, self.heads, self.target, spheres, *where)
         return count
-
-    def enlarge(self) -> None:
-        """Make room for twice as many knots."""
-        self.knots = _knots(2 * len(self.knots))
 
 
 def _find_spheres(arm: AnalyticArm) -> FloatArray | None:

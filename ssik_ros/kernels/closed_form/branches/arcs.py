@@ -197,10 +197,10 @@ def existing(places, n, interval):
     :param n: number of joints.
     :param interval: between two of them.
     """
-    a, b, is_known = _rooms(places, n, interval)
-    if lanes.bits_of(is_known) == 0:
+    a, b, is_absent = _rooms(places, n, interval)
+    if lanes.bits_of(is_absent) == 0:
         return hb.EVERY
-    a, b = lanes.select(is_known, a, 0.0), lanes.select(is_known, b, 0.0)
+    a, b = lanes.select(is_absent, a, 0.0), lanes.select(is_absent, b, 0.0)
     p = lanes.load(places, hb.row_at(interval.p, n + hb.ROOM, n))
     r = lanes.load(places, hb.row_at(interval.r, n + hb.ROOM, n))
     p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
@@ -208,7 +208,7 @@ def existing(places, n, interval):
     slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)
     slope = lanes.greater(lanes.absolute(b - r) * interval.after, slope)
     reach = a + b + (GROWTH * slope + LEAST_SLOPE) * interval.width
-    return hb.EVERY & ~lanes.bits_of(is_known & (reach < 0.0))
+    return hb.EVERY & ~lanes.bits_of(is_absent & (reach < 0.0))
 
 
 @inline_kernel
@@ -268,11 +268,10 @@ def is_doubtful(places, ranges, n, interval):
     hidden = existing(places, n, interval) & ~(hit_a | hit_b)
     if hidden == 0 and others == 0:
         return False
-    _, _, is_absent = _rooms(places, n, interval)
+    _, rooms, is_absent = _rooms(places, n, interval)
     low, high = lanes.spread(0.0), lanes.spread(1.0)
     leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
     margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
-    rooms = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
     is_forward = (margins < hb.INSIDE) | (rooms < 0.0)
     for place in range(int(ranges[2 * n])):
         joint = int(ranges[2 * n + 1 + place])

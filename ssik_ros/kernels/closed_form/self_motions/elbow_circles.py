@@ -50,8 +50,8 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
 
-NO_ROOM, NOT_PLAIN = -1, -2
-"""Returned in place of the number of curves."""
+NOT_PLAIN = -2
+"""Returned in place of the number of curves: the pose is left to others."""
 
 WAVES = 5
 """Waves of three axes: the cosine of the middle joint, cosine and sine of the first one, and of the last one."""
@@ -78,9 +78,10 @@ BESIDE = 0.1
 
 ROOTS = 24
 """Two angles for each of two limits of six joints."""
-PLACE, JOINT, UPPER, FLIP = range(4)
-"""Numbers of a root: psi; the joint that reaches a limit there; 1 for the upper one, else -1; of which image of its side."""
-ROOT = 4
+PLACE, JOINT, UPPER, FLIP, WIDTH = range(5)
+"""Numbers of a root: psi; the joint that reaches a limit there; 1 for the upper one, else -1; of which image of its side;
+how far the next one is."""
+ROOT = 5
 PAIR = 2 * N + 2
 """Rows of eight numbers: psi, joints, tangent, room."""
 FIRST_TURN, BENT_TURN, TURNS = 12, 21, 30
@@ -102,9 +103,9 @@ class Circles(NamedTuple):
     roots: np.ndarray
     """(ROOTS, ROOT) in the order of psi."""
     ends: np.ndarray
-    """(ROOTS, RING_COLUMNS) knots at the roots."""
+    """(ROOTS, segments.COLUMNS) knots at the roots."""
     gaps: np.ndarray
-    """(ROOTS, RING_COLUMNS) knots between each root and the next, FITS being the distance of both."""
+    """(ROOTS, segments.COLUMNS) knots between each root and the next."""
     inside: np.ndarray
     """(ROOTS,) which images are within the limits there, bits of the shoulder's two, then of the wrist's."""
     own: np.ndarray
@@ -119,7 +120,7 @@ class Circles(NamedTuple):
 @inline_kernel
 def scratch_size():
     """Return how many numbers of scratch :func:`find` needs."""
-    own = ELBOW + RING_COLUMNS * (RING + 2 * ROOTS) + ROOTS * (ROOT + 3) + LANES * PAIR
+    own = ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
     return cp.scratch_size() + own + certify.scratch_size(N) + TURNS + 3
 
 
@@ -181,9 +182,9 @@ def _open(ints, reals, target, free, work):
     c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
     elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
     at += ELBOW + RING * RING_COLUMNS
-    ends = matrix(work, at, ROOTS, RING_COLUMNS)
-    gaps = matrix(work, at + ROOTS * RING_COLUMNS, ROOTS, RING_COLUMNS)
-    at += 2 * ROOTS * RING_COLUMNS
+    ends = matrix(work, at, ROOTS, segments.COLUMNS)
+    gaps = matrix(work, at + ROOTS * segments.COLUMNS, ROOTS, segments.COLUMNS)
+    at += 2 * ROOTS * segments.COLUMNS
     roots, inside = matrix(work, at, ROOTS, ROOT), vector(work, at + ROOTS * ROOT, ROOTS)
     own, own_inside = (
         vector(work, at + ROOTS * (ROOT + 1), ROOTS),
@@ -198,7 +199,7 @@ def _open(ints, reals, target, free, work):
 @kernel
 def _write_turns(turns, h, bend, folded, reach):
     """Write R_0, which turns W as joint 4 folds the arm to where it has to be, and R_0 with the rotation of joint 4."""
-    a, b = vectors.scale(1.0 / vectors.norm(folded), folded), _unit(reach)
+    a, b = _unit(folded), _unit(reach)
     side_a, side_b = vectors.perpendicular(a), vectors.perpendicular(b)
     up_a, up_b = vectors.cross(a, side_a), vectors.cross(b, side_b)
     for i in range(3):
@@ -305,7 +306,7 @@ def _write_knots(run, table, first, count):
     Write joints, tangents and rooms of some knots, of which ARC says the angle psi.
 
     :param run: of :func:`find`.
-    :param table: (., RING_COLUMNS).
+    :param table: (., segments.COLUMNS) or more columns.
     :param first, count: rows.
     """
     numbers = run.numbers
@@ -390,13 +391,10 @@ def _write_roots(run):
     for i in range(count):
         psi = run.roots[i, PLACE]
         behind = run.roots[i + 1, PLACE] if i + 1 < count else run.roots[0, PLACE] + 2.0 * math.pi
-        run.ends[i, ARC], run.gaps[i, ARC], run.gaps[i, FITS] = (
-            psi,
-            0.5 * (psi + behind),
-            behind - psi,
-        )
+        run.ends[i, ARC], run.gaps[i, ARC] = psi, 0.5 * (psi + behind)
+        run.roots[i, WIDTH] = behind - psi
     if count == 0:
-        run.gaps[0, ARC], run.gaps[0, FITS] = 0.0, 2.0 * math.pi
+        run.gaps[0, ARC], run.roots[0, WIDTH] = 0.0, 2.0 * math.pi
     _write_knots(run, run.ends, 0, count)
     _write_knots(run, run.gaps, 0, max(count, 1))
     for i in range(max(count, 1)):
@@ -512,8 +510,8 @@ def _is_inside(run, image, begin, end, size):
     bits = (1 << _flip_of(image, 0)) | (4 << _flip_of(image, 4))
     gap, widest, is_inside = begin, -1.0, 0.0
     while True:
-        if run.gaps[gap, FITS] > widest:
-            widest = run.gaps[gap, FITS]
+        if run.roots[gap, WIDTH] > widest:
+            widest = run.roots[gap, WIDTH]
             is_inside = 1.0 if int(run.inside[gap]) & bits == bits else 0.0
         gap = gap + 1 if gap + 1 < size else 0
         if gap == end or size == 0:
@@ -526,7 +524,7 @@ def _write_whole(run, knots, first, image):
     row, at = 0, first
     while True:
         if at == knots.shape[0]:
-            return NO_ROOM
+            return trace.NO_ROOM
         _put(run, knots, at, first, run.ring[row], image)
         if at > first and row == 0:
             knots[at, KIND] = trace.CLOSED
@@ -540,7 +538,7 @@ def _write_stretch(run, knots, first, image, begin, end):
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
     stop += 2.0 * math.pi if end < begin else 0.0
     if first + 2 > knots.shape[0]:
-        return NO_ROOM
+        return trace.NO_ROOM
     _write_end(run, knots, first, first, image, begin)
     row, lap, at = 0, 0.0, first + 1
     while True:
@@ -551,7 +549,7 @@ def _write_stretch(run, knots, first, image, begin, end):
         if psi >= stop - near:
             break
         if at + 2 > knots.shape[0]:
-            return NO_ROOM
+            return trace.NO_ROOM
         if psi > start + near:
             _put(run, knots, at, first, run.ring[row], image)
             at += 1

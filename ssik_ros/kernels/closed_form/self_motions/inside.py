@@ -77,11 +77,9 @@ def write_inside(out, knots, ints, reals, target, free, work):
 
 
 @inline_kernel
-def _turns_to(c, k, value, near):
-    """Return the whole turns that bring a joint's value next to another one, 0 for a slide [rad]."""
-    if is_slide(c.slides, k):
-        return 0.0
-    return 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
+def _winding(c, k, value, near):
+    """Return the winding of a joint's value that is nearest to another one; the value itself for a slide."""
+    return value if is_slide(c.slides, k) else segments.winding(value, near)
 
 
 @kernel
@@ -95,7 +93,7 @@ def _write_marks(c, marks, knots, row):
         for s in range(2):
             side = 1.0 if s == 1 else -1.0
             limit = c.upper[k] if s == 1 else c.lower[k]
-            limit += _turns_to(c, k, limit, 0.5 * (knots[row, k] + knots[row + 1, k]))
+            limit = _winding(c, k, limit, 0.5 * (knots[row, k] + knots[row + 1, k]))
             turn = segments.peak(knots, row, row + 1, width, k, side)
             if turn > 0.0:
                 count = _add(marks, count, turn)
@@ -163,7 +161,7 @@ def wind(c, q, beyond):
     """
     for k in range(N):
         if c.lower[k] > -math.inf:
-            q[k] += _turns_to(c, k, q[k], 0.5 * (c.lower[k] + c.upper[k]))
+            q[k] = _winding(c, k, q[k], 0.5 * (c.lower[k] + c.upper[k]))
         if not c.lower[k] - beyond <= q[k] <= c.upper[k] + beyond:
             return False
     return True

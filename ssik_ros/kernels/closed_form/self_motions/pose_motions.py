@@ -31,7 +31,7 @@ from ssik_ros.kernels.closed_form.self_motions import lane_trace, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.vectors import copy
 
-NO_ROOM, NOT_RIGID, TOO_FAR = -1, -2, -3
+NOT_RIGID, TOO_FAR = -2, -3
 """Returned in place of the number of curves; TOO_FAR: proved to be out of reach."""
 
 
@@ -60,7 +60,7 @@ def find(
         return TOO_FAR
     held_search.collect(run, spread, places, stack, scratch)
     wanted = int(spread[held_search.WANTED])
-    _, _, pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)
+    pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)[2]
     lower, upper = common.limits_of(run)
     count = int(pending[0])
     spread[held_search.TRIED] = count
@@ -68,7 +68,7 @@ def find(
         is_done[row] = 0
         for k in range(N):
             value = pending[1 + row * (N + 1) + k]
-            # Its winding next to the middle of the range; any one for a joint that has all of them.
+            # Its winding next to the middle of the range; where every angle has one inside, any will do.
             has_limits = upper[k] - lower[k] < 2.0 * math.pi
             middle = 0.5 * (lower[k] + upper[k]) if has_limits else 0.0
             seeds[row, k] = segments.winding(value, middle)

@@ -48,6 +48,8 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGEN
 
 REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """What stands at a knot. LIMIT knots carry the joint and the side as LIMIT + (2 joint + is_upper + 1) / 32."""
+NO_ROOM = -1
+"""Returned in place of the number of curves where their knots do not fit."""
 FULL = -1.0
 """There was no room for more knots."""
 FIRST_ROW, ROWS = 0, 1
