@@ -188,8 +188,8 @@ def test_singular_circles_are_left_to_others(q):
 
 def test_what_is_out_of_reach_has_no_circle():
     chain = make_chain('iiwa14')
-    target = np.eye(4)
-    target[:3, 3] = 0.0, 0.0, 3.0
+    target = chain.pose(np.array([0.4, 0.7, 0.2, 0.5, 0.3, 0.9, -0.4]))
+    target[:3, 3] *= 2.0
     own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
     assert own._find_on_circles(target) is None
     assert len(own.motions(target)) == 0
