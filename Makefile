@@ -31,7 +31,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures docs soak hostile mutants lint format wheels clean distclean
+.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -97,6 +97,10 @@ soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 
 hostile: setup  ## Send the node 100,000 messages that nobody should (HOSTILE_ARGS=...)
 	. ./activate && python bench/hostile.py $(HOSTILE_ARGS)
+
+campaign: setup  ## Attack proofs, completeness and limits at planted postures (CAMPAIGN_MINUTES=n, CAMPAIGN_ROBOTS=folder)
+	. ./activate && python -m bench.campaign --minutes $(or $(CAMPAIGN_MINUTES),10) \
+	  $(if $(CAMPAIGN_ROBOTS),--robots $(CAMPAIGN_ROBOTS)) $(CAMPAIGN_ARGS)
 
 mutants: setup  ## Break the promises on purpose and show that the tests notice
 	. ./activate && python tools/mutants.py $(MUTANTS_ARGS)

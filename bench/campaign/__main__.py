@@ -1,0 +1,106 @@
+"""
+Attack what the package calls proved: ``python -m bench.campaign --help``, or ``make campaign``.
+
+Postures are planted, and every part of the package is asked about their poses. The command prints trials and faults of
+each claim, and writes every fault as a file that ``--replay`` runs again. It ends with 1 when a response was wrong.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+import sys
+from time import monotonic, perf_counter
+
+import numpy as np
+
+from bench import report
+from bench.campaign import failures
+from bench.campaign.judges import judge, JUDGES, Tally
+from bench.campaign.postures import CLASSES, Planter
+from bench.campaign.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
+from bench.program import OUTPUT
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """
+    Read the command line.
+
+    :param arguments: its words; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(prog='python -m bench.campaign', description=__doc__)
+    parser.add_argument('--minutes', type=float, default=10.0, help='length (%(default)s)')
+    parser.add_argument('--poses', type=int, help='end after so many planted postures')
+    parser.add_argument('--seed', type=int, default=1, help='of all draws (%(default)s)')
+    parser.add_argument('--robots', type=Path, help='folder of further robots')
+    parser.add_argument('--families', nargs='+', choices=FAMILIES, default=FAMILIES)
+    parser.add_argument('--only', nargs='+', help='names of robots, such as ur5e')
+    parser.add_argument('--chains', type=int, default=500, help='random chains (%(default)s)')
+    parser.add_argument('--dof', nargs='+', type=int, help='only robots with so many joints')
+    parser.add_argument('--kinds', nargs='+', choices=CLASSES, default=CLASSES)
+    parser.add_argument('--judges', nargs='+', choices=JUDGES, default=tuple(JUDGES))
+    parser.add_argument('--group', type=int, default=24, help='postures per group (%(default)s)')
+    parser.add_argument(
+        '--most-files', type=int, default=2000, help='files of faults that are kept'
+    )
+    parser.add_argument('--output', type=Path, default=OUTPUT / 'campaign')
+    parser.add_argument('--replay', type=Path, nargs='+', help='files of faults to run again')
+    return parser.parse_args(arguments)
+
+
+def robots(options: argparse.Namespace) -> Iterator[Robot]:
+    """Return the robots of a campaign."""
+    if 'shipped' in options.families:
+        yield from all_shipped()
+    if 'field' in options.families and options.robots is not None:
+        yield from in_folder(options.robots)
+    if 'random' in options.families:
+        for seed in range(options.chains):
+            yield random_robot(seed)
+
+
+def run(options: argparse.Namespace) -> Tally:
+    """Attack until the time or the number of poses is over."""
+    tally, store = Tally(), failures.Store(options.output / 'failures', options.most_files)
+    chosen = [
+        robot
+        for robot in robots(options)
+        if (not options.only or robot.name in options.only)
+        and (not options.dof or robot.dof in options.dof)
+    ]
+    planters: dict[str, Planter] = {}
+    end, turn = monotonic() + 60.0 * options.minutes, 0
+    while True:
+        for index, robot in enumerate(chosen):
+            rng = np.random.default_rng([options.seed, turn, index])
+            if robot.name not in planters:
+                planters[robot.name] = Planter(robot, rng)
+            planter = planters[robot.name]
+            planter.reseed(rng)
+            group = planter.draw(options.group, tuple(options.kinds))
+            for fault in judge(group, tally, tuple(options.judges)):
+                store.add(fault)
+            is_over = options.poses is not None and tally.planted >= options.poses
+            if is_over or monotonic() > end:
+                return tally
+        turn += 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Attack, print and write; return 1 when something was wrong.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    options = parse_arguments(arguments)
+    if options.replay:
+        return failures.replay(options.replay)
+    started = perf_counter()
+    tally = run(options)
+    content = failures.summary(tally, perf_counter() - started)
+    print(failures.as_text(tally, content))
+    report.write_json(options.output / 'campaign.json', content)
+    return int(any(key[0] in failures.WRONG for key in tally.faults))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

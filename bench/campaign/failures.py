@@ -1,0 +1,139 @@
+"""Faults of a campaign: kept as files, run again, and counted in tables."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timezone
+import json
+from pathlib import Path
+import subprocess
+from typing import Any
+
+import numpy as np
+
+from bench import report
+from bench.campaign.judges import Fault, judge, JUDGES, Tally
+from bench.campaign.postures import Group
+from bench.campaign.robots import Robot
+
+WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'law', 'error')
+"""Claims that a fault breaks; ``unfound`` is an honest response."""
+SHOWN = 40
+
+
+class Store:
+    """Writes faults as files."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        """
+        Take a folder, which is made when the first fault comes, and emptied.
+
+        :param folder: where files go.
+        :param most: files of one claim, judge and class that are kept.
+        """
+        self._folder, self._most = folder, most
+        self._counts: Counter[str] = Counter()
+        for old in folder.glob('*.json'):
+            old.unlink()
+
+    def add(self, fault: Fault) -> None:
+        """Write a fault, unless there are enough of its kind."""
+        words = f'{fault.claim} {fault.judge} {fault.kind}'.replace(' ', '_').replace('/', '_')
+        self._counts[words] += 1
+        number = self._counts[words]
+        if number <= self._most:
+            report.write_json(self._folder / f'{words}_{number}.json', as_json(fault))
+
+
+def as_json(fault: Fault) -> dict[str, Any]:
+    """Return a fault as it is written."""
+    robot = fault.robot
+    return {
+        'claim': fault.claim,
+        'judge': fault.judge,
+        'robot': robot.name,
+        'kind': fault.kind,
+        'offset': fault.offset,
+        'detail': fault.detail,
+        'q': fault.q.tolist(),
+        'lower': robot.arm.lower.tolist(),
+        'upper': robot.arm.upper.tolist(),
+        'family': robot.family,
+        'base': robot.base,
+        'tip': robot.tip,
+        'urdf': robot.urdf,
+    }
+
+
+def replay(paths: Sequence[Path]) -> int:
+    """
+    Run faults again and print what is wrong now; return 1 when something is.
+
+    :param paths: files of faults.
+    """
+    is_wrong = False
+    for path in paths:
+        saved = json.loads(path.read_text())
+        robot = Robot(saved['robot'], saved['family'], saved['urdf'], saved['base'], saved['tip'])
+        q, offset = np.array([saved['q']]), np.array([saved['offset']])
+        group = Group(robot, saved['kind'], True, q, offset)
+        faults = judge(group, Tally(), (saved['judge'],))
+        lines = [f'{fault.claim}, {fault.judge}: {fault.detail}' for fault in faults]
+        print(f'{path.name}: ' + ('; '.join(lines) or 'nothing is wrong'))
+        is_wrong |= any(fault.claim in WRONG for fault in faults)
+    return int(is_wrong)
+
+
+def commit() -> str:
+    """Return the commit of the sources, empty outside of a repository."""
+    words = ['git', 'rev-parse', '--short', 'HEAD']
+    done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return done.stdout.strip()
+
+
+def summary(tally: Tally, seconds: float) -> dict[str, Any]:
+    """
+    Return the figures of a campaign.
+
+    :param tally: its counts.
+    :param seconds: how long it took.
+    """
+    return {
+        'date': datetime.now(timezone.utc).strftime('%Y-%m-%d'),
+        'commit': commit(),
+        'seconds': seconds,
+        'robots': len(tally.robots),
+        'planted': tally.planted,
+        'singular': tally.singular,
+        'worst error in units of the allowed one': dict(tally.residual),
+        'farthest outside': tally.outside,
+        'trials': {' '.join(key): count for key, count in sorted(tally.trials.items())},
+        'faults': [[*key, count] for key, count in sorted(tally.faults.items())],
+    }
+
+
+def as_text(tally: Tally, content: dict[str, Any]) -> str:
+    """Return the tables of a campaign."""
+    claims = (*WRONG, 'unfound')
+    rows = []
+    for name in JUDGES:
+        trials = sum(count for key, count in tally.trials.items() if key[0] == name)
+        counts = [
+            sum(n for key, n in tally.faults.items() if key[:2] == (claim, name))
+            for claim in claims
+        ]
+        rows.append([name, str(trials), *map(str, counts)])
+    lines = [
+        f'Commit {content["commit"]}, {content["date"]}: {tally.planted} postures of {content["robots"]} robots, '
+        f'{tally.singular} of them singular, in {content["seconds"]:.0f} s.',
+        report.table(('asked', 'trials', *claims), rows),
+        'Largest error in units of the allowed one: '
+        + ', '.join(f'{name} {value:.2g}' for name, value in tally.residual.items())
+        + f'. Farthest outside of limits: {tally.outside:.2g}.',
+    ]
+    worst: Counter[tuple[str, str, str, str]] = Counter(
+        {key: count for key, count in tally.faults.items() if key[0] != 'unfound'}
+    )
+    if worst:
+        most = [[*key, str(count)] for key, count in worst.most_common(SHOWN)]
+        lines.append(report.table(('claim', 'asked', 'robot', 'class', 'count'), most))
+    return '\n\n'.join(lines)

@@ -1,0 +1,248 @@
+"""
+Postures that a campaign plants: regular, special and singular ones, at limits, and close to all of these.
+
+A planted posture within the limits proves that its pose is reachable. Singular postures are found by the determinant of
+the judges' own Jacobian, never from a list of robots.
+"""
+
+from dataclasses import dataclass
+import functools
+import math
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bench.arms import FloatArray
+from bench.campaign.robots import Robot
+
+OFFSETS = (0.0, *(10.0**-k for k in range(12, 1, -1)))
+"""Distances from a special posture in every joint [rad, and lengths of the arm]."""
+WIDTHS = (2.0, 2.0, 1.0, 0.5, 0.1)
+"""Half widths of limits around a posture [rad]."""
+SCANNED = 97
+"""Values of a joint at which the determinant is looked at."""
+BISECTIONS = 55
+STARTS = 8
+"""Postures from which the special values of each joint are learned."""
+FLAT = 1e-12
+"""Determinant that is rounding: the posture is singular whatever the joint does."""
+SAME = 1e-6
+"""Difference of two values of a joint that are one special value [rad or m]."""
+CLASSES = ('regular', 'zero', 'angle', 'fixed', 'fold', 'limit')
+"""
+Kinds of planted postures.
+
+``zero`` has some joints at zero, ``angle`` some joints at multiples of pi / 4, ``fixed`` some joints at values that are singular
+whatever the other joints do, ``fold`` one joint at a value that is singular for the others' values, ``limit`` some joints at
+their limits.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Postures of one class under one pair of limits."""
+
+    robot: Robot
+    """With these limits."""
+    kind: str
+    """One of :data:`CLASSES`."""
+    is_own: bool
+    """Whether the limits are those of the robot as it is."""
+    q: FloatArray
+    """(k, n)."""
+    offsets: FloatArray
+    """(k,) one of :data:`OFFSETS`."""
+
+
+class Planter:
+    """Plants postures of one robot."""
+
+    def __init__(self, robot: Robot, rng: Generator) -> None:
+        """
+        Learn where the robot is singular.
+
+        :param rng: source of all draws.
+        """
+        self._robot, self._rng = robot, rng
+        self._lower, self._upper = robot.bounds()
+        self._scale = np.where(robot.turns, 1.0, robot.size)
+
+    def reseed(self, rng: Generator) -> None:
+        """Draw from another source from now on."""
+        self._rng = rng
+
+    def draw(self, count: int, kinds: tuple[str, ...] = CLASSES) -> Group:
+        """
+        Return postures of one class.
+
+        :param count: how many, about.
+        :param kinds: classes to draw from.
+        """
+        rng = self._rng
+        kind = str(rng.choice(kinds))
+        if rng.random() < 0.5:
+            q, offsets = self._postures(kind, count)[0], rng.choice(OFFSETS, count)
+            return Group(self._robot, kind, True, self._near(q, offsets, self._bounds()), offsets)
+        centers, free = self._postures(kind, 1)
+        center, is_free = centers[0], free[0]
+        lower, upper = self._window(center)
+        robot = self._robot.with_limits(lower, upper)
+        rows = np.tile(center, (count, 1))
+        again, joints = rng.random(count) < 0.5, np.flatnonzero(is_free)
+        rows[np.ix_(again, joints)] = rng.uniform(
+            lower[joints], upper[joints], (int(again.sum()), len(joints))
+        )
+        offsets = np.resize(OFFSETS, count)
+        return Group(robot, kind, False, self._near(rows, offsets, (lower, upper)), offsets)
+
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return the limits, infinite where there are none."""
+        return self._robot.arm.lower, self._robot.arm.upper
+
+    def _near(
+        self, q: FloatArray, offsets: FloatArray, bounds: tuple[FloatArray, FloatArray]
+    ) -> FloatArray:
+        """Return postures moved by their offsets, kept within limits."""
+        moves = self._rng.uniform(-1.0, 1.0, q.shape) * (offsets[:, None] * self._scale)
+        result: FloatArray = np.clip(q + moves, *bounds)
+        return result
+
+    def _window(self, center: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits that contain a posture: around it, on one side of it, or within those of the robot."""
+        rng = self._rng
+        width = float(rng.choice(WIDTHS)) * self._scale
+        below, above = width, width
+        if rng.random() < 0.5:
+            below, above = width * rng.random(len(width)), width * rng.random(len(width))
+        if rng.random() < 0.2:
+            below = np.where(rng.random(len(width)) < 0.3, 0.0, below)
+        lower, upper = center - below, center + above
+        wide = rng.random(len(width)) < 0.3
+        own_lower, own_upper = self._bounds()
+        lower = np.where(wide & np.isfinite(own_lower), own_lower, lower)
+        upper = np.where(wide & np.isfinite(own_upper), own_upper, upper)
+        return np.minimum(lower, center), np.maximum(upper, center)
+
+    def _postures(self, kind: str, count: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return postures (k, n) of a class, and (k, n) which of their joints may have any value."""
+        rows = [self._posture(kind) for _ in range(count)]
+        q, free = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+        if kind == 'fold':
+            q = self._folded(q)
+            free[:] = False
+        return q, free
+
+    def _posture(self, kind: str) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return a posture of a class, and (n,) which of its joints may have any value."""
+        rng, n = self._rng, self._robot.dof
+        q = rng.uniform(self._lower, self._upper)
+        chosen = rng.choice(n, int(rng.integers(1, n + 1)), replace=False)
+        if kind == 'zero':
+            q[chosen] = np.clip(0.0, self._lower[chosen], self._upper[chosen])
+        elif kind == 'angle':
+            q[chosen] = np.array([self._exact_angle(joint) for joint in chosen])
+        elif kind == 'limit':
+            ends = np.where(rng.random(n) < 0.5, self._lower, self._upper)
+            q[chosen] = ends[chosen]
+        elif kind == 'fixed':
+            some = [joint for joint in chosen if len(self.special[joint])]
+            chosen = np.array(some or [j for j in range(n) if len(self.special[j])][:1], dtype=int)
+            for joint in chosen:
+                q[joint] = rng.choice(self.special[joint])
+        else:
+            chosen = chosen[:0]
+        is_free = np.ones(n, dtype=bool)
+        is_free[chosen] = False
+        return q, is_free
+
+    def _exact_angle(self, joint: int) -> float:
+        """Return a multiple of pi / 4 within the limits; of a slide, a tenth of its range."""
+        low, high = self._lower[joint], self._upper[joint]
+        step = math.pi / 4.0 if self._robot.turns[joint] else (high - low) / 10.0
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if first > last or step == 0.0:
+            return float(low)
+        return float(step * self._rng.integers(first, last + 1))
+
+    def _folded(self, q: FloatArray) -> FloatArray:
+        """Return postures (k, n) with one joint moved to a singular value, where there is such a value."""
+        q = q.copy()
+        left = np.arange(len(q))
+        for joint in self._rng.permutation(self._robot.dof)[:3]:
+            if not len(left):
+                break
+            roots = self._roots(q[left], int(joint))
+            for row, values in zip(left, roots, strict=True):
+                if len(values):
+                    q[row, joint] = self._rng.choice(values)
+            left = left[[not len(values) for values in roots]]
+        return q
+
+    @functools.cached_property
+    def special(self) -> list[FloatArray]:
+        """Return for each joint the values that are singular whatever the other joints do."""
+        values: list[FloatArray] = []
+        for joint in range(self._robot.dof):
+            starts = self._rng.uniform(self._lower, self._upper, (STARTS, self._robot.dof))
+            roots = self._roots(starts, joint)
+            recurring: list[float] = []
+            for value in np.concatenate(roots[:2]):
+                times = sum(bool((np.abs(other - value) < SAME).any()) for other in roots)
+                if times > STARTS // 2 and all(abs(value - one) > SAME for one in recurring):
+                    recurring.append(self._exact(float(value), joint))
+            low, high = self._lower[joint], self._upper[joint]
+            values.append(np.array([v for v in recurring if low <= v <= high]))
+        return values
+
+    def _exact(self, value: float, joint: int) -> float:
+        """Return a value without the rounding of the search, where it is a multiple of pi / 4."""
+        quarter = math.pi / 4.0
+        nearest = round(value / quarter) * quarter
+        is_rounded = bool(self._robot.turns[joint]) and abs(value - nearest) < 1e-9
+        return nearest if is_rounded else value
+
+    def _determinants(self, q: FloatArray, dropped: int | None) -> FloatArray:
+        """Return (k,) determinants of six columns of the Jacobian, lengths in units of the arm."""
+        result: FloatArray = np.linalg.det(scaled_jacobians(self._robot, q, dropped))
+        return result
+
+    def _roots(self, q: FloatArray, joint: int) -> list[FloatArray]:
+        """Return for each posture (k, n) the values of a joint at which it is singular: of seven, with one of them held."""
+        count, nothing = len(q), np.zeros(0)
+        if self._robot.dof < 6:
+            return [nothing] * count
+        dropped = None
+        if self._robot.dof == 7:
+            others = [other for other in range(7) if other != joint]
+            dropped = int(self._rng.choice(others))
+        values = np.linspace(self._lower[joint], self._upper[joint], SCANNED)
+        rows = np.repeat(q, SCANNED, axis=0)
+        rows[:, joint] = np.tile(values, count)
+        found = self._determinants(rows, dropped).reshape(count, SCANNED)
+        is_flat = np.abs(found).max(axis=1) < FLAT
+        found[is_flat] = 1.0
+        is_below = found < 0.0
+        owner, cells = np.nonzero(is_below[:, :-1] != is_below[:, 1:])
+        left, right = values[cells].copy(), values[cells + 1].copy()
+        sign, probe = is_below[owner, cells], q[owner].copy()
+        for _ in range(BISECTIONS if len(owner) else 0):
+            probe[:, joint] = middle = 0.5 * (left + right)
+            is_left = (self._determinants(probe, dropped) < 0.0) == sign
+            left, right = np.where(is_left, middle, left), np.where(is_left, right, middle)
+        ends = 0.5 * (left + right)
+        return [ends[owner == row] for row in range(count)]
+
+
+def scaled_jacobians(robot: Robot, q: FloatArray, dropped: int | None = None) -> FloatArray:
+    """
+    Return Jacobians (k, 6, n) with lengths in units of the arm.
+
+    :param robot: any.
+    :param q: (k, n) postures.
+    :param dropped: index of a column that is left out, None for all columns.
+    """
+    jacobians = robot.arm.fk_and_jacobian(q)[1]
+    jacobians[:, :3] /= robot.size
+    jacobians[:, :, ~robot.turns] *= robot.size
+    return jacobians if dropped is None else np.delete(jacobians, dropped, axis=2)
