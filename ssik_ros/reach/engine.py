@@ -4,17 +4,26 @@ Independent units of work, done by this process, by all cores, or by a Dask clus
 The engine knows units by their numbers alone. Short units are sent in batches: a scheduler takes milliseconds for a task, whatever
 it holds. Only a few more batches than workers are under way at a time, so that neither the scheduler nor this process grows with the
 map; a worker that is lost costs the batches that it had. What a unit writes depends neither on workers nor on batches.
+
+The worker processes of this machine listen nowhere: each has one end of a socket pair without a name, so that no other program can
+send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the caller names one.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 import contextlib
 import itertools
 import logging
+from multiprocessing.connection import Connection, Pipe, wait
 import os
 from pathlib import Path
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
 import time
 from typing import Any, NamedTuple, Protocol
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,24 +49,19 @@ CONNECT = 10.0
 SETTINGS = {
     'distributed.scheduler.allowed-failures': LOSSES,
     'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
-    # A worker that was lost starts again, however long that takes on a busy machine; after the time of Dask it is given up.
-    'distributed.deploy.lost-worker-timeout': '1 day',
     'distributed.logging.distributed': 'critical',
-    # Nobody asks the web servers of a cluster that lives as long as a command.
-    'distributed.scheduler.http.routes': [],
-    'distributed.worker.http.routes': [],
-    # Nor what it records about itself many times a second, on processors that units could use.
-    'distributed.worker.profile.enabled': False,
-    'distributed.admin.tick.interval': '1s',
-    'distributed.admin.system-monitor.interval': '5s',
-    'distributed.admin.system-monitor.gil.enabled': False,
-    # No result stays on a worker, so that there are no copies to remove.
-    'distributed.scheduler.active-memory-manager.start': False,
-    # Dask's own threshold gives arrays back to the system after each piece of a unit, and asking again costs a third of its time.
-    'distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_': 2**26,
-    'distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_': 2**25,
 }
-"""Of Dask: no worker is given up, and the processors are left to the units."""
+"""Of Dask: no worker is given up."""
+WORKER = 'import sys; sys.path[:] = sys.argv[2:]; from ssik_ros.reach.engine import serve; serve(int(sys.argv[1]))'
+"""Program of a worker process; it imports nothing from the current folder that this process would not import."""
+SURROUNDINGS = {
+    'MALLOC_TRIM_THRESHOLD_': str(2**26),
+    'MALLOC_MMAP_THRESHOLD_': str(2**25),
+    'OMP_NUM_THREADS': '1',
+    'OPENBLAS_NUM_THREADS': '1',
+    'MKL_NUM_THREADS': '1',
+}
+"""Environment of a worker: one core each, and memory that stays between the pieces of a unit; asking again costs a third of its time."""
 
 
 class BatchReport(NamedTuple):
@@ -204,8 +208,141 @@ def _reports(job: Job, batches: _Batches, workers: Workers) -> Generator[BatchRe
             yield run_batch(job, first)
             first = batches.take(1)
         return
-    with _client(workers) as client:
+    if workers.scheduler is None:
+        yield from _own_reports(job, first, batches, workers.count or len(os.sched_getaffinity(0)))
+        return
+    with _client(workers.scheduler) as client:
         yield from _distributed(client, job, first, batches)
+
+
+def serve(descriptor: int) -> None:
+    """
+    Do the batches that arrive, until the other end closes; a worker process calls this.
+
+    :param descriptor: of the worker's end of the pipe.
+    """
+    pipe, waiting = Connection(descriptor), queue.SimpleQueue[Any]()
+
+    def receive() -> None:
+        try:
+            while True:
+                waiting.put(pipe.recv())
+        except (EOFError, OSError):
+            # The first process has ended, whatever ended it: nobody wants what is under way.
+            os._exit(0)
+
+    threading.Thread(target=receive, daemon=True).start()
+    while True:
+        with contextlib.suppress(OSError):
+            pipe.send(_try_batch(*waiting.get()))
+
+
+def _try_batch(job: Job, units: Sequence[int]) -> BatchReport | Exception:
+    """Return the report of a batch, or its error in a form that can be sent."""
+    try:
+        return run_batch(job, units)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return SolverError(f'A unit ended with {type(error).__name__}: {error}')
+        return error
+
+
+class _Worker:
+    """A process of this machine that does batches."""
+
+    def __init__(self) -> None:
+        """Start the process."""
+        self.pipe, other = Pipe()
+        program = [sys.executable, '-c', WORKER, str(other.fileno())]
+        path = [folder or os.getcwd() for folder in sys.path]
+        # Ctrl+C goes to all processes of a terminal; the first one ends the others.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process = subprocess.Popen(
+                [*program, *path],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+                env=os.environ | SURROUNDINGS,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            other.close()
+        self.units: Sequence[int] = ()
+        """Of the batch that the process has."""
+
+    def send(self, job: Job, units: Sequence[int]) -> None:
+        """Give the process a batch."""
+        self.units = units
+        # A process that has ended is noticed where its report is read.
+        with contextlib.suppress(OSError):
+            self.pipe.send((job, units))
+
+    def close(self) -> None:
+        """End the process."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def exit_code(self) -> int:
+        """Wait for a process that has closed its end of the pipe; return its exit code, negative for a signal."""
+        self.pipe.close()
+        return self._process.wait()
+
+
+def _own_reports(
+    job: Job, first: Sequence[int], batches: _Batches, count: int
+) -> Generator[BatchReport, None, None]:
+    """Yield the reports of batches that new processes of this machine do."""
+    workers: dict[Any, _Worker] = {}
+    losses: dict[int, int] = {}
+
+    def give(worker: _Worker, units: Sequence[int]) -> None:
+        workers[worker.pipe] = worker
+        worker.send(job, units)
+
+    try:
+        units = first
+        while units and len(workers) < count:
+            give(_Worker(), units)
+            units = batches.take(count)
+        more = [units] if units else []
+        while workers:
+            for pipe in wait(list(workers)):
+                worker = workers[pipe]
+                try:
+                    report = worker.pipe.recv()
+                except (EOFError, OSError):
+                    del workers[pipe]
+                    _count_loss(worker, losses)
+                    give(_Worker(), worker.units)
+                    continue
+                if isinstance(report, Exception):
+                    raise report
+                batches.learn(report)
+                yield report
+                units = more.pop() if more else batches.take(count)
+                if units:
+                    worker.send(job, units)
+                else:
+                    workers.pop(pipe).close()
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
+    """Note a worker that has ended; raise an error if starting another one cannot help."""
+    code, unit = worker.exit_code(), worker.units[0]
+    losses[unit] = losses.get(unit, 0) + 1
+    if code >= 0 or losses[unit] > LOSSES:
+        raise SolverError(
+            f'A worker process ended with code {code} at unit {unit}. Start the same command again: it goes on; '
+            '`--workers 0` (Workers(0) in Python) works in one process and shows the error.',
+            code=code,
+            unit=unit,
+        )
 
 
 def _distributed(
@@ -247,44 +384,19 @@ def _outcome(future: Any) -> BatchReport:
 
 
 @contextlib.contextmanager
-def _client(workers: Workers) -> Iterator[Any]:
-    """Connect to a cluster, one of this machine where no other is named."""
+def _client(scheduler: str) -> Iterator[Any]:
+    """Connect to a Dask cluster."""
     dask, distributed = import_extra('dask'), import_extra('distributed')
     with dask.config.set(SETTINGS), _silence(), contextlib.ExitStack() as stack:
-        address: Any = workers.scheduler
-        if address is None:
-            stack.enter_context(warnings.catch_warnings())
-            warnings.filterwarnings('ignore', 'Port .* is already in use')
-            address = stack.enter_context(_local_cluster(distributed, workers.count))
         try:
-            client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
+            client = stack.enter_context(distributed.Client(scheduler, timeout=CONNECT))
         except (OSError, TimeoutError, ValueError) as error:
             raise SolverError(
-                f"No Dask scheduler answers at '{workers.scheduler}'; start one with `dask scheduler`, or leave "
+                f"No Dask scheduler answers at '{scheduler}'; start one with `dask scheduler`, or leave "
                 '--scheduler out.',
-                scheduler=workers.scheduler,
+                scheduler=scheduler,
             ) from error
         yield client
-
-
-def _local_cluster(distributed: Any, count: int | None) -> Any:
-    """Return a cluster of this machine."""
-    try:
-        return distributed.LocalCluster(
-            n_workers=count or len(os.sched_getaffinity(0)),
-            threads_per_worker=1,
-            processes=True,
-            host='127.0.0.1',
-            dashboard_address=None,
-            # The size of units bounds the memory; nothing is kept on workers.
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-        )
-    except RuntimeError as error:
-        raise SolverError(
-            'The worker processes did not start. In a script of yours, call this below `if __name__ == "__main__":`, '
-            'or take Workers(0) to work without them.'
-        ) from error
 
 
 @contextlib.contextmanager

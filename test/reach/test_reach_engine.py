@@ -41,7 +41,7 @@ def threads(monkeypatch):
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
     with cluster, distributed.Client(cluster) as client:
-        monkeypatch.setattr(engine, '_client', lambda workers: contextlib.nullcontext(client))
+        monkeypatch.setattr(engine, '_client', lambda scheduler: contextlib.nullcontext(client))
         yield client
 
 
@@ -53,7 +53,7 @@ def run(job, count, left):
         sizes.append(progress.units - done[0])
         done[0] = progress.units
 
-    total = run_units(job, iter(range(count)), Workers(2), report, left)
+    total = run_units(job, iter(range(count)), Workers(scheduler='threads'), report, left)
     return total, sizes
 
 
@@ -131,13 +131,29 @@ print(report.memory / 2**20)
     assert float(done.stdout.split()[-1]) < 500.0
 
 
-def test_a_script_without_a_main_guard_is_told_so(monkeypatch, tmp_path):
-    def broken(**_):
-        raise RuntimeError('Nanny failed to start.')
+def test_a_script_needs_no_main_guard_for_worker_processes(tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(
+        'import sys\nfrom pathlib import Path\nsys.path[:0] = sys.argv[2:]\n'
+        'from reach_maps import chain_of, plan_of\n'
+        'from ssik_ros.reach.engine import Workers\nfrom ssik_ros.reach.mapping import make_map\n'
+        "make_map(plan_of(chain_of('ur5e')), Path(sys.argv[1]), Workers(2))\n"
+    )
+    command = [sys.executable, str(script), str(tmp_path / 'map.zarr'), *sys.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
-    monkeypatch.setattr(distributed, 'LocalCluster', broken)
-    with pytest.raises(SolverError, match='__main__'):
-        make_map(plan_of(chain_of('ur5e')), tmp_path / 'map.zarr', Workers(2))
+
+def test_a_worker_process_that_cannot_start_is_one_error(monkeypatch):
+    monkeypatch.setattr(engine, 'WORKER', 'import sys; sys.exit(3)')
+    with pytest.raises(SolverError, match='ended with code 3') as info:
+        run_units(Marks(), iter(range(10)), Workers(2))
+    assert '\n' not in str(info.value)
+
+
+def test_an_error_of_a_unit_reaches_the_caller_through_a_worker_process():
+    with pytest.raises(IndexError, match='out of bounds'):
+        run_units(Marks(), iter([1, 4000]), Workers(2))
 
 
 def test_a_chunk_that_cannot_be_read_is_named(tmp_path):

@@ -91,17 +91,75 @@ def test_a_process_killed_again_and_again_goes_on_to_the_same_bytes(tmp_path, wh
     assert bytes_below(folder) == whole
 
 
+def sockets_of(pid):
+    """Return the identities of the sockets that a process has open."""
+    for place in Path(f'/proc/{pid}/fd').glob('*'):
+        with contextlib.suppress(OSError):
+            target = os.readlink(place)
+            if target.startswith('socket:['):
+                yield target[8:-1]
+
+
+def reachable_sockets():
+    """Return the identities of all sockets of this machine with a port or a name."""
+    for kind in ('tcp', 'tcp6', 'udp', 'udp6'):
+        with contextlib.suppress(OSError):
+            for line in Path(f'/proc/net/{kind}').read_text().splitlines()[1:]:
+                yield line.split()[9]
+    for line in Path('/proc/net/unix').read_text().splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 7:
+            yield fields[6]
+
+
+def test_no_process_of_a_map_can_be_reached_by_another_program(tmp_path):
+    """A worker runs the code that it is sent, so that nobody else may send it any."""
+    folder = tmp_path / 'map.zarr'
+    run = subprocess.Popen(command(folder, '--workers', '2'), start_new_session=True)
+    try:
+        wait_for(lambda: chunks(folder) or run.poll() is not None)
+        processes = [run.pid, *children(run.pid)]
+        assert len(processes) >= 3
+        used = {socket for pid in processes for socket in sockets_of(pid)}
+        assert used
+        assert not used & set(reachable_sockets())
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait(LIMIT)
+
+
+def test_workers_end_with_a_first_process_that_is_killed(tmp_path):
+    folder = tmp_path / 'map.zarr'
+    run = subprocess.Popen(command(folder, '--workers', '2'))
+    wait_for(lambda: chunks(folder) or run.poll() is not None)
+    workers = list(children(run.pid))
+    assert workers
+    run.kill()
+    run.wait(LIMIT)
+
+    def is_left(pid):
+        try:
+            return b'engine import serve' in Path(f'/proc/{pid}/cmdline').read_bytes()
+        except OSError:
+            return False
+
+    wait_for(lambda: not any(map(is_left, workers)))
+
+
 @pytest.mark.slow
 def test_workers_killed_ten_times_cost_their_units_only(tmp_path, whole):
     folder, killed = tmp_path / 'map.zarr', []
     run = subprocess.Popen(command(folder, '--workers', '2'))
     end = time.monotonic() + LIMIT
     while run.poll() is None and time.monotonic() < end:
-        # Workers are children of nannies in the first process; its resource tracker is none of them.
         for pid in children(run.pid):
             with contextlib.suppress(OSError):
                 line = Path(f'/proc/{pid}/cmdline').read_bytes()
-                if b'spawn_main' in line and len(killed) < 10 and chunks(folder) > len(killed):
+                if (
+                    b'engine import serve' in line
+                    and len(killed) < 10
+                    and chunks(folder) > len(killed)
+                ):
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
                     break
