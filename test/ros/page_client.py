@@ -1,6 +1,7 @@
 """A browser without a screen: what a page of another process shows, and presses of its buttons."""
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -11,8 +12,6 @@ pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 from made_pages import CAMERA, message, read_messages
 import viser
 from websockets.sync.client import connect
-
-from ssik_ros.view.browser.guard import Admission
 
 
 class PageClient:
@@ -25,13 +24,14 @@ class PageClient:
         :param url: with the token.
         """
         place = urlsplit(url)
-        (token,) = parse_qs(place.query)['token']
-        admission = Admission(token, frozenset(), place.port)
-        headers = {'Cookie': f'{admission.cookie}={token}', 'Origin': f'http://{place.netloc}'}
+        ask = Request(f'http://{place.netloc}/session')
+        ask.add_header('Authorization', f'Bearer {place.fragment}')
+        with urlopen(ask, timeout=30) as response:
+            key = response.read().decode()
         self._socket = connect(
-            f'ws://{place.netloc}',
+            f'ws://{place.netloc}/?key={key}',
             subprotocols=[f'viser-v{viser.__version__}'],
-            additional_headers=headers,
+            additional_headers={'Origin': f'http://{place.netloc}'},
             max_size=None,
             proxy=None,
             compression=None,

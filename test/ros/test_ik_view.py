@@ -112,7 +112,7 @@ def view(tmp_path_factory, panda):
         process.wait_for_log('No robot yet')
         client.publish_latched('robot_description_semantic', FILES.srdf_path.read_text())
         client.publish_latched('robot_description', panda.urdf_xml)
-        client.spin_until(lambda: 'token=' in process.log or robot.go_on(), 'the page')
+        client.spin_until(lambda: '/#' in process.log or robot.go_on(), 'the page')
         robot.open()
         yield robot
         robot.page.close()

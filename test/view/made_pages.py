@@ -40,21 +40,22 @@ def get(page, path='/', **headers):
     return response.status, response.headers, body
 
 
-def cookie_of(page):
-    """Return the cookie that lets a client in."""
-    admission = page.guard.admission
-    return f'{admission.cookie}={admission.token}'
+def key_of(page):
+    """Return the key of a new session, as the page's script gets it."""
+    status, _, body = get(page, '/session', Authorization=f'Bearer {page.guard.admission.token}')
+    assert status == 200
+    return body.decode()
 
 
-def connect(page, compression=None, **changes):
+def connect(page, compression=None, key=None, **changes):
     """Return a websocket connection, as the page's script opens one."""
     import viser
     from websockets.sync.client import connect as open_socket
 
     host = f'127.0.0.1:{page.port}'
-    headers = {'Cookie': cookie_of(page), 'Origin': f'http://{host}'} | changes
+    headers = {'Origin': f'http://{host}'} | changes
     return open_socket(
-        f'ws://{host}',
+        f'ws://{host}/?key={key_of(page) if key is None else key}',
         subprotocols=[f'viser-v{viser.__version__}'],
         additional_headers={k: v for k, v in headers.items() if v is not None},
         max_size=None,

@@ -1,5 +1,8 @@
 """The page in a real browser, moved with the mouse."""
 
+import http.server
+import threading
+
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
@@ -139,3 +142,52 @@ def ghost_points(page):
     there = np.concatenate([link_poses(session.robot, s)[:, :3, 3] for s in states])
     apart = np.linalg.norm(there[:, None] - here[None], axis=2).min(axis=1)
     return there[np.argsort(-apart)][:20]
+
+
+def test_a_used_address_opens_nothing_and_a_tab_that_is_loaded_again_keeps_its_session(browser):
+    with open_page('ur5e') as page:
+        address = page.url
+        screen = Screen(browser, page)
+        assert '#' not in screen.tab.evaluate('() => location.href')
+        before = set(page._viser.get_clients())
+        screen.tab.reload()
+        screen.wait_for(lambda: set(page._viser.get_clients()) - before)
+        other = browser.new_page()
+        # The page stops loading itself.
+        other.goto(address, wait_until='commit')
+        wait_for(other, lambda: 'good for one browser' in other.inner_text(':root'))
+        assert not other.query_selector('canvas')
+
+
+def test_another_port_of_this_machine_gets_nothing_from_a_browser(browser):
+    """The server of another user, to which a page of the tab leads."""
+    seen = []
+
+    class Spy(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.path + str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(
+                b'<script>document.title = "[" + Object.keys(sessionStorage) + document.cookie + "]"</script>'
+            )
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    spy = http.server.HTTPServer(('127.0.0.1', 0), Spy)
+    thread = threading.Thread(target=spy.serve_forever)
+    thread.start()
+    try:
+        with open_page('ur5e') as page:
+            secrets = [page.guard.admission.token]
+            screen = Screen(browser, page)
+            secrets.append(screen.tab.evaluate('() => sessionStorage.ssik_view_key'))
+            screen.tab.goto(f'http://127.0.0.1:{spy.server_port}/')
+            assert screen.tab.title() == '[]'
+            assert all(secrets) and seen
+            assert not any(secret in text for secret in secrets for text in seen)
+    finally:
+        spy.shutdown()
+        thread.join()
+        spy.server_close()

@@ -7,14 +7,16 @@ import pytest
 
 pytest.importorskip('websockets', reason='needs the extra view: pip install viser')
 pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
+from made_pages import CAMERA
 import msgspec
 from websockets.datastructures import Headers
 
-from ssik_ros.view.browser.guard import Admission, Guard, is_allowed
+from ssik_ros.view.browser.guard import Admission, Guard, is_allowed, MOST_SESSIONS
 from ssik_ros.view.browser.page_script import add_script, SCRIPT
 
-ADMISSION = Admission('secret', frozenset({'localhost', 'robot.lab'}), 8080)
-COOKIE = 'theme=dark; ssik_view_8080=secret'
+ADMISSION = Admission({'robot.lab'})
+KEY = ADMISSION.exchange(ADMISSION.token)
+SOCKET = f'/?key={KEY}'
 UPDATE = {'type': 'GuiUpdateMessage', 'uuid': 'a', 'updates': {'value': 0.5}}
 HANDLE = {
     'type': 'TransformControlsUpdateMessage',
@@ -36,53 +38,53 @@ def refusal(path='/', **given):
 @pytest.mark.parametrize(
     'host', ['127.0.0.1:8080', 'localhost:8080', '[::1]:8080', '192.168.1.7', 'robot.lab']
 )
-def test_the_token_lets_a_page_in(host):
-    assert not refusal('/?token=secret', Host=host)
-    assert not refusal('/', Host=host, Cookie=COOKIE)
-    assert not refusal('/', Host=host, Cookie=COOKIE, Upgrade='websocket', Origin=f'http://{host}')
+def test_a_key_lets_a_websocket_in(host):
+    assert not refusal('/', Host=host)
+    assert not refusal(SOCKET, Host=host, Upgrade='websocket', Origin=f'http://{host}')
 
 
 @pytest.mark.parametrize(
     'given, reason',
     [
-        ({'Host': 'localhost'}, 'token'),
-        ({'Host': 'localhost', 'Cookie': 'ssik_view_8080=wrong'}, 'token'),
-        ({'Host': 'localhost', 'Cookie': 'ssik_view_8080='}, 'token'),
-        ({'Host': 'localhost', 'Cookie': 'ssik_view_8081=secret'}, 'token'),
-        ({'Host': 'localhost', 'Cookie': 'ssik_view_8080=sécret'}, 'token'),
-        ({'Cookie': COOKIE}, 'Host'),
-        ({'Host': ['localhost', 'localhost'], 'Cookie': COOKIE}, 'Host'),
-        ({'Host': 'evil.example', 'Cookie': COOKIE}, 'Host'),
-        ({'Host': 'localhost.evil.example', 'Cookie': COOKIE}, 'Host'),
-        ({'Host': 'evil.example@localhost@x', 'Cookie': COOKIE}, 'Host'),
-        ({'Host': '[::1', 'Cookie': COOKIE}, 'Host'),
-        ({'Host': 'localhost', 'Cookie': COOKIE, 'Origin': 'http://evil.example'}, 'Origin'),
-        ({'Host': 'localhost', 'Cookie': COOKIE, 'Origin': 'null'}, 'Origin'),
-        ({'Host': 'localhost', 'Cookie': COOKIE, 'Upgrade': 'websocket'}, 'Origin'),
-        ({'Host': 'localhost', 'Cookie': COOKIE, 'Upgrade': 'WebSocket'}, 'Origin'),
+        ({}, 'Host'),
+        ({'Host': ['localhost', 'localhost']}, 'Host'),
+        ({'Host': 'evil.example'}, 'Host'),
+        ({'Host': 'localhost.evil.example'}, 'Host'),
+        ({'Host': 'evil.example@localhost@x'}, 'Host'),
+        ({'Host': 'user@localhost'}, 'Host'),
+        ({'Host': 'localhost?x'}, 'Host'),
+        ({'Host': '[::1'}, 'Host'),
+        ({'Host': 'localhost', 'Origin': 'http://evil.example'}, 'Origin'),
+        ({'Host': 'localhost', 'Origin': 'null'}, 'Origin'),
+        ({'Host': 'localhost', 'Upgrade': 'websocket'}, 'Origin'),
+        ({'Host': 'localhost', 'Upgrade': 'WebSocket'}, 'Origin'),
+        ({'Host': 'localhost', 'Upgrade': ['websocket', 'websocket']}, 'Upgrade'),
         (
-            {
-                'Host': 'localhost:1',
-                'Cookie': COOKIE,
-                'Upgrade': 'websocket',
-                'Origin': 'http://localhost:2',
-            },
+            {'Host': 'localhost:1', 'Upgrade': 'websocket', 'Origin': 'http://localhost:2'},
             'Origin',
         ),
     ],
 )
 def test_what_is_refused_says_which_header(given, reason):
-    assert reason in refusal(**given)
+    assert reason in refusal(SOCKET, **given)
 
 
-def test_a_websocket_cannot_bring_the_token_in_its_url():
+@pytest.mark.parametrize('path', ['/', '/?key=', '/?key=wrong', '/?key=s\udce9cret', '/?token={}'])
+def test_a_websocket_needs_a_key(path):
     given = {'Host': 'localhost', 'Upgrade': 'websocket', 'Origin': 'http://localhost'}
-    assert 'token' in refusal('/?token=secret', **given)
+    assert 'address' in refusal(path.format(KEY), **given)
 
 
-def test_each_admission_has_a_long_token_of_its_own():
-    tokens = {Admission.make().token for _ in range(100)}
-    assert len(tokens) == 100 and all(len(token) >= 32 for token in tokens)
+def test_tokens_and_keys_are_long_and_the_oldest_key_ends():
+    admission, tokens = Admission(), set()
+    keys = []
+    for _ in range(MOST_SESSIONS + 1):
+        tokens.add(admission.token)
+        keys.append(admission.exchange(admission.token))
+    assert len({*tokens, *keys}) == 2 * (MOST_SESSIONS + 1)
+    assert all(len(text) >= 32 for text in (*tokens, *keys))
+    assert not admission.has_key(keys[0]) and all(map(admission.has_key, keys[1:]))
+    assert not admission.exchange('') and not admission.exchange('wrong')
 
 
 @pytest.mark.parametrize('value', [0.5, 3, True, 'text', ''])
@@ -110,6 +112,9 @@ def test_messages_of_a_page_are_passed_on(value):
         {**UPDATE, 'updates': []},
         {**UPDATE, 'more': 1},
         {**UPDATE, 'updates': {'value': 'x' * 100_000}},
+        {'type': 'ViewerCameraMessage', **CAMERA, 'image_height': 0},
+        {'type': 'ViewerCameraMessage', **CAMERA, 'image_width': -1},
+        {'type': 'ViewerCameraMessage', **CAMERA, 'fov': 0.0},
         {**HANDLE, 'position': [0.0, 0.0]},
         {**HANDLE, 'position': [0.0, 0.0, float('inf')]},
         {**HANDLE, 'position': [0.0, 0.0, 1e300]},

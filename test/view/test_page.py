@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import connect, cookie_of, drag, get, message, open_page, read_messages, say_hello
+from made_pages import connect, drag, get, key_of, message, open_page, read_messages, say_hello
 import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -29,37 +29,72 @@ def page():
         yield opened
 
 
-def test_the_token_opens_the_page_once_and_leaves_the_url(page):
-    token = page.guard.admission.token
-    status, headers, _ = get(page, f'/?token={token}')
-    assert status == 303 and headers['Location'] == '/'
-    assert 'HttpOnly' in headers['Set-Cookie'] and 'SameSite' in headers['Set-Cookie']
-    status, headers, body = get(page, '/', Cookie=headers['Set-Cookie'].partition(';')[0])
+def test_the_page_is_public_and_sets_no_cookie(page):
+    """A browser sends the cookies of 127.0.0.1 to every port, so that another user's server would get them."""
+    status, headers, body = get(page)
     assert status == 200 and b'<html' in body
     assert headers['X-Frame-Options'] == 'DENY'
     assert b'<head>' + SCRIPT in body and int(headers['Content-Length']) == len(body)
+    assert page.guard.admission.token.encode() not in body
+    asked = {'Authorization': f'Bearer {page.guard.admission.token}'}
+    for path, given in (('/', {}), ('/session', asked), ('/session', {}), ('/?a=b', {})):
+        assert 'Set-Cookie' not in get(page, path, **given)[1]
 
 
-def test_nothing_is_served_without_token_or_by_another_name(page):
-    for path in ('/', '/index.html', '/?token=wrong', '/../../etc/passwd', '/%2e%2e/'):
-        status, _, body = get(page, path)
-        assert status == 403 and b'ssik view' in body and b'<html' not in body
-    status, _, _ = get(page, '/', Cookie=cookie_of(page), Host='evil.example')
-    assert status == 403
+def test_the_token_of_an_address_is_good_for_one_browser(page):
+    used = []
+    page.guard.admission.on_use = lambda: used.append(page.url)
+    before, token = page.url, page.guard.admission.token
+    key = key_of(page)
+    assert used == [page.url] and page.url != before
+    assert get(page, '/session', Authorization=f'Bearer {token}')[0] == 403
+    # A page that is loaded again keeps its session.
+    status, _, body = get(page, '/session', Authorization=f'Bearer {key}')
+    assert status == 200 and body.decode() == key and len(used) == 1
+    with connect(page, key=key) as socket:
+        say_hello(socket)
+
+
+def test_the_token_is_in_no_request_for_the_page(page):
+    place = urllib.parse.urlsplit(page.url)
+    assert place.fragment == page.guard.admission.token and not place.query
+    status, headers, _ = get(page, f'/?token={place.fragment}&websocket=ws://evil.example')
+    assert status == 303 and headers['Location'] == '/'
+    assert get(page, f'/session?token={place.fragment}')[0] == 403
 
 
 @pytest.mark.parametrize(
-    'changes',
+    'host', ['evil.example', 'user@127.0.0.1', 'user:pass@localhost', 'localhost/x']
+)
+def test_nothing_is_served_by_another_name(page, host):
+    status, _, body = get(page, '/', Host=host)
+    assert status == 403 and b'<html' not in body
+
+
+@pytest.mark.parametrize(
+    'upgrades', [['websocket'], ['websocket', 'websocket'], ['h2c', 'websocket']]
+)
+def test_a_request_with_upgrade_headers_is_refused_in_words(page, upgrades):
+    lines = ['GET / HTTP/1.1', f'Host: 127.0.0.1:{page.port}', 'Connection: Upgrade']
+    lines += [f'Upgrade: {name}' for name in upgrades]
+    with socket.create_connection(('127.0.0.1', page.port), timeout=30) as plain:
+        plain.sendall('\r\n'.join([*lines, '', '']).encode())
+        assert plain.recv(100).startswith(b'HTTP/1.1 403')
+
+
+@pytest.mark.parametrize(
+    'key, changes',
     [
-        {'Cookie': None},
-        {'Cookie': 'ssik_view=wrong'},
-        {'Origin': None},
-        {'Origin': 'http://evil.example'},
+        ('', {}),
+        ('wrong', {}),
+        ('%ff%fe', {}),
+        (None, {'Origin': None}),
+        (None, {'Origin': 'http://evil.example'}),
     ],
 )
-def test_a_websocket_without_token_or_from_another_page_is_refused(page, changes):
+def test_a_websocket_without_key_or_from_another_page_is_refused(page, key, changes):
     with pytest.raises(InvalidStatus) as caught:
-        connect(page, **changes)
+        connect(page, key=key, **changes)
     assert caught.value.response.status_code == 403
 
 
@@ -204,7 +239,7 @@ def test_connections_that_say_nothing_keep_nobody_out(page):
         for number in range(100):
             silent = stack.enter_context(socket.create_connection(('127.0.0.1', page.port)))
             silent.sendall(b'GET / HTTP/1.1\r\nHost: '[: number % 30])
-        assert get(page, '/', Cookie=cookie_of(page))[0] == 200
+        assert get(page)[0] == 200
         with connect(page) as other:
             say_hello(other)
             assert other.recv(timeout=30)
@@ -297,9 +332,7 @@ def test_broken_messages_do_not_end_it(page):
         wait_until(lambda: np.allclose(page.session.targets[LINK][:3, 3], pose[:3], atol=1e-9))
     assert count == 10_000 and page.guard.dropped > dropped + 4000
     assert page.mailbox.wait_idle(60.0)
-    assert (
-        np.isfinite(page.session.joints).all() and get(page, '/', Cookie=cookie_of(page))[0] == 200
-    )
+    assert np.isfinite(page.session.joints).all() and get(page)[0] == 200
 
 
 def test_200_connections_leave_nothing_behind(page):

@@ -16,7 +16,7 @@ from ssik_ros.cli.targets import add_target_options, read_targets
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.page import describe_access, Page
+from ssik_ros.view.browser.page import announce_addresses, Page
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
@@ -142,7 +142,7 @@ def _read_targets(
 
 def _serve(page: Page, arguments: argparse.Namespace) -> int:
     """Serve the page until Ctrl+C."""
-    print(describe_access(page), flush=True)
+    announce_addresses(page)
     print('Press Ctrl+C to end.', flush=True)
     if arguments.open:
         page.open_in_browser()

@@ -28,7 +28,7 @@ from ssik_ros.ros.view.real_robot import RunningGroup
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.page import describe_access, Page
+from ssik_ros.view.browser.page import announce_addresses, Page
 from ssik_ros.view.browser.robot_panel import RobotPanel
 from ssik_ros.view.session import Session
 
@@ -198,7 +198,7 @@ class ViewNode(ProcessNode):
             f'{quote(session.group.name)}, solver {session.kinematics.solver}'
             + (f' as in node {self._asked.node}' if self._asked.node else '')
         )
-        print(describe_access(page), flush=True)
+        announce_addresses(page)
         print('Press Ctrl+C to end.', flush=True)
         if self._settings.open_browser:
             page.open_in_browser()

@@ -1,14 +1,17 @@
 """
 Who may connect to the page: requests are checked before they reach viser, which has no access control of its own.
 
-A request needs the token of this run, as a cookie or once in the URL, and a Host header that names this machine; so a page of another
-site cannot reach the view through a name that it controls. A websocket also needs an Origin that is the page itself. Of the messages, only those
-that the page sends are passed on, and only with numbers that are finite.
+A request needs a Host header that names this machine; so a page of another site cannot reach the view through a name that it controls.
+The page itself is viser's public client. Everything about the robot comes over a websocket, which needs an Origin that is the page itself,
+and the key of a session. The page gets a key for the token of the printed address, which is good for one browser. No cookie is set: a
+browser sends the cookies of 127.0.0.1 to every port, those of other users' servers included. Token and key leave a browser only in
+requests that the script of the page makes to its own origin, port included. Of the messages, only those that the page sends are passed
+on, and only with numbers that are finite.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 import contextlib
-from dataclasses import replace
 import hmac
 import http
 import importlib
@@ -19,7 +22,6 @@ from typing import Any
 import urllib.parse
 
 from ssik_ros.errors import SolverError
-from ssik_ros.value_class import dataclass
 from ssik_ros.view.browser.page_script import add_script
 
 LARGEST_MESSAGE = 1 << 20
@@ -34,7 +36,15 @@ HEADERS = (
     ('X-Content-Type-Options', 'nosniff'),
     ('Cache-Control', 'no-store'),
 )
-NO_TOKEN = 'This view needs the address that `ssik view` printed, with its token.\n'
+NO_TOKEN = (
+    'This view needs the address that `ssik view` printed last. Each address is good for one browser; when it was used, '
+    'the terminal shows another one.\n'
+)
+SESSION = '/session'
+"""Path at which the page exchanges the token of its address for the key of a session."""
+BEARER = 'Bearer '
+MOST_SESSIONS = 64
+"""Browsers that may hold a key; the oldest key ends when another one is given."""
 Fields = dict[str, Any]
 
 
@@ -53,30 +63,46 @@ def import_extra(name: str) -> Any:
         ) from error
 
 
-@dataclass(frozen=True)
 class Admission:
     """Which requests are let in."""
 
-    token: str
-    hosts: frozenset[str]
-    """Names that a Host header may have beside IP addresses and this machine's own."""
-    port: int = 0
-    """Of the server; part of the cookie's name, since all ports of a host share their cookies."""
-
-    @classmethod
-    def make(cls, hosts: Collection[str] = ()) -> 'Admission':
+    def __init__(self, hosts: Collection[str] = ()) -> None:
         """
-        Return an admission with a new token.
+        Make a first token.
 
-        :param hosts: more names of this machine.
+        :param hosts: names that a Host header may have beside IP addresses and this machine's own.
         """
         own = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
-        return cls(secrets.token_urlsafe(24), frozenset(own))
+        self.hosts = frozenset(own)
+        self.token = secrets.token_urlsafe(24)
+        """Of the next browser; each is good for one."""
+        self.on_use: Callable[[], None] = lambda: None
+        """Called when a browser has used the token, and there is another one."""
+        self._keys: deque[str] = deque(maxlen=MOST_SESSIONS)
 
-    @property
-    def cookie(self) -> str:
-        """Return the name of the cookie that holds the token."""
-        return f'ssik_view_{self.port}'
+    def exchange(self, given: str) -> str:
+        """
+        Return the key of a session for the token, which is of no use from then on; a key is exchanged for itself.
+
+        :param given: token or key.
+        :returns: the key; empty for anything else.
+        """
+        if self.has_key(given):
+            return given
+        if not _are_equal(given, self.token):
+            return ''
+        self._keys.append(secrets.token_urlsafe(24))
+        self.token = secrets.token_urlsafe(24)
+        self.on_use()
+        return self._keys[-1]
+
+    def has_key(self, given: str) -> bool:
+        """
+        Return whether a text is the key of a session.
+
+        :param given: the text.
+        """
+        return any(_are_equal(given, key) for key in self._keys)
 
     def refusal(self, path: str, headers: Any) -> str:
         """
@@ -85,53 +111,50 @@ class Admission:
         :param path: what is asked for, with the query.
         :param headers: of the request.
         """
-        hosts = headers.get_all('Host')
+        hosts, upgrades = headers.get_all('Host'), headers.get_all('Upgrade')
         if len(hosts) != 1 or not self._knows(hosts[0]):
             return 'The Host header does not name this machine.\n'
+        if len(upgrades) > 1:
+            return 'The request has several Upgrade headers.\n'
         origins = headers.get_all('Origin')
-        is_socket = headers.get('Upgrade', '').lower() == 'websocket'
         pages = [f'{scheme}://{hosts[0]}' for scheme in ('http', 'https')]
-        if (origins or is_socket) and not (len(origins) == 1 and origins[0] in pages):
+        if (origins or upgrades) and not (len(origins) == 1 and origins[0] in pages):
             return 'The Origin header does not name this page.\n'
-        given = self.token_of_cookie(headers) or (None if is_socket else self.token_of_path(path))
-        # Headers may hold bytes that are no text.
-        raw = None if given is None else given.encode(errors='surrogateescape')
-        if raw is None or not hmac.compare_digest(raw, self.token.encode()):
+        if upgrades and not self.has_key(_key_of_path(path)):
             return NO_TOKEN
         return ''
 
     def _knows(self, host: str) -> bool:
         """Return whether a Host header is an address, or a name of this machine; a rebound name is neither."""
         try:
-            name = urllib.parse.urlsplit(f'//{host}').hostname or ''
+            place = urllib.parse.urlsplit(f'//{host}')
         except ValueError:
             return False
+        # A header has neither user nor path; what reads it otherwise than browsers do is not let in.
+        if place.netloc != host or '@' in host:
+            return False
+        name = place.hostname or ''
         with contextlib.suppress(ValueError):
             ipaddress.ip_address(name)
             return True
         return name in self.hosts
 
-    def token_of_cookie(self, headers: Any) -> str | None:
-        """
-        Return the token in the cookies of a request.
 
-        :param headers: of the request.
-        """
-        for line in headers.get_all('Cookie'):
-            for pair in line.split(';'):
-                name, _, value = pair.strip().partition('=')
-                if name == self.cookie:
-                    return str(value)
-        return None
+def _are_equal(given: str, secret: str) -> bool:
+    """Compare a text with a secret in a time that does not depend on the text."""
+    # Headers may hold bytes that are no text.
+    return hmac.compare_digest(given.encode(errors='surrogateescape'), secret.encode())
 
-    def token_of_path(self, path: str) -> str | None:
-        """
-        Return the token in a URL.
 
-        :param path: with the query.
-        """
-        query = urllib.parse.parse_qs(path.partition('?')[2])
-        return query.get('token', [None])[0]
+def _key_of_path(path: str) -> str:
+    """Return the key in the URL of a websocket; empty for none."""
+    return urllib.parse.parse_qs(path.partition('?')[2]).get('key', [''])[0]
+
+
+def _key_of_headers(headers: Any) -> str:
+    """Return the token or key that a script sends; empty for none."""
+    lines = headers.get_all('Authorization')
+    return str(lines[0]).removeprefix(BEARER) if len(lines) == 1 else ''
 
 
 def _is_number(value: Any) -> bool:
@@ -165,6 +188,10 @@ def _is_optional_text(value: Any) -> bool:
     return value is None or _is_text(value)
 
 
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
 THREE, FOUR = _are_numbers(3), _are_numbers(4)
 MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
     'GuiUpdateMessage': {'uuid': _is_text, 'updates': _is_update},
@@ -188,11 +215,11 @@ MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
     'ViewerCameraMessage': {
         'wxyz': FOUR,
         'position': THREE,
-        'fov': _is_number,
-        'near': _is_number,
-        'far': _is_number,
-        'image_height': _is_number,
-        'image_width': _is_number,
+        'fov': _is_positive,
+        'near': _is_positive,
+        'far': _is_positive,
+        'image_height': _is_positive,
+        'image_width': _is_positive,
         'look_at': THREE,
         'up_direction': THREE,
     },
@@ -236,14 +263,6 @@ class Guard:
         self._sockets = import_extra('websockets.asyncio.server')
         self._decode = import_extra('msgspec.msgpack').decode
         self._was_used = False
-
-    def bind(self, port: int) -> None:
-        """
-        Give the cookie of this server a name of its own.
-
-        :param port: of the server.
-        """
-        self.admission = replace(self.admission, port=port)
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
@@ -309,17 +328,20 @@ class Guard:
         """Return a function that answers a request, or refuses it before anything is served."""
 
         def check(connection: Any, request: Any) -> Any:
-            admission = self.admission
-            refusal = admission.refusal(request.path, request.headers)
+            refusal = self.admission.refusal(request.path, request.headers)
+            path, _, query = request.path.partition('?')
+            if not refusal and path == SESSION:
+                key = self.admission.exchange(_key_of_headers(request.headers))
+                if key:
+                    return self._respond(connection, http.HTTPStatus.OK, key)
+                refusal = NO_TOKEN
             if refusal:
                 self.refused += 1
                 return self._respond(connection, http.HTTPStatus.FORBIDDEN, refusal)
-            if '?' in request.path and 'Upgrade' not in request.headers:
-                # Neither the token nor a foreign websocket address stays in the URL.
+            if query and 'Upgrade' not in request.headers:
+                # What viser's client reads from a URL, as the address of a foreign websocket, does not reach it.
                 moved = self._respond(connection, http.HTTPStatus.SEE_OTHER, '')
                 moved.headers['Location'] = '/'
-                value = f'{admission.cookie}={admission.token}; HttpOnly; SameSite=Lax; Path=/'
-                moved.headers['Set-Cookie'] = value
                 return moved
             response = respond(connection, request)
             if response is not None:

@@ -81,11 +81,10 @@ class Page:
         self.session, self.extras = session, extras or Extras()
         self.is_playing = False
         named = () if host in LOCAL else (host,)
-        self.guard = Guard(admission or Admission.make(named))
+        self.guard = Guard(admission or Admission(named))
         self.host = host
         self._viser = self._open(host, port)
         self.port = int(self._viser.get_port())
-        self.guard.bind(self.port)
         self._gesture: Hashable = None
         self._opening: PrivateOpening | None = None
         self.note = ''
@@ -115,10 +114,10 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Return the address that lets a browser in."""
+        """Return the address that lets one browser in; after its use there is another one."""
         name = f'[{self.host}]' if ':' in self.host else self.host
         name = '127.0.0.1' if name in ('0.0.0.0', '[::]') else name
-        return f'http://{name}:{self.port}/?token={self.guard.admission.token}'
+        return f'http://{name}:{self.port}/#{self.guard.admission.token}'
 
     @property
     def is_dragging(self) -> bool:
@@ -426,8 +425,18 @@ def describe_access(page: Page) -> str:
     :param page: the page.
     """
     if page.host in LOCAL:
-        return f'{page.url}\nOnly this machine can open it, and only with this token.'
+        return f'{page.url}\nOnly this machine can open it. The address is good for one browser.'
     return (
-        f'{page.url}\nListening at {quote(page.host)}: every machine that reaches this address can open it with this token. '
-        'The connection is not encrypted.'
+        f'{page.url}\nListening at {quote(page.host)}: every machine that reaches this address can open it. '
+        'The address is good for one browser. The connection is not encrypted.'
     )
+
+
+def announce_addresses(page: Page) -> None:
+    """
+    Print what to open, and another address whenever a browser has used one.
+
+    :param page: the page.
+    """
+    page.guard.admission.on_use = lambda: print(f'For another browser: {page.url}', flush=True)
+    print(describe_access(page), flush=True)

@@ -1,10 +1,38 @@
-"""A script that a page runs before viser's own: without a graphics card it turns off what is slow to draw."""
+"""
+A script that a page runs before viser's own.
+
+It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the storage of the tab,
+which belongs to one origin, port included. Without a graphics card it turns off what is slow to draw.
+"""
 
 import functools
 import gzip
 
 HEAD = b'<head>'
 SCRIPT = b"""<script>(() => {
+    const given = location.hash.slice(1), stored = 'ssik_view_key';
+    history.replaceState(null, '', '/');
+    const request = new XMLHttpRequest();
+    const exchange = secret => {
+        request.open('GET', '/session', false);
+        request.setRequestHeader('Authorization', 'Bearer ' + encodeURIComponent(secret));
+        try { request.send(); } catch { return ''; }
+        return request.status === 200 ? request.responseText : '';
+    };
+    const key = (given && exchange(given)) || exchange(sessionStorage.getItem(stored) ?? '');
+    if (!key) {
+        sessionStorage.removeItem(stored);
+        window.stop();
+        document.documentElement.textContent = request.responseText || 'The view has ended.';
+        return;
+    }
+    sessionStorage.setItem(stored, key);
+    const server = location.origin.replace(/^http/, 'ws') + '/?key=' + key;
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (message, ...more) {
+        const isAddress = message?.type === 'set_server';
+        return post.call(this, isAddress ? {...message, server} : message, ...more);
+    };
     const make = HTMLCanvasElement.prototype.getContext;
     let isSlow;
     const look = () => {
@@ -21,7 +49,7 @@ SCRIPT = b"""<script>(() => {
         return make.call(this, kind, options);
     };
 })();</script>"""
-"""Smooth edges take a processor as long to draw as everything else: each pixel is drawn four times."""
+"""The address of the websocket is always the page's own. Smooth edges take a processor as long to draw as everything else: each pixel is drawn four times."""
 
 
 @functools.lru_cache(maxsize=4)
