@@ -76,6 +76,22 @@ def test_behind_a_limit_end_the_joint_is_outside(name):
     assert count > 5
 
 
+@pytest.mark.parametrize('name', ['iiwa14', 'fr3', 'panda'])
+def test_no_posture_of_a_curve_is_beyond_a_limit_by_rounding(name):
+    arm = Manipulator.from_prebuilt(name)
+    body = SerialChain.from_group(arm.robot, arm.group)
+    rng, count = np.random.default_rng(54), 0
+    for q in random_postures(arm, 40, 54):
+        # Several joints on their limits: each that is put there moves the others.
+        limit = np.where(rng.random(7) < 0.5, body.lower, body.upper)
+        q = np.where(rng.random(7) < 0.5, limit, q)
+        for curve in arm.self_motions(arm.fk(q)):
+            rows = np.vstack([curve.sample(0.1), curve.nearest(q).q])
+            assert (rows >= body.lower).all() and (rows <= body.upper).all(), curve
+            count += int(((rows == body.lower) | (rows == body.upper)).any(axis=1).sum())
+    assert count > 50
+
+
 @pytest.mark.parametrize('name', LIMITED)
 def test_curves_that_meet_name_each_other(name):
     _, _, found = poses_of(name)

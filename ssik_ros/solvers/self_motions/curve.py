@@ -239,7 +239,7 @@ class SelfMotion:
         )
         limited = ~_are_free(pose)
         outside = np.maximum(pose.lower - q, q - pose.upper)[:, limited].max(initial=-np.inf)
-        if not (errors[:, 2].max(initial=0.0) <= pose.tolerance and outside <= 1e-10):
+        if not (errors[:, 2].max(initial=0.0) <= pose.tolerance and outside <= 0.0):
             raise SolverError(
                 f'The curve misses the pose by {errors[:, 2].max():.3g}, or a limit by {outside:.3g}: a singular '
                 'posture is too near.'
@@ -260,7 +260,8 @@ class SelfMotion:
             around = middle if wish is None else wish[k]
             column = q[:, k] + turn * np.round((around - q[:, k]) / turn)
             column = column - turn * np.ceil((column - high) / turn).clip(0.0)
-            q[:, k] = column + turn * np.ceil((low - column) / turn).clip(0.0)
+            column = column + turn * np.ceil((low - column) / turn).clip(0.0)
+            q[:, k] = column.clip(low, high)
         return q
 
 

@@ -12,7 +12,8 @@ One for each arc length between 0 and that of the last knot.
 Method
 ------
 1. Of the segment that holds the arc length, the cubic's point, then Newton in the plane across the cubic.
-2. What is beyond a limit by rounding is put on it, and the six other joints are solved for.
+2. What is beyond a limit by rounding is put on it, and the six other joints are solved for. What these leave beyond their
+   limits by rounding is put there, too, and the error is measured for exactly these numbers.
 3. The nearest posture: where the scalar product of the tangent and the way from the posture changes its sign upwards,
    between two knots, by the cubics; then by halvings and chords on the curve itself.
 
@@ -35,6 +36,8 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
 BESIDE = 1e-5
 """How far a posture of a curve may be beyond a limit where the cubic has missed the joint's peak [rad or m]."""
+ROUNDING = 1e-10
+"""The same after it was put there: errors are measured on the limit [rad or m]."""
 LEAST_PART = 1e-3
 """Part of a joint in the tangent from which on it can be put on its limit."""
 LOOKS = 40
@@ -70,6 +73,9 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     for i in range(arcs.shape[0]):
         _read(c, q, knots, arcs[i])
         for k in range(N):
+            # Each joint that is put on its limit moves the others, which may be on theirs, by rounding.
+            if c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
+                q[k] = min(max(q[k], c.lower[k]), c.upper[k])
             out[i, k] = q[k]
         certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors[i], scratch)
 
