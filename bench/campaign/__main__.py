@@ -15,7 +15,8 @@ import numpy as np
 
 from bench import report
 from bench.campaign import failures
-from bench.campaign.judges import judge, JUDGES, Tally
+from bench.campaign.judges import judge, JUDGES
+from bench.campaign.judging import Tally
 from bench.campaign.postures import CLASSES, Planter
 from bench.campaign.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
 from bench.program import OUTPUT

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bench import report
-from bench.campaign.judges import Fault, judge, JUDGES, Tally
+from bench.campaign.judges import judge, JUDGES
+from bench.campaign.judging import Fault, Tally
 from bench.campaign.postures import Group
 from bench.campaign.robots import Robot
 
@@ -117,15 +118,17 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
     rows = []
     for name in JUDGES:
         trials = sum(count for key, count in tally.trials.items() if key[0] == name)
+        if not trials:
+            continue
         counts = [
             sum(n for key, n in tally.faults.items() if key[:2] == (claim, name))
             for claim in claims
         ]
-        rows.append([name, str(trials), *map(str, counts)])
+        rows.append([name, str(trials), f'{tally.seconds[name]:.1f}', *map(str, counts)])
     lines = [
         f'Commit {content["commit"]}, {content["date"]}: {tally.planted} postures of {content["robots"]} robots, '
         f'{tally.singular} of them singular, in {content["seconds"]:.0f} s.',
-        report.table(('asked', 'trials', *claims), rows),
+        report.table(('asked', 'trials', 'seconds', *claims), rows),
         'Largest error in units of the allowed one: '
         + ', '.join(f'{name} {value:.2g}' for name, value in tally.residual.items())
         + f'. Farthest outside of limits: {tally.outside:.2g}.',

@@ -18,6 +18,8 @@ from bench.campaign.robots import Robot
 
 OFFSETS = (0.0, *(10.0**-k for k in range(12, 1, -1)))
 """Distances from a special posture in every joint [rad, and lengths of the arm]."""
+SMALL = 0.3
+"""Distance from zero or a multiple of pi / 4 that is small [rad, and lengths of the arm]."""
 WIDTHS = (2.0, 2.0, 1.0, 0.5, 0.1)
 """Half widths of limits around a posture [rad]."""
 SCANNED = 97
@@ -138,6 +140,12 @@ class Planter:
         rng, n = self._rng, self._robot.dof
         q = rng.uniform(self._lower, self._upper)
         chosen = rng.choice(n, int(rng.integers(1, n + 1)), replace=False)
+        if kind in ('zero', 'angle') and rng.random() < 0.4:
+            # The other joints are close to such values, too.
+            center = [0.0 if kind == 'zero' else self._exact_angle(joint) for joint in range(n)]
+            q = np.clip(
+                center + rng.uniform(-SMALL, SMALL, n) * self._scale, self._lower, self._upper
+            )
         if kind == 'zero':
             q[chosen] = np.clip(0.0, self._lower[chosen], self._upper[chosen])
         elif kind == 'angle':

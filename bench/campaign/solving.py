@@ -1,0 +1,63 @@
+"""The solvers, asked for planted postures: ``solve`` for all branches, ``ssik_ros/Analytic`` and ``ssik_ros/Auto`` for one."""
+
+from collections.abc import Iterator
+
+from bench.campaign.judging import (
+    Fault,
+    FROBENIUS,
+    ISOLATED,
+    judge_nothing,
+    judge_solutions,
+    Judged,
+    LOCATED,
+    NEAREST,
+    SEARCHES,
+    Tally,
+)
+from ssik_ros.problem.contract import SolveRequest
+
+ANALYTIC = 'ssik_ros/Analytic'
+
+
+def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
+    """Ask for all branches, many poses at once and one by one, and judge every solution."""
+    arm = judged.manipulator
+    plan = arm.dispatch_plan
+    options = {} if plan.is_analytic else {'target_tolerance': judged.tolerance}
+    allowed = arm.policy.fk_atol if plan.is_analytic else FROBENIUS * judged.tolerance
+    batch = arm.solve_batch(judged.poses, threads=1, **options)
+    for row, pose in enumerate(judged.poses):
+        solutions = batch[row]
+        yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed)
+        if len(solutions):
+            if judged.is_complete and judged.sigma[row] >= ISOLATED:
+                unsure = max(NEAREST, LOCATED / judged.sigma[row])
+                nearest = judged.distances(solutions, judged.group.q[row]).min()
+                if nearest > unsure:
+                    yield judged.fault('missing', 'solve', row, f'nearest {nearest:.2g}')
+            continue
+        solutions, diagnostic = arm.solve(pose, explain=True, **options)
+        if not len(solutions):
+            yield from judge_nothing(judged, row, 'solve', diagnostic.cause, True)
+
+
+def judge_analytic(judged: Judged, tally: Tally) -> Iterator[Fault]:
+    """Ask the solver of planning groups for one solution."""
+    if not judged.manipulator.dispatch_plan.is_analytic:
+        return
+    solver, allowed = judged.manipulator.solver(ANALYTIC), judged.manipulator.policy.fk_atol
+    for row, pose in enumerate(judged.poses):
+        result = solver.solve(SolveRequest(targets=pose))
+        yield from judge_solutions(judged, tally, row, result.solutions, 'Analytic', allowed)
+        if not len(result.solutions):
+            yield from judge_nothing(judged, row, 'Analytic', result.cause, result.is_proved)
+
+
+def judge_auto(judged: Judged, tally: Tally) -> Iterator[Fault]:
+    """Ask the default solver of planning groups for one solution."""
+    solver, allowed = judged.manipulator.solver(SEARCHES[0]), FROBENIUS * judged.tolerance
+    for row in range(len(judged.poses)):
+        result = solver.solve(judged.request(row))
+        yield from judge_solutions(judged, tally, row, result.solutions, 'Auto', allowed)
+        if not len(result.solutions):
+            yield from judge_nothing(judged, row, 'Auto', result.cause, result.is_proved)
