@@ -50,7 +50,14 @@ def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:
         target[:3, 3] /= robot.size
         values = np.linspace(lower[-1], upper[-1], 7) / unit[-1]
         rows = find_solutions(
-            chain, lower / unit, upper / unit, target, -1, values, STARTS // len(values), row
+            chain,
+            lower / unit,
+            upper / unit,
+            target,
+            -1,
+            values,
+            STARTS // len(values),
+            int(judged.group.numbers[row]),
         )
         known = judged.manipulator.solve_q(judged.poses[row])
         for q in rows * unit:
@@ -76,8 +83,8 @@ def judge_self_motions(judged: Judged, tally: Tally) -> Iterator[Fault]:
     del tally
     if judged.robot.dof not in (6, 7):
         return
-    for number, row in enumerate(judged.rows(CURVE_ROWS)):
-        axis = None if judged.robot.dof == 7 else AXES[(number + row) % 3]
+    for row in judged.rows(CURVE_ROWS):
+        axis = None if judged.robot.dof == 7 else AXES[int(judged.group.numbers[row]) % 3]
         try:
             motions = judged.manipulator.self_motions(judged.poses[row], free_axis=axis)
         except TopologyMismatch:

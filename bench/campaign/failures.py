@@ -56,6 +56,8 @@ def as_json(fault: Fault) -> dict[str, Any]:
         'offset': fault.offset,
         'detail': fault.detail,
         'q': fault.q.tolist(),
+        'seed': fault.seed,
+        'number': fault.number,
         'lower': robot.arm.lower.tolist(),
         'upper': robot.arm.upper.tolist(),
         'family': robot.family,
@@ -76,7 +78,8 @@ def replay(paths: Sequence[Path]) -> int:
         saved = json.loads(path.read_text())
         robot = Robot(saved['robot'], saved['family'], saved['urdf'], saved['base'], saved['tip'])
         q, offset = np.array([saved['q']]), np.array([saved['offset']])
-        group = Group(robot, saved['kind'], True, q, offset)
+        drawn = saved['seed'], np.array([saved['number']])
+        group = Group(robot, saved['kind'], True, q, offset, *drawn)
         faults = judge(group, Tally(), (saved['judge'],))
         lines = [f'{fault.claim}, {fault.judge}: {fault.detail}' for fault in faults]
         print(f'{path.name}: ' + ('; '.join(lines) or 'nothing is wrong'))

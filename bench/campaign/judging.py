@@ -53,6 +53,9 @@ class Fault:
     offset: float
     q: FloatArray
     """(n,) planted posture."""
+    seed: int
+    number: int
+    """Seed of its group and its number in it, for what the judge has drawn."""
     detail: str
 
 
@@ -124,12 +127,9 @@ class Judged:
         """Return a fault of one planted posture."""
         group = self.group
         where = self.robot, group.kind, float(group.offsets[row]), group.q[row].copy()
-        return Fault(
-            claim,
-            judge,
-            *where,
-            f'{detail}; sigma {self.sigma[row]:.1e}, margin {self.margin(group.q[row]):.1e}',
-        )
+        drawn = group.seed, int(group.numbers[row])
+        nearness = f'sigma {self.sigma[row]:.1e}, margin {self.margin(group.q[row]):.1e}'
+        return Fault(claim, judge, *where, *drawn, f'{detail}; {nearness}')
 
     @functools.cached_property
     def chain(self) -> SerialChain:

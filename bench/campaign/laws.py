@@ -115,7 +115,7 @@ def judge_laws(judged: Judged, tally: Tally) -> Iterator[Fault]:
     del tally
     if not judged.is_complete:
         return
-    rng = np.random.default_rng(np.ascontiguousarray(judged.group.q[0]).view(np.uint32))
+    rng = np.random.default_rng(judged.group.seed)
     law = LAWS[int(rng.integers(len(LAWS)))]
     other = law(judged, rng)
     arm = other.robot.manipulator()

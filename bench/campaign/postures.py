@@ -24,8 +24,8 @@ WIDTHS = (2.0, 2.0, 1.0, 0.5, 0.1)
 """Half widths of limits around a posture [rad]."""
 SCANNED = 97
 """Values of a joint at which the determinant is looked at."""
-BISECTIONS = 55
-STARTS = 8
+BISECTIONS = 42
+STARTS = 5
 """Postures from which the special values of each joint are learned."""
 FLAT = 1e-12
 """Determinant that is rounding: the posture is singular whatever the joint does."""
@@ -55,6 +55,14 @@ class Group:
     """(k, n)."""
     offsets: FloatArray
     """(k,) one of :data:`OFFSETS`."""
+    seed: int
+    """Of what judges draw."""
+    numbers: NDArray[np.int64]
+    """(k,) of the postures, for what judges draw for each."""
+
+    def generator(self, row: int) -> Generator:
+        """Return a source of what judges draw for one posture."""
+        return np.random.default_rng([self.seed, int(self.numbers[row])])
 
 
 class Planter:
@@ -82,10 +90,11 @@ class Planter:
         :param kinds: classes to draw from.
         """
         rng = self._rng
-        kind = str(rng.choice(kinds))
+        kind, seed, numbers = str(rng.choice(kinds)), int(rng.integers(2**31)), np.arange(count)
         if rng.random() < 0.5:
             q, offsets = self._postures(kind, count)[0], rng.choice(OFFSETS, count)
-            return Group(self._robot, kind, True, self._near(q, offsets, self._bounds()), offsets)
+            q = self._near(q, offsets, self._bounds())
+            return Group(self._robot, kind, True, q, offsets, seed, numbers)
         centers, free = self._postures(kind, 1)
         center, is_free = centers[0], free[0]
         lower, upper = self._window(center)
@@ -96,7 +105,8 @@ class Planter:
             lower[joints], upper[joints], (int(again.sum()), len(joints))
         )
         offsets = np.resize(OFFSETS, count)
-        return Group(robot, kind, False, self._near(rows, offsets, (lower, upper)), offsets)
+        q = self._near(rows, offsets, (lower, upper))
+        return Group(robot, kind, False, q, offsets, seed, numbers)
 
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return the limits, infinite where there are none."""

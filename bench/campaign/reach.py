@@ -4,7 +4,6 @@ from collections.abc import Iterator
 import math
 
 import numpy as np
-from numpy.random import Generator
 
 from bench.arms import FloatArray
 from bench.campaign.judging import Fault, Judged, Tally
@@ -39,12 +38,15 @@ def judge_reach(judged: Judged, tally: Tally) -> Iterator[Fault]:
 def judge_places(judged: Judged, tally: Tally) -> Iterator[Fault]:
     """Ask for the place of a base that stands where it is; some tasks let the tool spin."""
     del tally
-    rows, rng = judged.rows(TASKS), _generator(judged)
+    rows = judged.rows(TASKS)
+    draws = [judged.group.generator(row) for row in rows]
     poses = judged.poses[rows].copy()
-    spins = rng.random(len(rows)) < 0.5
+    spins = np.array([rng.random() < 0.5 for rng in draws])
     # A task whose tool may spin has its pose in another spin than the planted one.
     for index in np.flatnonzero(spins):
-        poses[index] = poses[index] @ _turn(np.array([0.0, 0.0, 1.0]), rng.uniform(-3.0, 3.0))
+        poses[index] = poses[index] @ _turn(
+            np.array([0.0, 0.0, 1.0]), draws[index].uniform(-3.0, 3.0)
+        )
     zeros = np.zeros(len(rows))
     tasks = PlaceTasks(poses, np.ones(len(rows)), zeros, zeros, spins)
     try:
@@ -65,9 +67,8 @@ def judge_places(judged: Judged, tally: Tally) -> Iterator[Fault]:
 def judge_waypoints(judged: Judged, tally: Tally) -> Iterator[Fault]:
     """Ask for a tool path whose waypoints miss a planted posture's pose by less than their tolerance."""
     del tally
-    rng = _generator(judged)
     for row in judged.rows(TASKS):
-        tolerance, nominal, words = _tolerance(judged, row, rng)
+        tolerance, nominal, words = _tolerance(judged, row)
         robot, group = judged.manipulator.robot, judged.manipulator.group
         try:
             path = plan_tool_path(robot, group, np.array([nominal] * 2), tolerance=tolerance)
@@ -79,8 +80,9 @@ def judge_waypoints(judged: Judged, tally: Tally) -> Iterator[Fault]:
             yield judged.fault(claim, 'waypoints', row, f'{words}: {path.reason}')
 
 
-def _tolerance(judged: Judged, row: int, rng: Generator) -> tuple[PathTolerance, FloatArray, str]:
+def _tolerance(judged: Judged, row: int) -> tuple[PathTolerance, FloatArray, str]:
     """Return a tolerance, the waypoint that it belongs to, and what it is: the planted pose is within it."""
+    rng = judged.group.generator(row)
     pose, kind = judged.poses[row], str(rng.choice(['box', 'cone', 'spin']))
     if kind == 'spin':
         spin = _turn(np.array([0.0, 0.0, 1.0]), rng.uniform(-3.0, 3.0))
@@ -106,9 +108,3 @@ def _turn(axis: FloatArray, angle: float) -> FloatArray:
     pose = np.eye(4)
     pose[:3, :3] = rotation_about(axis, angle)
     return pose
-
-
-def _generator(judged: Judged) -> Generator:
-    """Return a generator that depends on the first planted posture alone, so that a replay draws the same."""
-    bits = np.ascontiguousarray(judged.group.q[0]).view(np.uint32)
-    return np.random.default_rng(bits)
