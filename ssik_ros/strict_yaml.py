@@ -9,7 +9,7 @@ of its keys.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TYPE_CHECKING
 
 from ssik_ros.errors import (
     ConfigError,
@@ -21,19 +21,23 @@ from ssik_ros.errors import (
     shorten,
 )
 
+if TYPE_CHECKING:
+    from ssik_ros.yaml_loader import YamlNote
 
-def parse_yaml(text: str, source: str = 'text') -> Any:
+
+def parse_yaml(text: str, source: str = 'text', notes: 'list[YamlNote] | None' = None) -> Any:
     """
     Return the content of a YAML text.
 
     :param text: the YAML text.
     :param source: the file's name for messages.
+    :param notes: takes the faults that MoveIt's readers accept; None: they are errors.
     :raises ConfigError: with source, line and column.
     """
     # Many robots need no YAML: the import of PyYAML waits for the first text (docs/explanation/performance.md).
     from ssik_ros.yaml_loader import load_text
 
-    return load_text(text, source)
+    return load_text(text, source, notes)
 
 
 def read_yaml(path: str | Path) -> Any:
@@ -44,16 +48,26 @@ def read_yaml(path: str | Path) -> Any:
     :raises DescriptionNotFound: when there is no such file.
     :raises ConfigError: when it is not UTF-8 text or not YAML; with line and column.
     """
+    return parse_yaml(read_text(path), str(path))
+
+
+def read_text(path: str | Path) -> str:
+    """
+    Return the text of a file.
+
+    :param path: the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when it is not UTF-8 text.
+    """
     path = Path(path)
     if not path.is_file():
         raise DescriptionNotFound(f'There is no file {quote(path)}.', path=path)
     try:
-        text = path.read_text(encoding='utf-8')
+        return path.read_text(encoding='utf-8')
     except UnicodeDecodeError as error:
         raise ConfigError(f'{path}: not UTF-8 text: {error}.', path=path) from error
     except OSError as error:
         raise ConfigError(f'{path}: cannot be read: {error.strerror}.', path=path) from error
-    return parse_yaml(text, str(path))
 
 
 def location(mapping: Mapping[str, Any], key: str, fallback: str) -> str:

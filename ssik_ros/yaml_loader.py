@@ -7,8 +7,9 @@ Python builds the objects in both cases, so a text with too many levels is an er
 
 import contextlib
 import io
+import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,8 +24,25 @@ _FLOAT = re.compile(
 _REPLACED = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float', 'tag:yaml.org,2002:timestamp')
 
 
+class YamlNote(NamedTuple):
+    """A fault of a maker's file that did not stop the reader."""
+
+    place: str
+    """``file:line``."""
+    key: str
+    text: str
+    """What is wrong, and how it was read."""
+
+    def __str__(self) -> str:
+        """Return the note as one line."""
+        return f'{self.place}: {self.text}'
+
+
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader with the rules of strict_yaml."""
+
+    notes: list[YamlNote] | None = None
+    """Where faults go that do not stop the reader; None: they stop it."""
 
 
 _LOADERS: list[Any] = [_StrictLoader]
@@ -37,6 +55,8 @@ if yaml.__with_libyaml__:
         yaml.composer.Composer, CParser, yaml.constructor.SafeConstructor, yaml.resolver.Resolver
     ):
         """The same rules on the events of libyaml."""
+
+        notes: list[YamlNote] | None = None
 
         def __init__(self, text: io.StringIO) -> None:
             """Begin to read a text; its ``name`` stands in messages."""
@@ -71,7 +91,7 @@ def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
 
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> LocatedMapping:
     """Return the mapping with the lines of its keys, merged keys (<<) first."""
-    _refuse_duplicates(loader, node)
+    _find_duplicates(loader, node)
     loader.flatten_mapping(node)
     mapping = LocatedMapping()
     for key_node, value_node in node.value:
@@ -91,19 +111,38 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
     return str(node.value)
 
 
-def _refuse_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> None:
-    """Raise when a key stands twice in one mapping; merged keys (<<) may be overridden."""
+def _find_duplicates(loader: Any, node: yaml.MappingNode) -> None:
+    """Raise or note when a key stands twice in one mapping; merged keys (<<) may be overridden."""
     seen: dict[str, int] = {}
     for key_node, _ in node.value:
-        key, line = _key(loader, key_node), key_node.start_mark.line + 1
+        key, mark = _key(loader, key_node), key_node.start_mark
+        text = f'key {quote(key)} stands already in line {seen.get(key)}'
+        if key in seen and loader.notes is None:
+            raise yaml.constructor.ConstructorError(None, None, text, mark)
         if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None,
-                None,
-                f'key {quote(key)} stands already in line {seen[key]}',
-                key_node.start_mark,
-            )
-        seen[key] = line
+            place = f'{mark.name}:{mark.line + 1}'
+            loader.notes.append(YamlNote(place, key, f'{text}; the value of this line counts'))
+        seen[key] = mark.line + 1
+
+
+def _construct_tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    """Return the value below a tag of MoveIt's files, ``!degrees`` or ``!radians``; refuse or note others."""
+    mark = node.start_mark
+    if loader.notes is None:
+        text = f'could not determine a constructor for the tag {quote("!" + suffix)}'
+        raise yaml.constructor.ConstructorError(None, None, text, mark)
+    if isinstance(node, yaml.ScalarNode):
+        text = str(node.value)
+        with contextlib.suppress(ValueError):
+            if suffix in ('degrees', 'radians'):
+                return math.radians(float(text)) if suffix == 'degrees' else float(text)
+    place = f'{mark.name}:{mark.line + 1}'
+    loader.notes.append(YamlNote(place, suffix, f'the tag {quote("!" + suffix)} is not used'))
+    if isinstance(node, yaml.MappingNode):
+        return _construct_mapping(loader, node)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return text
 
 
 for _loader in _LOADERS:
@@ -116,24 +155,35 @@ for _loader in _LOADERS:
     _loader.add_constructor('tag:yaml.org,2002:int', _construct_int)
     _loader.add_constructor('tag:yaml.org,2002:float', _construct_float)
     _loader.add_constructor('tag:yaml.org,2002:map', _construct_mapping)
+    _loader.add_multi_constructor('!', _construct_tagged)
 
 
-def load_text(text: str, source: str) -> Any:
+def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> Any:
     """
     Return the content of a YAML text.
 
     :param text: the YAML text.
     :param source: the file's name for messages.
+    :param notes: takes the faults that MoveIt's readers accept; None: they are errors.
     :raises ConfigError: with source, line and column.
     """
     *fast, plain = _LOADERS
-    for loader in fast:
+    for kind in fast:
         with contextlib.suppress(yaml.YAMLError):
-            return loader(_Text(text, source)).get_single_data()
+            return _load(kind, text, source, notes)
     try:
-        return plain(_Text(text, source)).get_single_data()
+        return _load(plain, text, source, notes)
     except yaml.YAMLError as error:
         raise ConfigError(_explain(error, source), source=source) from error
+
+
+def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> Any:
+    """Return the content as one loader reads it."""
+    loader = kind(_Text(text, source))
+    if notes is not None:
+        notes.clear()
+    loader.notes = notes
+    return loader.get_single_data()
 
 
 def _explain(error: yaml.YAMLError, source: str) -> str:

@@ -131,7 +131,7 @@ class Manipulator:
         :param base: link that targets are given in; None means the root link.
         :param ee: link that is to reach them; None means the last moved link of the longest chain, hands left out.
         :param policy: tolerances.
-        :param joint_limits: joint_limits.yaml (mapping or path), which may only tighten the limits.
+        :param joint_limits: joint_limits.yaml (mapping or path), whose limits win, as in MoveIt.
         :param xacro_args: arguments of a xacro file by name.
         :raises FileNotFoundError: when there is no such file.
         :raises ValueError: when the description is malformed, there is no such chain, or several could be meant.

@@ -1,16 +1,22 @@
-"""Effective joint limits: the description's, tightened by joint_limits.yaml and by mimic followers."""
+"""
+Effective joint limits: those of the URDF, replaced by joint_limits.yaml, tightened by mimic followers.
+
+As in MoveIt, the file wins where it is wider than the URDF; one warning for each such joint says so.
+"""
 
 from collections.abc import Mapping
 import math
 from typing import Any
 
-from ssik_ros.errors import describe_choices, InvalidLimits, InvalidParameter, nearest_name, quote
+from ssik_ros.errors import describe_choices, LocatedMapping, nearest_name, quote
 from ssik_ros.model.kinematic_tree import JointKind, VARIABLE_SUFFIXES
+from ssik_ros.model.makers_yaml import find_sections
 from ssik_ros.model.urdf.data import Mimic, Urdf, UrdfJoint
+from ssik_ros.strict_yaml import location
 from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4
-"""A file may repeat the model's limits rounded by so much without being wider [rad or m]."""
+"""A file may repeat the limits of the URDF rounded by so much without being wider [rad or m]."""
 USED_KEYS = (
     'has_position_limits',
     'min_position',
@@ -86,7 +92,10 @@ def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
 
 
 def compute_limits(
-    urdf: Urdf, entries: Mapping[str, Any], followers: Mapping[str, Mimic]
+    urdf: Urdf,
+    entries: Mapping[str, Any],
+    followers: Mapping[str, Mimic],
+    source: str = 'joint_limits',
 ) -> tuple[dict[str, JointLimits], list[str]]:
     """
     Return the effective limits of all variables that can have some, and warnings.
@@ -96,7 +105,7 @@ def compute_limits(
     :param urdf: a checked description.
     :param entries: joint_limits.yaml's entries by joint.
     :param followers: the resolved mimic rules.
-    :raises InvalidLimits: when an entry is wider than the model or nothing is left.
+    :param source: the file of the entries, for warnings.
     """
     limits = {
         variable: JointLimits(joint.lower, joint.upper, joint.velocity)
@@ -105,162 +114,166 @@ def compute_limits(
     }
     warnings: list[str] = []
     for name, entry in entries.items():
+        place = location(entries, name, source)
         if name in limits:
-            _tighten(name, limits[name], entry, warnings)
+            faults = _replace(limits[name], entry)
+            if faults:
+                warnings.append(f'{place}: joint_limits.{name}: {"; ".join(faults)}.')
         else:
             warnings.append(
-                f'joint_limits names {quote(name)}, which is not a joint with limits. '
-                + describe_choices(str(name), limits)
+                f'{place}: joint_limits names {quote(name)}, which is not a joint with limits and is not '
+                f'used. {describe_choices(str(name), limits)}'
             )
     for name, follower in followers.items():
-        _tighten_leader(name, follower, limits)
+        warnings += _tighten_leader(name, follower, limits)
     for name, follower in followers.items():
         limits[name] = _follower_limits(follower, limits[follower.joint], limits[name].velocity)
     return limits, warnings
 
 
-def find_entries(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def find_entries(
+    document: Mapping[str, Any] | None, source: str = 'joint_limits'
+) -> tuple[Mapping[str, Any], list[str]]:
     """
-    Return the entries by joint of a joint_limits.yaml, whichever of its layouts it has.
+    Return the entries by joint of a joint_limits.yaml, whichever of its layouts it has, and warnings.
 
     :param document: the loaded file, or its ``joint_limits`` part's parent, or None.
-    :raises InvalidParameter: when there is no mapping of joints in it.
+    :param source: the file, for warnings and errors.
+    :raises ConfigError: when the file is not a mapping.
     """
-    if not document:
-        return {}
-    found: Any = document
-    for key in ('/**', 'ros__parameters', 'robot_description_planning', 'joint_limits'):
-        if isinstance(found, Mapping) and key in found:
-            found = found[key]
-    if found is document and not _looks_like_entries(found):
-        raise InvalidParameter(
-            "joint_limits has no key 'joint_limits'; it holds "
-            + ', '.join(quote(key) for key in list(document)[:10])
-            + '.'
-        )
-    if found is None:
-        return {}
-    if not isinstance(found, Mapping):
-        raise InvalidParameter(f'joint_limits is {type(found).__name__}, not a mapping by joint.')
-    return _join_dotted(found)
+    found: LocatedMapping = LocatedMapping()
+    warnings: list[str] = []
+    for section in find_sections(document or None, 'robot_description_planning', source):
+        entries = section.get('joint_limits', section if _looks_like_entries(section) else None)
+        place = location(section, 'joint_limits', source)
+        if isinstance(entries, Mapping):
+            _join_dotted(entries, '', place, found)
+        elif entries is not None:
+            warnings.append(f'{place}: joint_limits is not a mapping by joint; it is not used.')
+        elif 'joint_limits' not in section:
+            keys = ', '.join(quote(key) for key in list(section)[:10])
+            warnings.append(f"{source}: there is no key 'joint_limits', only {keys}.")
+    return found, warnings
 
 
-def _join_dotted(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries under whole names: parameters split the name of a joint at its dots."""
-    joined: dict[str, Any] = {}
-    for name, entry in entries.items():
+def _join_dotted(
+    entries: Mapping[str, Any], before: str, place: str, joined: LocatedMapping
+) -> None:
+    """Add entries under whole names: parameters split the name of a joint at its dots."""
+    for key, entry in entries.items():
+        name, where = f'{before}{key}', location(entries, key, place)
         if isinstance(entry, Mapping) and any(isinstance(v, Mapping) for v in entry.values()):
-            deeper = _join_dotted({k: v for k, v in entry.items() if isinstance(v, Mapping)})
-            joined.update({f'{name}.{key}': value for key, value in deeper.items()})
+            deeper = LocatedMapping()
+            deeper.update({k: v for k, v in entry.items() if isinstance(v, Mapping)})
+            deeper.places.update(getattr(entry, 'places', {}))
+            _join_dotted(deeper, f'{name}.', where, joined)
             entry = {k: v for k, v in entry.items() if not isinstance(v, Mapping)}
             if not entry:
                 continue
         joined[name] = entry
-    return joined
+        joined.places[name] = where
 
 
-def _looks_like_entries(document: object) -> bool:
+def _looks_like_entries(document: Mapping[str, Any]) -> bool:
     """Return whether a mapping holds, by joint, keys that this module reads."""
-    return isinstance(document, Mapping) and all(
+    return all(
         isinstance(entry, Mapping) and set(entry) <= {*USED_KEYS, *FOREIGN_KEYS}
         for entry in document.values()
     )
 
 
-def _tighten(name: str, limits: JointLimits, entry: object, warnings: list[str]) -> None:
-    """Apply one entry of joint_limits.yaml."""
+def _replace(limits: JointLimits, entry: object) -> list[str]:
+    """Apply one entry of joint_limits.yaml; return what is to be said about it."""
     if not isinstance(entry, Mapping):
-        raise InvalidParameter(f'joint_limits.{name} is not a mapping but {entry!r}.')
-    _check_keys(name, entry)
-    if entry.get('has_position_limits'):
-        lower = _number(name, entry, 'min_position', limits.lower)
-        upper = _number(name, entry, 'max_position', limits.upper)
-        _check_narrower(name, limits, lower, upper)
-        limits.lower, limits.upper = max(lower, limits.lower), min(upper, limits.upper)
-    elif 'has_position_limits' in entry and math.isfinite(limits.upper - limits.lower):
-        warnings.append(
-            f'joint_limits.{name}.has_position_limits is false, but limits may only be '
-            f'tightened: [{limits.lower:.6g}, {limits.upper:.6g}] of the model stay.'
-        )
-    if entry.get('has_velocity_limits'):
-        velocity = _number(name, entry, 'max_velocity', limits.velocity)
-        if velocity < 0.0 or velocity > limits.velocity * (1.0 + ROUNDED_COPY) + ROUNDED_COPY:
-            raise InvalidLimits(
-                f'joint_limits.{name}.max_velocity {velocity:.6g} is not within the '
-                f"model's velocity limit {limits.velocity:.6g}; limits may only be tightened.",
-                joint=name,
-            )
-        limits.velocity = min(velocity, limits.velocity)
-    if entry.get('has_acceleration_limits'):
-        acceleration = _number(name, entry, 'max_acceleration', math.inf)
-        if not acceleration > 0.0:
-            raise InvalidLimits(
-                f'joint_limits.{name}.max_acceleration {acceleration:.6g} is not above zero.',
-                joint=name,
-            )
-        limits.acceleration = acceleration
-
-
-def _check_keys(name: str, entry: Mapping[str, Any]) -> None:
-    """Raise for a key that is a misspelt one of ours."""
+        return [f'{entry!r} is not a mapping and is not used']
+    faults: list[str] = []
     for key in entry:
         nearest = nearest_name(key, USED_KEYS)
         if key not in USED_KEYS and key not in FOREIGN_KEYS and nearest:
-            raise InvalidParameter(
-                f'joint_limits.{name} has no key {quote(key)}. Did you mean {quote(nearest)}?',
-                joint=name,
-                key=key,
+            faults.append(f'the key {quote(key)} is not used; did you mean {quote(nearest)}?')
+    _replace_positions(limits, entry, faults)
+    if entry.get('has_velocity_limits'):
+        velocity = abs(_number(entry, 'max_velocity', limits.velocity, faults))
+        if velocity == 0.0:
+            faults.append('max_velocity 0 is not used')
+        elif velocity > limits.velocity * (1.0 + ROUNDED_COPY) + ROUNDED_COPY:
+            faults.append(
+                f'max_velocity {velocity:.6g} counts, which is above {limits.velocity:.6g} of the URDF'
             )
+            limits.velocity = velocity
+        else:
+            limits.velocity = min(velocity, limits.velocity)
+    if entry.get('has_acceleration_limits'):
+        acceleration = _number(entry, 'max_acceleration', math.inf, faults)
+        if acceleration > 0.0:
+            limits.acceleration = acceleration
+        else:
+            faults.append(f'max_acceleration {acceleration:.6g} is not above zero and is not used')
+    return faults
 
 
-def _number(name: str, entry: Mapping[str, Any], key: str, default: float) -> float:
-    """Return a number of an entry."""
+def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: list[str]) -> None:
+    """Apply the position limits of an entry, which MoveIt takes wherever they are written."""
+    model = f'[{limits.lower:.6g}, {limits.upper:.6g}]'
+    if 'min_position' not in entry and 'max_position' not in entry:
+        if entry.get('has_position_limits') is False and math.isfinite(
+            limits.upper - limits.lower
+        ):
+            faults.append(
+                f'has_position_limits is false, but {model} of the URDF counts, as in MoveIt'
+            )
+        return
+    lower = _number(entry, 'min_position', limits.lower, faults)
+    upper = _number(entry, 'max_position', limits.upper, faults)
+    if lower > upper:
+        faults.append(f'[{lower:.6g}, {upper:.6g}] is no range, so {model} of the URDF counts')
+        return
+    if limits.lower - ROUNDED_COPY <= lower <= limits.lower:
+        lower = limits.lower
+    if limits.upper <= upper <= limits.upper + ROUNDED_COPY:
+        upper = limits.upper
+    if lower < limits.lower or upper > limits.upper:
+        faults.append(
+            f'[{lower:.6g}, {upper:.6g}] counts, which is wider than {model} of the URDF'
+        )
+    elif entry.get('has_position_limits') is False:
+        faults.append(
+            f'[{lower:.6g}, {upper:.6g}] counts although has_position_limits is false, as in MoveIt'
+        )
+    limits.lower, limits.upper = lower, upper
+
+
+def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str]) -> float:
+    """Return a number of an entry; the default, and a fault, for anything else."""
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise InvalidParameter(
-            f'joint_limits.{name}.{key} is {value!r}, not a number.', joint=name, key=key
-        )
+        faults.append(f'{key} is {value!r}, not a number, and is not used')
+        return default
     return float(value)
 
 
-def _check_narrower(name: str, limits: JointLimits, lower: float, upper: float) -> None:
-    """Raise when limits of the file are inverted or wider than the model's."""
-    shown = f'[{lower:.6g}, {upper:.6g}]'
-    if lower > upper:
-        raise InvalidLimits(f'joint_limits.{name} is inverted: {shown}.', joint=name)
-    wider = lower < limits.lower - ROUNDED_COPY or upper > limits.upper + ROUNDED_COPY
-    if wider or lower > limits.upper or upper < limits.lower:
-        raise InvalidLimits(
-            f"joint_limits.{name} {shown} is not within the model's limits "
-            f'[{limits.lower:.6g}, {limits.upper:.6g}]; limits may only be tightened.',
-            joint=name,
-        )
-
-
-def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> None:
-    """Keep the leader where its follower is within limits."""
+def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> list[str]:
+    """Keep the leader where its follower is within limits, if that leaves a range; return warnings."""
     own, leader = limits[name], limits[follower.joint]
+    shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
     if follower.multiplier == 0.0:
-        if not own.lower <= follower.offset <= own.upper:
-            raise InvalidLimits(
-                f'Joint {quote(name)} is held at {follower.offset:.6g} by its <mimic>, outside its '
-                f'limits [{own.lower:.6g}, {own.upper:.6g}].',
-                joint=name,
-            )
-        return
+        if own.lower <= follower.offset <= own.upper:
+            return []
+        return [
+            f'Joint {quote(name)} is held at {follower.offset:.6g} by its <mimic>, outside its limits '
+            f'{shown}, which are not used.'
+        ]
     ends = sorted((end - follower.offset) / follower.multiplier for end in (own.lower, own.upper))
     lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
-    if lower > upper:
-        raise InvalidLimits(
-            f'The limits of joint {quote(follower.joint)} [{leader.lower:.6g}, {leader.upper:.6g}] '
-            f'leave no room for those of its mimic joint {quote(name)} [{own.lower:.6g}, '
-            f'{own.upper:.6g}].',
-            joint=follower.joint,
-            follower=name,
-        )
+    if lower > upper or (lower == upper and leader.lower < leader.upper):
+        return [
+            f'The limits {shown} of the mimic joint {quote(name)} leave no range to its leader '
+            f'{quote(follower.joint)} [{leader.lower:.6g}, {leader.upper:.6g}]; they are not used, as in MoveIt.'
+        ]
     leader.lower, leader.upper = lower, upper
     leader.velocity = min(leader.velocity, own.velocity / abs(follower.multiplier))
     leader.acceleration = min(leader.acceleration, own.acceleration / abs(follower.multiplier))
+    return []
 
 
 def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:

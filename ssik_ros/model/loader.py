@@ -1,22 +1,27 @@
 """Load a robot from its descriptions: the entry point of :mod:`ssik_ros.model`."""
 
 from collections.abc import Mapping
+import logging
 import math
 import os
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import InvalidParameter, ModelError, quote
+from ssik_ros.errors import quote
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
+from ssik_ros.model.makers_yaml import read_makers_yaml
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.srdf import parse_srdf, Srdf
 from ssik_ros.model.tree_builder import build_tree
 from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 from ssik_ros.model.urdf.reader import parse_urdf
 from ssik_ros.model.urdf.source import read_source, TextSource
-from ssik_ros.strict_yaml import read_yaml
 
+_LOGGER = logging.getLogger('ssik_ros.model.loader')
+
+MOST_LINES = 20
+"""Most warnings about one robot in the log; all are in ``RobotModel.warnings``."""
 MOST_WARNINGS = 100
 """Most warnings about unused parts of a description; a hostile file could have one for each line."""
 
@@ -31,36 +36,39 @@ def load_robot(
     max_joints: int | None = None,
 ) -> RobotModel:
     """
-    Return the robot that a URDF describes.
+    Return the robot that a URDF describes; logs what is wrong in its files and does not matter to MoveIt.
 
     :param urdf: path or text of the URDF; a ``.xacro`` file is expanded.
     :param srdf: path or text of the semantic description.
-    :param joint_limits: content or path of a joint_limits.yaml; it may only tighten limits.
-    :param xacro_args: arguments for the URDF's xacro, by name.
+    :param joint_limits: content or path of a joint_limits.yaml, whose limits win, as in MoveIt.
+    :param xacro_args: arguments for xacro, by name; each file takes those that it declares.
     :param max_joints: a robot with more joints, fixed ones included, is refused; None for no bound.
     :raises ModelError: when a description is malformed, by name and line.
     :raises DescriptionNotFound: when a file does not exist.
     """
     source = read_source(urdf, 'robot description', xacro_args)
-    description = parse_urdf(source.text, max_joints)
-    warnings = list(description.warnings)
-    if xacro_args and not source.expanded:
-        warnings.append('xacro_args are not used: the robot description is not a xacro file.')
-    semantics = Srdf()
+    description = parse_urdf(source.text, max_joints, source.origin)
+    warnings = [*source.warnings, *description.warnings]
+    semantics, is_used = Srdf(), source.expanded
     if srdf is not None:
-        semantics = parse_srdf(read_source(srdf, 'semantic description').text, description)
-        warnings.extend(semantics.warnings)
-    description = hang_on_virtual_joint(description, semantics)
+        meaning = read_source(srdf, 'semantic description', xacro_args)
+        semantics = parse_srdf(meaning.text, description, meaning.origin)
+        warnings += [*meaning.warnings, *semantics.warnings]
+        is_used = is_used or meaning.expanded
+    if xacro_args and not is_used:
+        warnings.append('xacro_args are not used: no description is a xacro file.')
+    description = hang_on_virtual_joint(description, semantics, warnings)
     followers = resolve_mimic(description)
-    entries = find_entries(_read_limits(joint_limits))
-    limits, limit_warnings = compute_limits(description, entries, followers)
-    return RobotModel(
+    content, where = _read_limits(joint_limits, warnings)
+    entries, faults = find_entries(content, where)
+    limits, limit_warnings = compute_limits(description, entries, followers, where)
+    robot = RobotModel(
         name=description.name,
         tree=build_tree(description, limits, followers),
         urdf=description,
         urdf_xml=source.text,
         srdf=semantics,
-        warnings=_bounded([*warnings, *limit_warnings]),
+        warnings=_bounded([*warnings, *faults, *limit_warnings]),
         directory=None if source.path is None else source.path.parent,
         accelerations={
             name: bound.acceleration
@@ -68,6 +76,8 @@ def load_robot(
             if math.isfinite(bound.acceleration)
         },
     )
+    _log(robot)
+    return robot
 
 
 def load_package(files: MoveItConfig) -> RobotModel:
@@ -82,6 +92,19 @@ def load_package(files: MoveItConfig) -> RobotModel:
     )
 
 
+def _log(robot: RobotModel) -> None:
+    """Log the first warnings about the files of a robot."""
+    for warning in robot.warnings[:MOST_LINES]:
+        _LOGGER.warning('%s', warning)
+    more = len(robot.warnings) - MOST_LINES
+    if more > 0:
+        _LOGGER.warning(
+            'There are %d more warnings about the files of robot %s; `ssik doctor` lists all.',
+            more,
+            quote(robot.name),
+        )
+
+
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
     """Return the first warnings, and the number of the others."""
     more = len(warnings) - MOST_WARNINGS
@@ -89,7 +112,7 @@ def _bounded(warnings: list[str]) -> tuple[str, ...]:
     return (*warnings[:MOST_WARNINGS], *told)
 
 
-def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
+def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
     Return the robot with its virtual joint as a real one if a group moves it (a mobile base).
 
@@ -97,18 +120,18 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
 
     :param urdf: a checked description.
     :param srdf: its semantic description.
-    :raises ModelError: when the virtual joint's names are already taken.
+    :param warnings: gets a warning when the names of the virtual joint are already taken.
     """
     moved = {name for group in srdf.groups for name in group.joints}
     for virtual in srdf.virtual_joints:
         if not virtual.attached or virtual.type == 'fixed' or virtual.name not in moved:
             continue
         if virtual.name in urdf.joints or virtual.parent_frame in urdf.links:
-            raise ModelError(
-                f'Virtual joint {quote(virtual.name)} from {quote(virtual.parent_frame)} cannot be moved by '
-                'a group: a joint or link of the robot already has that name.',
-                joint=virtual.name,
+            warnings.append(
+                f'Virtual joint {quote(virtual.name)} from {quote(virtual.parent_frame)} does not move: a joint '
+                'or link of the robot already has that name.'
             )
+            continue
         return urdf.with_root_joint(
             UrdfJoint(
                 name=virtual.name,
@@ -120,11 +143,12 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
     return urdf
 
 
-def _read_limits(source: LimitsSource | None) -> Mapping[str, Any] | None:
-    """Return the content of a joint_limits.yaml."""
+def _read_limits(
+    source: LimitsSource | None, warnings: list[str]
+) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the content of a joint_limits.yaml and its name, after warnings about the file."""
     if source is None or isinstance(source, Mapping):
-        return source
-    content = read_yaml(Path(source))
-    if content is not None and not isinstance(content, Mapping):
-        raise InvalidParameter(f'Joint limits {quote(source)} are not a mapping.')
-    return content
+        return source, 'joint_limits'
+    content, notes = read_makers_yaml(Path(source))
+    warnings += [f'{note}.' for note in notes]
+    return content, str(source)

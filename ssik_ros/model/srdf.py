@@ -1,14 +1,23 @@
-"""The semantic description (SRDF) as data, checked against the robot it describes."""
+"""
+The semantic description (SRDF) as data, checked against the robot it describes.
 
-from collections.abc import Collection
+As in MoveIt, an element that is wrong is left out with a warning, and everything else counts.
+"""
 
-from ssik_ros.errors import describe_choices, list_names, ModelError, quote
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from ssik_ros.errors import describe_choices, ModelError, quote
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.xml_document import by_name, parse_xml, XmlElement
+from ssik_ros.model.urdf.notes import FileNotes
+from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
 from ssik_ros.value_class import dataclass
 
 MOST_GROUPS = 500
 """Groups, and end effectors, of one semantic description: each may hold all joints of a robot."""
+MOST_HINTS = 20
+"""Warnings that propose a name that exists."""
 VIRTUAL_JOINT_TYPES = ('fixed', 'floating', 'planar')
 
 
@@ -23,6 +32,11 @@ class SrdfGroup:
     """(base link, tip link) pairs."""
     subgroups: tuple[str, ...] = ()
     line: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the group names nothing."""
+        return not (self.joints or self.links or self.chains or self.subgroups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,189 +101,249 @@ class Srdf:
     warnings: tuple[str, ...] = ()
 
 
-def parse_srdf(text: str, urdf: Urdf) -> Srdf:
+def parse_srdf(text: str, urdf: Urdf, source: str = 'semantic description') -> Srdf:
     """
     Return a semantic description as checked data.
 
     :param text: SRDF text.
     :param urdf: the robot it describes.
-    :raises ModelError: for every name that does not exist, with the nearest one that does.
+    :param source: the file, for warnings.
+    :raises ModelError: when the text is not XML, or has too many groups.
     """
     most = dict.fromkeys(('group', 'end_effector'), MOST_GROUPS)
     document = parse_xml(text, 'semantic description', most)
-    return _SrdfReader(document, urdf).read(text)
+    return _SrdfReader(document, urdf, FileNotes(source)).read(text)
 
 
 class _SrdfReader:
     """Reads one document against one robot."""
 
-    def __init__(self, document: XmlElement, urdf: Urdf) -> None:
-        """Read the virtual joints first, since groups may name them."""
+    def __init__(self, document: XmlElement, urdf: Urdf, notes: FileNotes) -> None:
+        """Read the virtual joints and the groups first, since other elements name them."""
         self.document = document
         self.urdf = urdf
-        self.warnings: list[str] = []
+        self.notes = notes
+        if document.get('name') != urdf.name:
+            notes.add(
+                document.line,
+                f'The semantic description is of robot {quote(document.get("name"))}, not of '
+                f'{quote(urdf.name)}; it is used.',
+            )
         self.links = frozenset(urdf.links)
-        self.virtual_joints = tuple(
-            self.virtual_joint(element) for element in document.find_all('virtual_joint')
-        )
-        self.joints = {*urdf.joints, *(joint.name for joint in self.virtual_joints)}
-        self.group_names = {element.get('name') for element in document.find_all('group')}
+        self.virtual_joints = tuple(self.virtual_joints_of(document))
+        virtual = {joint.name: joint.type for joint in self.virtual_joints}
+        self.joint_types = {**{j.name: j.type for j in urdf.joints.values()}, **virtual}
+        self.groups = self.read_groups()
+        self.group_names = {group.name for group in self.groups}
 
     def read(self, text: str) -> Srdf:
         """Return the description."""
         document = self.document
-        if document.get('name') != self.urdf.name:
-            self.warnings.append(
-                f'The semantic description is of robot {quote(document.get("name"))}, not of '
-                f'{quote(self.urdf.name)}.'
-            )
         return Srdf(
             name=document.get('name'),
             xml=text,
-            groups=self.groups(),
-            states=tuple(self.state(e) for e in document.find_all('group_state')),
-            end_effectors=tuple(self.end_effector(e) for e in document.find_all('end_effector')),
+            groups=self.groups,
+            states=tuple(self.states()),
+            end_effectors=tuple(self.end_effectors()),
             virtual_joints=self.virtual_joints,
             passive_joints=self.passive_joints(),
             disabled_collisions=self.link_pairs('disable_collisions'),
             enabled_collisions=self.link_pairs('enable_collisions'),
-            no_default_collisions=tuple(
-                self.link(e, 'link') for e in document.find_all('disable_default_collisions')
+            no_default_collisions=self.names_of(
+                document.find_all('disable_default_collisions'), 'link', self.links, 'link'
             ),
-            warnings=tuple(self.warnings),
+            warnings=tuple(self.notes.lines),
         )
 
-    def link(self, element: XmlElement, attribute: str) -> str:
-        """Return the link that an attribute names."""
-        return _known(element, attribute, self.links, 'link')
+    def name_of(
+        self, element: XmlElement, attribute: str, known: Collection[str] | None, what: str
+    ) -> str | None:
+        """
+        Return the name in an attribute; None, with a warning, when the element has to be left out.
 
-    def joint(self, element: XmlElement, attribute: str = 'name') -> str:
-        """Return the joint that an attribute names."""
-        return _known(element, attribute, self.joints, 'joint')
+        :param element: the element.
+        :param attribute: the attribute.
+        :param known: the names that the attribute may have; None for any.
+        :param what: the attribute names, for the warning ("joint").
+        """
+        name = element.get(attribute)
+        if not name:
+            self.notes.add(
+                element.line, f'<{element.tag}> without {quote(attribute)} is left out.'
+            )
+        elif known is not None and name not in known:
+            # A search among all names for each of many faults would take time that grows with their product.
+            hint = describe_choices(name, known) if len(self.notes.lines) < MOST_HINTS else ''
+            text = (
+                f'<{element.tag}> names the unknown {what} {quote(name)} and is left out. {hint}'
+            )
+            self.notes.add(element.line, text.rstrip())
+        else:
+            return name
+        return None
 
-    def group(self, element: XmlElement, attribute: str) -> str:
-        """Return the group that an attribute names."""
-        return _known(element, attribute, self.group_names, 'group')
+    def names_of(
+        self, elements: Iterable[XmlElement], attribute: str, known: Collection[str], what: str
+    ) -> tuple[str, ...]:
+        """Return the names that elements have in an attribute, without those that are left out."""
+        names = (self.name_of(element, attribute, known, what) for element in elements)
+        return tuple(name for name in names if name is not None)
 
-    def groups(self) -> tuple[SrdfGroup, ...]:
-        """Return the groups so that each comes after its subgroups."""
-        parsed = (
-            (element, self.one_group(element)) for element in self.document.find_all('group')
-        )
-        found = by_name(((element, group.name, group) for element, group in parsed), 'Group')
+    def read_groups(self) -> tuple[SrdfGroup, ...]:
+        """Return the groups so that each comes after its subgroups; of two of one name the first counts."""
+        found: dict[str, SrdfGroup] = {}
+        for element in self.document.find_all('group'):
+            group = self.one_group(element)
+            if group is None:
+                continue
+            if group.name in found:
+                self.notes.add(
+                    group.line,
+                    f'Group {quote(group.name)} is declared twice; the one of line '
+                    f'{found[group.name].line} counts.',
+                )
+            else:
+                found[group.name] = group
+        return self.order_groups(found)
+
+    def order_groups(self, groups: dict[str, SrdfGroup]) -> tuple[SrdfGroup, ...]:
+        """Return the groups whose subgroups exist and which do not contain themselves, subgroups first."""
         ordered: dict[str, SrdfGroup] = {}
-        for name in found:
-            _order_groups(name, found, ordered, ())
-        return tuple(group for group in ordered.values() if self.is_filled(group))
+        empty = [group.name for group in groups.values() if group.is_empty]
+        for name in empty:
+            self.notes.add(groups[name].line, f'Group {quote(name)} is empty and is left out.')
+        waiting = [group for group in groups.values() if not group.is_empty]
+        while True:
+            ready = [g for g in waiting if all(s in ordered or s in empty for s in g.subgroups)]
+            if not ready:
+                break
+            for group in ready:
+                inner = tuple(name for name in group.subgroups if name in ordered)
+                ordered[group.name] = replace(group, subgroups=inner)
+            waiting = [group for group in waiting if group.name not in ordered]
+        for group in waiting:
+            missing = next(name for name in group.subgroups if name not in ordered)
+            reason = (
+                f'contains {quote(missing)}, which is left out or contains it in turn.'
+                if missing in groups
+                else f'names the unknown group {quote(missing)}. {describe_choices(missing, groups)}'
+            )
+            self.notes.add(group.line, f'Group {quote(group.name)} is left out: it {reason}')
+        return tuple(ordered.values())
 
-    def is_filled(self, group: SrdfGroup) -> bool:
-        """Return whether a group names anything; MoveIt leaves out one that does not."""
-        filled = bool(group.joints or group.links or group.chains or group.subgroups)
-        if not filled:
-            self.warnings.append(f'Group {quote(group.name)} (line {group.line}) is empty.')
-        return filled
-
-    def one_group(self, element: XmlElement) -> SrdfGroup:
-        """Return one group element."""
+    def one_group(self, element: XmlElement) -> SrdfGroup | None:
+        """Return one group element, None if it has no name."""
+        name = self.name_of(element, 'name', None, 'group')
+        if name is None:
+            return None
+        chains = (
+            (
+                self.name_of(child, 'base_link', self.links, 'link'),
+                self.name_of(child, 'tip_link', self.links, 'link'),
+            )
+            for child in element.find_all('chain')
+        )
+        subgroups = [child.get('name') for child in element.find_all('group')]
         return SrdfGroup(
-            name=element.require('name'),
-            joints=tuple(self.joint(child) for child in element.find_all('joint')),
-            links=tuple(self.link(child, 'name') for child in element.find_all('link')),
-            chains=tuple(
-                (self.link(child, 'base_link'), self.link(child, 'tip_link'))
-                for child in element.find_all('chain')
-            ),
-            subgroups=tuple(self.group(child, 'name') for child in element.find_all('group')),
+            name=name,
+            joints=self.names_of(element.find_all('joint'), 'name', self.joint_types, 'joint'),
+            links=self.names_of(element.find_all('link'), 'name', self.links, 'link'),
+            chains=tuple((base, tip) for base, tip in chains if base and tip),
+            subgroups=tuple(subgroup for subgroup in subgroups if subgroup),
             line=element.line,
         )
 
-    def state(self, element: XmlElement) -> GroupState:
-        """Return one named posture."""
+    def states(self) -> Iterable[GroupState]:
+        """Return the named postures; of two of one name and group the last counts."""
+        seen: dict[tuple[str, str], int] = {}
+        for element in self.document.find_all('group_state'):
+            name = self.name_of(element, 'name', None, 'state')
+            group = self.name_of(element, 'group', self.group_names, 'group')
+            if name is None or group is None:
+                continue
+            if (name, group) in seen:
+                self.notes.add(
+                    element.line,
+                    f'State {quote(name)} of group {quote(group)} stands in line {seen[name, group]} '
+                    'already; this one counts.',
+                )
+            seen[name, group] = element.line
+            yield GroupState(name, group, self.values_of(element))
+
+    def values_of(self, state: XmlElement) -> dict[str, tuple[float, ...]]:
+        """Return the values of a posture by joint."""
         values: dict[str, tuple[float, ...]] = {}
-        for child in element.find_all('joint'):
-            words = child.require('value').split()
-            values[self.joint(child)] = child.vector('value', (0.0,) * len(words))
-        return GroupState(element.require('name'), self.group(element, 'group'), values)
+        for element in state.find_all('joint'):
+            name = self.name_of(element, 'name', self.joint_types, 'joint')
+            if name is None:
+                continue
+            words = element.get('value').split()
+            kind = self.joint_types[name]
+            size = len(words) if kind == 'fixed' else POSITION_SIZE[JointKind[kind.upper()]]
+            try:
+                if len(words) != size:
+                    element.fail(f'{len(words)} values instead of {size}')
+                values[name] = element.vector('value', (0.0,) * len(words))
+            except ModelError as error:
+                self.notes.add(
+                    element.line,
+                    f'State {quote(state.get("name"))} is read without joint {quote(name)}: {error}',
+                )
+        return values
 
-    def end_effector(self, element: XmlElement) -> EndEffector:
-        """Return one end effector."""
-        return EndEffector(
-            name=element.require('name'),
-            group=self.group(element, 'group'),
-            parent_link=self.link(element, 'parent_link'),
-            parent_group=self.group(element, 'parent_group')
-            if element.get('parent_group')
-            else '',
-        )
+    def end_effectors(self) -> Iterable[EndEffector]:
+        """Return the end effectors."""
+        for element in self.document.find_all('end_effector'):
+            name = self.name_of(element, 'name', None, 'end effector')
+            group = self.name_of(element, 'group', self.group_names, 'group')
+            link = self.name_of(element, 'parent_link', self.links, 'link')
+            if name is None or group is None or link is None:
+                continue
+            parent = element.get('parent_group')
+            if parent and parent not in self.group_names:
+                self.notes.add(
+                    element.line,
+                    f'End effector {quote(name)} names the unknown parent group {quote(parent)}, which is '
+                    f'not used. {describe_choices(parent, self.group_names)}',
+                )
+                parent = ''
+            yield EndEffector(name, group, link, parent)
 
-    def virtual_joint(self, element: XmlElement) -> VirtualJoint:
-        """Return one virtual joint."""
-        name = element.require('name')
-        kind = element.require('type')
-        if kind not in VIRTUAL_JOINT_TYPES:
-            element.fail(
-                f'Virtual joint {quote(name)} has the unknown type {quote(kind)}',
-                describe_choices(kind, VIRTUAL_JOINT_TYPES),
-            )
-        child = self.link(element, 'child_link')
-        if child != self.urdf.root:
-            self.warnings.append(
-                f'Virtual joint {quote(name)} (line {element.line}) is left out: its child link '
-                f'{quote(child)} is not the root link {quote(self.urdf.root)}.'
-            )
-        return VirtualJoint(
-            name, kind, element.require('parent_frame'), child, child == self.urdf.root
-        )
+    def virtual_joints_of(self, document: XmlElement) -> Iterable[VirtualJoint]:
+        """Return the virtual joints."""
+        for element in document.find_all('virtual_joint'):
+            name = self.name_of(element, 'name', None, 'joint')
+            child = self.name_of(element, 'child_link', self.links, 'link')
+            frame = self.name_of(element, 'parent_frame', None, 'frame')
+            kind = self.name_of(element, 'type', None, 'type')
+            if name is None or child is None or frame is None or kind is None:
+                continue
+            if kind.lower() not in VIRTUAL_JOINT_TYPES:
+                self.notes.add(
+                    element.line,
+                    f'Virtual joint {quote(name)} has the unknown type {quote(kind)} and is read as fixed. '
+                    + describe_choices(kind, VIRTUAL_JOINT_TYPES),
+                )
+                kind = 'fixed'
+            if child != self.urdf.root:
+                self.notes.add(
+                    element.line,
+                    f'Virtual joint {quote(name)} is left out: its child link {quote(child)} is not the '
+                    f'root link {quote(self.urdf.root)}.',
+                )
+            yield VirtualJoint(name, kind.lower(), frame, child, child == self.urdf.root)
 
     def passive_joints(self) -> tuple[str, ...]:
         """Return the passive joints; some files write them inside a group."""
         elements = (e for e in self.document.walk() if e.tag == 'passive_joint')
-        return tuple(dict.fromkeys(self.joint(element) for element in elements))
+        return tuple(dict.fromkeys(self.names_of(elements, 'name', self.joint_types, 'joint')))
 
     def link_pairs(self, tag: str) -> tuple[LinkPair, ...]:
         """Return the pairs of a collision element; a link that is gone cannot collide."""
         pairs = []
         for element in self.document.find_all(tag):
-            pair = LinkPair(
-                element.require('link1'), element.require('link2'), element.get('reason')
-            )
-            unknown = [link for link in (pair.link1, pair.link2) if link not in self.links]
-            if unknown:
-                self.warnings.append(
-                    f'<{tag}> in line {element.line} names the unknown link {quote(unknown[0])}.'
-                )
-            else:
-                pairs.append(pair)
+            first = self.name_of(element, 'link1', self.links, 'link')
+            second = self.name_of(element, 'link2', self.links, 'link')
+            if first is not None and second is not None:
+                pairs.append(LinkPair(first, second, element.get('reason')))
         return tuple(pairs)
-
-
-def _known(element: XmlElement, attribute: str, known: Collection[str], what: str) -> str:
-    """Return a name that must be one of the known ones."""
-    name = element.require(attribute)
-    if name not in known:
-        element.fail(
-            f'<{element.tag}> names the unknown {what} {quote(name)}',
-            describe_choices(name, known),
-        )
-    return name
-
-
-def _order_groups(
-    name: str,
-    groups: dict[str, SrdfGroup],
-    ordered: dict[str, SrdfGroup],
-    above: tuple[str, ...],
-) -> None:
-    """Append a group after its subgroups; raise for a group that contains itself."""
-    if name in above:
-        cycle = list_names([*above[above.index(name) :], name], ' -> ')
-        raise ModelError(
-            f'Groups contain each other: {cycle} (line {groups[name].line}).',
-            groups=above,
-            line=groups[name].line,
-        )
-    if name in ordered:
-        return
-    for subgroup in groups[name].subgroups:
-        _order_groups(subgroup, groups, ordered, (*above, name))
-    ordered[name] = groups[name]

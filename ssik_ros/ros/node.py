@@ -179,8 +179,6 @@ class IkServer(ProcessNode):
         self._loading.enter(0)
         robot = description.load()
         loops = read_loops_of(settings.loop_closures_file, robot)
-        for warning in robot.warnings:
-            _LOGGER.warning(warning)
         groups = choose_groups(
             robot,
             settings.groups.replace(',', ' ').split(),

@@ -57,7 +57,7 @@ def examine(papers: Papers) -> list[Finding]:
     findings += _examine_states(robot)
     server = RobotServer(robot, robot.groups.values(), kinematics)
     for group in server.groups.values():
-        findings += _examine_group(robot, group)
+        findings += _examine_group(robot, group, group.group.name in kinematics)
     return findings
 
 
@@ -75,25 +75,30 @@ def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
             'joint_limits.yaml',
             papers.joint_limits,
             (papers.urdf, papers.srdf, papers.joint_limits),
-            'limits may only be tightened: change the URDF to widen them',
+            'mend the line that is named',
         ),
     )
-    robot, told = None, 0
+    robot = None
+    told: dict[str, None] = {}
     for name, path, sources, mend in steps:
         if path is None:
             findings.append(Finding(Level.NOTE, name, 'there is none', _LACKING[name]))
             continue
         try:
             semantics, limits = (*sources[1:], None, None)[:2]
-            robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
+            with _heard('ssik_ros.model'):
+                robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
         except SsikError as error:
             findings.append(Finding(Level.FAULT, str(path), str(error), mend))
             return None
-        findings.append(Finding(Level.FINE, str(path), f'{name} is in order'))
         # Each file adds its own to those of the files before.
-        for warning in robot.warnings[told:]:
-            findings.append(Finding(Level.NOTE, str(path), warning, 'see whether this is meant'))
-        told = max(told, len(robot.warnings))
+        new = [warning for warning in robot.warnings if warning not in told]
+        told.update(dict.fromkeys(new))
+        if not new:
+            findings.append(Finding(Level.FINE, str(path), f'{name} is in order'))
+        for warning in new:
+            text = warning.removeprefix(f'{path}:')
+            findings.append(Finding(Level.NOTE, str(path), text, 'see whether this is meant'))
     return robot
 
 
@@ -137,12 +142,13 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
             'gets -22',
         )
     if not checker.available:
-        yield Finding(
-            Level.NOTE,
-            'collisions',
-            'no link has collision geometry',
-            'add <collision> elements; until then avoid_collisions gets -22',
-        )
+        if not checker.warnings:
+            yield Finding(
+                Level.NOTE,
+                'collisions',
+                'no link has collision geometry',
+                'add <collision> elements; until then avoid_collisions gets -22',
+            )
         return
     pair = checker.colliding_pair(robot.default_positions())
     if pair is not None:
@@ -220,11 +226,23 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
             )
 
 
-def _examine_group(robot: RobotModel, server: GroupServer) -> Iterator[Finding]:
-    """Look at one group: whether there is a solver, and whether it solves."""
+def _examine_group(robot: RobotModel, server: GroupServer, is_named: bool) -> Iterator[Finding]:
+    """Look at one group: whether its joints move, whether there is a solver, and whether it solves."""
     group = server.group
     where = f'group {quote(group.name)}'
     solver = server.solver
+    if group.variable_count == 0 and not is_named:
+        # Groups of end effectors and tool links: MoveIt gives them no solver either.
+        yield Finding(Level.FINE, where, 'no joint moves; kinematics.yaml names no solver for it')
+        return
+    if group.variable_count and np.all(group.lower == 0.0) and np.all(group.upper == 0.0):
+        yield Finding(
+            Level.FAULT,
+            where,
+            f'no joint can move: all limits of {list_names(group.joint_names)} are 0',
+            'give each joint <limit lower upper>',
+        )
+        return
     if solver is None:
         yield Finding(
             Level.FAULT, where, f'no solver: {server.reason}', 'choose another kinematics_solver'

@@ -7,9 +7,11 @@ Groups stand at the root, or below a node name (or ``/**``), ``ros__parameters``
 
 from collections.abc import Mapping
 import logging
+from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import ConfigError, LocatedMapping, quote
+from ssik_ros.errors import quote
+from ssik_ros.model.makers_yaml import find_sections, read_makers_yaml
 from ssik_ros.strict_yaml import location
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
@@ -46,6 +48,20 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
 """Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
 
 
+def read_content(path: str | Path) -> Any:
+    """
+    Return the content of a kinematics.yaml; logs what is wrong and did not stop the reader.
+
+    :param path: the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when it is not YAML; with line and column.
+    """
+    content, notes = read_makers_yaml(path)
+    for note in notes:
+        _LOGGER.warning('%s.', note)
+    return content
+
+
 def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
     """
     Return the entries of each group with their place; those of a specific node replace ``/**``.
@@ -55,46 +71,18 @@ def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any],
     :raises ConfigError: when the content has another shape.
     """
     groups: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for section in _sections(content, source):
+    for section in find_sections(content, 'robot_description_kinematics', source):
         for name, entries in section.items():
             place = location(section, name, source)
-            if entries is None:
-                entries = {}
-            if not isinstance(entries, Mapping):
-                raise ConfigError(
-                    f'{place}: below the group {quote(name)} stand keys such as kinematics_solver, not '
-                    f'{entries!r}.'
+            if entries is not None and not isinstance(entries, Mapping):
+                _LOGGER.warning(
+                    '%s: %s is not a group with keys such as kinematics_solver but %r: skipped.',
+                    place,
+                    quote(name),
+                    entries,
                 )
+                continue
             if name in groups:
                 _LOGGER.warning("%s: replaces the group '%s' of %s.", place, name, groups[name][1])
-            groups[name] = (entries, place)
+            groups[name] = (entries or {}, place)
     return groups
-
-
-def _sections(content: Any, source: str) -> list[Mapping[str, Any]]:
-    """Return the mappings whose keys are groups, whatever the layout."""
-    if content is None:
-        return []
-    if not isinstance(content, Mapping):
-        raise ConfigError(f'{source}: a kinematics.yaml is a mapping of groups.')
-    sections: list[Mapping[str, Any]] = []
-    bare = LocatedMapping()
-    for key in sorted(content, key=lambda name: name != '/**'):
-        value = content[key]
-        if key in ('ros__parameters', 'robot_description_kinematics'):
-            sections += _sections(value, source)
-        elif isinstance(value, Mapping) and 'ros__parameters' in value:
-            sections += _node_sections(value['ros__parameters'], source)
-        else:
-            bare[key] = value
-            bare.places[key] = location(content, key, source)
-    return [*sections, bare] if bare else sections
-
-
-def _node_sections(parameters: Any, source: str) -> list[Mapping[str, Any]]:
-    """Return the group mappings among a node's parameters; its other parameters are not ours."""
-    if not isinstance(parameters, Mapping):
-        raise ConfigError(f"{source}: below 'ros__parameters' stand parameters.")
-    if 'robot_description_kinematics' not in parameters:
-        return []
-    return _sections(parameters['robot_description_kinematics'], source)

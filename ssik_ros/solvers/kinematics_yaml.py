@@ -24,7 +24,7 @@ from ssik_ros.errors import (
     UnknownSolver,
 )
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.solvers.kinematics_layout import find_groups, KEYS_OF_OTHER_SOLVERS
+from ssik_ros.solvers.kinematics_layout import find_groups, KEYS_OF_OTHER_SOLVERS, read_content
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import flatten
 from ssik_ros.solvers.registry import (
@@ -34,7 +34,6 @@ from ssik_ros.solvers.registry import (
     solver_schema,
     solver_spec,
 )
-from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
@@ -94,7 +93,7 @@ def read_kinematics_yaml(
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
     return parse_kinematics(
-        read_yaml(path), source=str(path), groups=groups, substitute=substitute
+        read_content(path), source=str(path), groups=groups, substitute=substitute
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 from served_robots import ik_request, joint, pose_of, robot_text
 
 from ssik_ros.cli.command import main
-from ssik_ros.errors import InvalidLimits, ModelError
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
@@ -300,8 +299,9 @@ def test_b02_seeds_on_a_limit_joints_without_range_and_limits_the_wrong_way(pand
     wanted = stuck.pose([0.5, 0.4, -0.3])
     answer = stuck.ask([('', wanted)])
     assert stuck.is_verified(answer, '', wanted) and stuck.q(answer)[1] == 0.4
-    with pytest.raises(ModelError, match='j1'):
-        load_robot(two_joints(limited(1.0, -1.0)))
+    swapped = load_robot(two_joints(limited(1.0, -1.0)))
+    assert (swapped.tree.lower[0], swapped.tree.upper[0]) == (-1.0, 1.0)
+    assert "'j1'" in swapped.warnings[0] and 'read in the other order' in swapped.warnings[0]
 
 
 def test_b03_a_joint_of_two_turns_stays_at_the_turn_of_its_seed():
@@ -349,7 +349,7 @@ def test_b06_the_nearest_of_all_turns_of_six_joints_is_found_at_once(shipped):
     assert kept.q[0] == pytest.approx(found, abs=1e-12)
 
 
-def test_b07_a_file_may_tighten_limits_but_not_widen_them():
+def test_b07_a_file_tightens_limits_and_widens_them_with_a_warning():
     text = two_joints(limited(-2.0, 2.0))
     entry = {'has_position_limits': True, 'min_position': -0.5, 'max_position': 0.5}
     tight = load_robot(text, None, {'joint_limits': {'j1': entry}})
@@ -358,8 +358,9 @@ def test_b07_a_file_may_tighten_limits_but_not_widen_them():
     assert arm.is_verified(arm.ask([('', inside)]), '', inside)
     answer = arm.ask([('', outside)])
     assert answer.cause is Cause.LIMITS, answer.text
-    with pytest.raises(InvalidLimits, match=r'j1.*\[-2, 2\]; limits may only be tightened'):
-        load_robot(text, None, {'joint_limits': {'j1': {**entry, 'max_position': 2.5}}})
+    wide = load_robot(text, None, {'joint_limits': {'j1': {**entry, 'max_position': 2.5}}})
+    assert wide.tree.upper[0] == 2.5
+    assert '[-0.5, 2.5] counts, which is wider than [-2, 2] of the URDF' in wide.warnings[0]
 
 
 def test_b08_soft_limits_count_and_a_start_beyond_them_moves_inward():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from small_robots import joint, robot
 
-from ssik_ros.errors import ConfigError, InvalidLimits, InvalidParameter
+from ssik_ros.errors import ConfigError
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.loader import load_robot
 
@@ -97,47 +97,66 @@ def test_a_rounded_copy_of_the_limits_is_not_wider():
     assert limits_of(with_file(entry)) == (-1.0, 1.0)
 
 
-def test_a_wider_file_is_refused_with_both_ranges():
-    entry = {'has_position_limits': True, 'min_position': -2, 'max_position': 1}
-    with pytest.raises(InvalidLimits) as caught:
-        with_file(entry)
-    assert '[-2, 1]' in str(caught.value)
-    assert '[-1, 1]' in str(caught.value)
+def test_a_wider_file_wins_with_one_warning_that_has_both_ranges(tmp_path):
+    path = tmp_path / 'joint_limits.yaml'
+    path.write_text(
+        'joint_limits:\n  j:\n    min_position: -2\n    max_position: 1\n'
+        '    has_velocity_limits: true\n    max_velocity: 3.0\n'
+    )
+    model = load_robot(one_joint(), joint_limits=path)
+    assert limits_of(model) == (-2.0, 1.0)
+    assert model.tree.velocity[0] == 3.0
+    (warning,) = model.warnings
+    assert warning.startswith(
+        f'{path}:2: joint_limits.j: [-2, 1] counts, which is wider than [-1, 1]'
+    )
+    assert 'max_velocity 3 counts' in warning
 
 
-@pytest.mark.parametrize(
-    'entry',
-    [
-        {'has_position_limits': True, 'min_position': 0.5, 'max_position': -0.5},
-        {'has_position_limits': True, 'min_position': 2, 'max_position': 3},
-        {'has_velocity_limits': True, 'max_velocity': 3.0},
-        {'has_velocity_limits': True, 'max_velocity': -1.0},
-    ],
-)
-def test_a_file_is_refused_that_leaves_nothing_or_widens(entry):
-    with pytest.raises(InvalidLimits, match='j'):
-        with_file(entry)
+FAULTS = {
+    'no range': ({'min_position': 0.5, 'max_position': -0.5}, 'no range', (-1.0, 1.0), 1.0),
+    'another range': ({'min_position': 2, 'max_position': 3}, 'wider', (2.0, 3.0), 1.0),
+    'a negative velocity': (
+        {'has_velocity_limits': True, 'max_velocity': -0.5},
+        '',
+        (-1.0, 1.0),
+        0.5,
+    ),
+    'no velocity': (
+        {'has_velocity_limits': True, 'max_velocity': 0},
+        'not used',
+        (-1.0, 1.0),
+        1.0,
+    ),
+    'a word': ({'min_position': 'low', 'max_position': 0.5}, "'low', not a num", (-1.0, 0.5), 1.0),
+    'not a number': ({'min_position': float('nan')}, 'nan', (-1.0, 1.0), 1.0),
+    'a truth value': ({'min_position': True}, 'not a number', (-1.0, 1.0), 1.0),
+    'a misspelt key': ({'min_postion': -0.5}, "did you mean 'min_position'", (-1.0, 1.0), 1.0),
+    'no mapping': ('tight', 'not a mapping', (-1.0, 1.0), 1.0),
+    'switched off': ({'has_position_limits': False}, 'as in MoveIt', (-1.0, 1.0), 1.0),
+    'off, but written': (
+        {'has_position_limits': False, 'max_position': 0.5},
+        'although has_position_limits is false',
+        (-1.0, 0.5),
+        1.0,
+    ),
+    'no acceleration': (
+        {'has_acceleration_limits': True, 'max_acceleration': 0},
+        'not above zero',
+        (-1.0, 1.0),
+        1.0,
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    'entry',
-    [
-        {'has_position_limits': True, 'min_position': 'low'},
-        {'has_position_limits': True, 'min_position': float('nan')},
-        {'has_position_limits': True, 'min_position': True},
-        {'has_position_limits': True, 'min_postion': -0.5},
-        'tight',
-    ],
-)
-def test_a_file_is_refused_that_is_malformed(entry):
-    with pytest.raises(InvalidParameter, match='j'):
-        with_file(entry)
-
-
-def test_switching_limits_off_in_a_file_keeps_the_model_s_and_says_so():
-    model = with_file({'has_position_limits': False})
-    assert limits_of(model) == (-1.0, 1.0)
-    assert 'only be tightened' in model.warnings[0]
+@pytest.mark.parametrize('case', FAULTS)
+def test_a_fault_of_a_file_that_moveit_accepts_is_one_warning(case):
+    entry, message, limits, velocity = FAULTS[case]
+    model = with_file(entry)
+    assert limits_of(model) == limits
+    assert model.tree.velocity[0] == velocity
+    assert len(model.warnings) == bool(message)
+    assert message in ''.join(model.warnings)
 
 
 def test_keys_and_joints_of_others_do_not_disturb():
@@ -159,9 +178,35 @@ def test_a_file_may_lie_below_the_parameter_names_of_ros():
     assert limits_of(load_robot(one_joint(), joint_limits=nested)) == (-1.0, 0.5)
 
 
-def test_a_mapping_that_is_no_joint_limits_file_is_refused():
-    with pytest.raises(InvalidParameter, match='arm'):
-        load_robot(one_joint(), joint_limits={'arm': {'kinematics_solver': 'x'}})
+@pytest.mark.parametrize(
+    'above',
+    [['/**/move_group'], ['move_group'], ['arm', 'move_group'], ['robot_description_planning']],
+)
+def test_a_file_may_lie_below_any_node_as_a_kinematics_yaml_may(above):
+    nested = {'joint_limits': {'j': {'max_position': 0.5}}}
+    if 'robot_description_planning' not in above:
+        nested = {'ros__parameters': {'robot_description_planning': nested}}
+    for name in reversed(above):
+        nested = {name: nested}
+    model = load_robot(one_joint(), joint_limits=nested)
+    assert (limits_of(model), model.warnings) == ((-1.0, 0.5), ())
+
+
+@pytest.mark.parametrize('content', [{'default_velocity_scaling_factor': 0.1}, {'arm': 3}])
+def test_a_file_without_joint_limits_is_said(content):
+    model = load_robot(one_joint(), joint_limits=content)
+    assert limits_of(model) == (-1.0, 1.0)
+    assert "no key 'joint_limits'" in model.warnings[0]
+
+
+def test_of_a_key_that_stands_twice_the_last_value_counts(tmp_path):
+    path = tmp_path / 'joint_limits.yaml'
+    path.write_text('joint_limits:\n  j: {max_position: 0.2}\n  j: {max_position: !degrees 30}\n')
+    model = load_robot(one_joint(), joint_limits=path)
+    assert limits_of(model) == (-1.0, np.radians(30.0))
+    assert model.warnings == (
+        f"{path}:3: key 'j' stands already in line 2; the value of this line counts.",
+    )
 
 
 def test_limits_may_come_from_a_file_on_disk(tmp_path):
@@ -205,14 +250,17 @@ def test_a_chain_of_followers_tightens_the_first_leader():
     assert model.tree.offsets.tolist() == [0.0, 0.1, 0.2]
 
 
-def test_followers_whose_limits_leave_nothing_are_refused_by_name():
-    with pytest.raises(InvalidLimits, match=r"'j'.*'k'"):
-        load_robot(leader_and_follower(1.0, 5.0))
+@pytest.mark.parametrize('limit', ['lower="-1" upper="1"', 'effort_only="1"'])
+def test_followers_whose_limits_leave_nothing_do_not_bind_their_leader(limit):
+    model = load_robot(leader_and_follower(1.0, 5.0, limit))
+    assert limits_of(model) == (-1.0, 1.0)
+    assert "'k' leave no range to its leader 'j'" in model.warnings[-1]
 
 
-def test_a_follower_held_outside_its_limits_is_refused():
-    with pytest.raises(InvalidLimits, match="'k'"):
-        load_robot(leader_and_follower(0.0, 5.0))
+def test_a_follower_held_outside_its_limits_is_said():
+    model = load_robot(leader_and_follower(0.0, 5.0))
+    assert limits_of(model, 'k') == (5.0, 5.0)
+    assert "'k' is held at 5" in model.warnings[0]
 
 
 def test_a_follower_held_by_a_zero_multiplier_stays_at_its_offset():

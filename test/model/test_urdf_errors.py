@@ -76,7 +76,6 @@ BROKEN = {
     ),
     'an unknown joint type': (robot(joint('j', 'revolut', 'a', 'b')), "Did you mean 'revolute'"),
     'a joint without a type': (robot(joint('j', '', 'a', 'b')), "no 'type'"),
-    'a zero axis': (robot(joint('j', 'revolute', 'a', 'b', axis='0 0 0')), "axis of joint 'j'"),
     'an axis of two numbers': (robot(joint('j', 'revolute', 'a', 'b', axis='0 1')), '3 finite'),
     'an axis that is not finite': (
         robot(joint('j', 'revolute', 'a', 'b', axis='0 nan 1')),
@@ -98,34 +97,6 @@ BROKEN = {
         robot(joint('j', 'fixed', 'a', 'b', '<origin quat_xyzw="0 0 0 2"/>')),
         'length 1',
     ),
-    'a mimic of a joint that does not exist': (
-        robot(joint('j', 'revolute', 'a', 'b', '<mimic joint="k"/>')),
-        "'k'",
-    ),
-    'a mimic of a fixed joint': (
-        robot(
-            joint('k', 'fixed', 'a', 'b'), joint('j', 'revolute', 'b', 'c', '<mimic joint="k"/>')
-        ),
-        'one degree of freedom',
-    ),
-    'a mimic of itself': (
-        robot(joint('j', 'revolute', 'a', 'b', '<mimic joint="j"/>')),
-        'j -> j',
-    ),
-    'a mimic cycle': (
-        robot(
-            joint('j', 'revolute', 'a', 'b', '<mimic joint="k"/>'),
-            joint('k', 'revolute', 'b', 'c', '<mimic joint="j"/>'),
-        ),
-        'cycle',
-    ),
-    'a floating joint that mimics': (
-        robot(
-            joint('k', 'revolute', 'a', 'b'),
-            joint('j', 'floating', 'b', 'c', '<mimic joint="k"/>'),
-        ),
-        'cannot mimic',
-    ),
     'a mimic multiplier that is not finite': (
         robot(
             joint('k', 'revolute', 'a', 'b'),
@@ -133,15 +104,8 @@ BROKEN = {
         ),
         'not finite',
     ),
-    'a constraint on a link that does not exist': (
-        robot(
-            extra='<constraint name="c" type="fixed"><parent link="a"/><child link="z"/></constraint>'
-        ).replace('<link name="z"/>', ''),
-        "constraint 'c'",
-    ),
 }
 BROKEN_LIMITS = {
-    'lower above upper': 'lower="1" upper="0"',
     'a limit that is not a number': 'lower="nan" upper="0"',
 }
 
@@ -172,16 +136,96 @@ def test_a_revolute_joint_without_limits_is_refused_by_name():
         load_robot(robot(joint('j', 'revolute', 'a', 'b', limit='')))
 
 
-def test_limits_that_exclude_the_soft_limits_are_refused():
-    safety = '<safety_controller soft_lower_limit="2" soft_upper_limit="3" k_velocity="1"/>'
-    with pytest.raises(InvalidLimits, match='nothing in common'):
-        load_robot(robot(joint('j', 'revolute', 'a', 'b', safety)))
+SAFETY = '<safety_controller soft_lower_limit="{}" soft_upper_limit="{}" k_velocity="1"/>'
+FAULTS = {
+    'a zero axis': (
+        joint('j', 'revolute', 'b', 'c', axis='0 0 0'),
+        'read as fixed',
+        lambda r: 'j' not in r.tree.joint_index,
+    ),
+    'a mimic of a joint that does not exist': (
+        joint('j', 'revolute', 'b', 'c', '<mimic joint="k"/>'),
+        "mimics 'k', which is not a joint",
+        lambda r: r.tree.leaders.tolist() == [-1, -1],
+    ),
+    'a mimic of itself': (
+        joint('j', 'revolute', 'b', 'c', '<mimic joint="j"/>'),
+        'j -> j',
+        lambda r: r.tree.leaders.tolist() == [-1, -1],
+    ),
+    'a mimic cycle': (
+        joint('j', 'revolute', 'b', 'c', '<mimic joint="k"/>')
+        + joint('k', 'revolute', 'c', 'd', '<mimic joint="j"/>'),
+        'j -> k -> j',
+        lambda r: r.tree.leaders[r.tree.joint('k')] == -1,
+    ),
+    'a planar joint that mimics': (
+        joint('j', 'planar', 'b', 'c', '<mimic joint="arm"/>'),
+        'cannot mimic',
+        lambda r: r.tree.leaders.tolist() == [-1, -1],
+    ),
+    'lower above upper': (
+        joint('j', 'revolute', 'b', 'c', limit='lower="0" upper="-0.8"'),
+        'read in the other order',
+        lambda r: (r.tree.lower[1], r.tree.upper[1]) == (-0.8, 0.0),
+    ),
+    'soft limits outside the limits': (
+        joint('j', 'revolute', 'b', 'c', SAFETY.format(2, 3)),
+        'the <safety_controller> is not used',
+        lambda r: (r.tree.lower[1], r.tree.upper[1]) == (-1.0, 1.0),
+    ),
+    'soft limits of zero': (
+        joint('j', 'revolute', 'b', 'c', SAFETY.format(0, 0)),
+        'leave no range',
+        lambda r: (r.tree.lower[1], r.tree.upper[1]) == (-1.0, 1.0),
+    ),
+    'a negative velocity limit': (
+        joint('j', 'revolute', 'b', 'c').replace('velocity="1"', 'velocity="-2"'),
+        'read as 2',
+        lambda r: r.tree.velocity[1] == 2.0,
+    ),
+    'a constraint on a link that does not exist': (
+        joint('j', 'revolute', 'b', 'c')
+        + '<constraint name="l" type="fixed"><parent link="a"/><child link="tip"/></constraint>',
+        "constraint 'l'",
+        lambda r: r.constraints == (),
+    ),
+}
 
 
-def test_a_negative_velocity_limit_is_refused():
-    text = robot(joint('j', 'revolute', 'a', 'b')).replace('velocity="1"', 'velocity="-1"')
-    with pytest.raises(InvalidLimits, match='velocity'):
+@pytest.mark.parametrize('case', FAULTS)
+def test_a_fault_beyond_the_arm_is_a_warning_with_file_and_line(case, tmp_path):
+    elements, message, holds = FAULTS[case]
+    path = tmp_path / 'made.urdf'
+    path.write_text(robot(joint('arm', 'revolute', 'a', 'b'), elements))
+    model = load_robot(path)
+    assert any(w.startswith(f'{path}:3: ') and message in w for w in model.warnings)
+    assert model.group_from_links('a', 'b').joint_names == ('arm',)
+    assert holds(model)
+
+
+def test_two_hyphens_in_a_comment_do_no_harm():
+    text = robot(joint('j', 'elastic', 'a', 'b')).replace(
+        '<link', '<!-- --- arm\n --- -->\n<link', 1
+    )
+    with pytest.raises(ModelError, match=r'elastic.*line 4'):
         load_robot(text)
+
+
+def test_a_document_type_without_entities_does_no_harm():
+    text = '<!DOCTYPE robot>' + robot(joint('j', 'revolute', 'a', 'b'))
+    assert load_robot(text).tree.joint_names == ('j',)
+
+
+def test_a_file_that_is_not_in_its_encoding_is_read_and_said(tmp_path):
+    path = tmp_path / 'made.urdf'
+    text = robot(joint('j', 'revolute', 'a', 'b')).replace(
+        '<link', '\n<!-- K\xf6rper -->\n<link', 1
+    )
+    path.write_bytes(text.encode('latin-1'))
+    model = load_robot(path)
+    assert model.tree.joint_names == ('j',)
+    assert model.warnings[0].startswith(f'{path}:2: The file is not utf-8 text')
 
 
 def test_a_missing_file_is_an_error_with_its_name():

@@ -1,6 +1,7 @@
 """Descriptions checked against each other: the shipped ones are in order, and each fault that is built in is found."""
 
 from pathlib import Path
+import re
 
 import pytest
 from served_robots import joint, robot_text
@@ -70,8 +71,26 @@ def replaced(old, new):
 
 BROKEN = {
     'urdf': ({'urdf': replaced('<child link="l2"/>', '<child link="nowhere"/>')}, 'nowhere'),
-    'srdf': ({'srdf': replaced('tip_link="tip"', 'tip_link="tpi"')}, "'tip'"),
-    'wider limits': ({'joint_limits': replaced('max_position: 1.0', 'max_position: 9.0')}, 'j1'),
+    'no group is left': (
+        {'srdf': replaced('tip_link="tip"', 'tip_link="tpi"')},
+        'there is no group',
+    ),
+    'limits of zero': (
+        {
+            'urdf': lambda text: re.sub(r'(lower|upper)="[^"]*"', r'\1="0"', text),
+            'joint_limits': None,
+        },
+        'all limits of j1, j2 are 0',
+    ),
+    'a named group of fixed joints': (
+        {
+            'srdf': replaced(
+                '<group_state', '<group name="hand"><link name="tip"/></group><group_state'
+            ),
+            'kinematics': KINEMATICS + 'hand:\n  kinematics_solver: ssik_ros/Auto\n',
+        },
+        'no moving joint',
+    ),
     'misspelt solver': ({'kinematics': replaced('PoseIK', 'PoseKI')}, 'PoseIK'),
     'misspelt key': ({'kinematics': KINEMATICS + '  target_tolerence: 0.1\n'}, 'target_tolerance'),
     'state': ({'srdf': replaced('value="0.5"', 'value="2.0"')}, 'j1'),
@@ -92,6 +111,14 @@ def test_what_does_not_work_is_found_with_what_to_do(papers, name):
 
 
 NOTED = {
+    'srdf': (
+        {'srdf': replaced('tip_link="tip"', 'tip_link="tpi"')},
+        "2: <chain> names the unknown link 'tpi'",
+    ),
+    'wider limits': (
+        {'joint_limits': replaced('max_position: 1.0', 'max_position: 9.0')},
+        '2: joint_limits.j1: [-1, 9] counts',
+    ),
     'no srdf': ({'srdf': None}, 'there is none'),
     'no kinematics': ({'kinematics': None}, 'there is none'),
     'no limits': ({'joint_limits': None}, 'there is none'),
@@ -112,6 +139,19 @@ def test_what_may_not_be_meant_is_noted(papers, name):
     found = faults(papers(**changes), Level.NOTE)
     assert any(part in f.what for f in found), found
     assert all(f.mend for f in found)
+
+
+def test_a_group_of_fixed_joints_that_no_kinematics_yaml_names_is_fine(papers):
+    hand = '<group name="hand"><link name="tip"/></group><group_state'
+    findings = examine(papers(srdf=replaced('<group_state', hand)))
+    (found,) = (f for f in findings if f.where == "group 'hand'")
+    assert (found.level, found.what.startswith('no joint moves')) == (Level.FINE, True)
+
+
+def test_meshes_that_are_missing_are_not_called_no_geometry(papers):
+    mesh = '<collision><geometry><mesh filename="package://gone/x.stl"/></geometry></collision>'
+    said = [f.what for f in examine(papers(urdf=replaced(BALL, mesh))) if f.where == 'collisions']
+    assert said and all('gone' in text for text in said)
 
 
 def test_the_command_says_so_by_its_exit_code(papers, capsys):

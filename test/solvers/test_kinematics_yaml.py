@@ -50,9 +50,11 @@ def warnings(caplog):
         BARE,
         NODE.format(node='/**'),
         NODE.format(node='move_group'),
+        NODE.format(node='/**/move_group'),
+        'arm_1:' + NODE.format(node='move_group').replace('\n', '\n  '),
         'robot_description_kinematics:' + BARE.replace('\n', '\n  '),
     ],
-    ids=['bare', 'wildcard', 'node', 'no node'],
+    ids=['bare', 'wildcard', 'node', 'any namespace', 'namespace', 'no node'],
 )
 def test_every_layout_says_the_same(text):
     group = read(text)['arm']
@@ -214,10 +216,24 @@ def test_a_group_that_the_robot_does_not_have_is_skipped_with_a_line(caplog):
     assert "'leg'" in warnings(caplog)[0]
 
 
-@pytest.mark.parametrize('text', ['- arm\n', 'arm: 3\n', 'node: {ros__parameters: 3}\n'])
+@pytest.mark.parametrize('text', ['- arm\n', 'node: {ros__parameters: 3}\n'])
 def test_a_file_of_another_shape_is_an_error_with_its_name(text):
     with pytest.raises(ConfigError, match=r'k\.yaml'):
         read(text)
+
+
+def test_a_key_beside_the_groups_is_skipped_with_a_line(caplog):
+    assert list(read('arm: {}\nkinematics_solver_timeout: 0.1\n')) == ['arm']
+    assert warnings(caplog)[0].startswith("k.yaml:2: 'kinematics_solver_timeout' is not a group")
+
+
+def test_of_a_key_that_stands_twice_the_last_value_counts(tmp_path, caplog):
+    path = tmp_path / 'k.yaml'
+    path.write_text('arm:\n  kinematics_solver_timeout: 0.1\n  kinematics_solver_timeout: 0.2\n')
+    assert read_kinematics_yaml(path)['arm'].timeout == 0.2
+    assert warnings(caplog)[0].startswith(
+        f"{path}:3: key 'kinematics_solver_timeout' stands already"
+    )
 
 
 def test_nested_parameters_of_a_node_are_read_as_well():

@@ -2,13 +2,14 @@
 Reads a URDF.
 
 By the specification, ``limit`` and ``safety_controller`` bind together, missing ends of ``limit`` are 0, an axis
-is x unless it says otherwise, and planar joints move in the plane that MoveIt gives them.
+is x unless it says otherwise, and planar joints move in the plane that MoveIt gives them. Faults that MoveIt
+loads are warnings, so that a wrong finger does not keep an arm from moving.
 """
 
 from collections.abc import Collection
 import math
 
-from ssik_ros.errors import describe_choices, InvalidLimits, quote
+from ssik_ros.errors import describe_choices, InvalidLimits, ModelError, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, rpy_of_matrix
 from ssik_ros.model.urdf.data import (
     JOINT_TYPES,
@@ -20,7 +21,8 @@ from ssik_ros.model.urdf.data import (
     Z_AXIS,
     ZERO,
 )
-from ssik_ros.model.urdf.structure import check_ends, check_mimic, find_root
+from ssik_ros.model.urdf.notes import FileNotes
+from ssik_ros.model.urdf.structure import check_ends, find_root, release_mimic
 from ssik_ros.model.urdf.xml_document import by_name, parse_xml, XmlElement
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -29,32 +31,33 @@ UNBOUNDED = 1e9
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 
 
-def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
+def parse_urdf(
+    text: str, max_joints: int | None = None, source: str = 'robot description'
+) -> Urdf:
     """
     Return a robot description as checked data.
 
     :param text: URDF text.
     :param max_joints: a robot with more joints, fixed ones included, is refused before it is read; None for no bound.
+    :param source: the file, for warnings.
     :raises ModelError: by name and line, for anything that does not describe one tree of joints.
     """
     most = {} if max_joints is None else {'joint': max_joints}
     hint = 'The parameter max_robot_joints bounds them; raise it if the robot is meant.'
     document = parse_xml(text, 'robot description', most, hint)
-    warnings: list[str] = []
+    notes = FileNotes(source)
     links = _parse_links(document)
-    joints = _parse_joints(document, warnings)
+    joints = _parse_joints(document, notes)
     check_ends(joints, links)
-    check_mimic(joints)
+    release_mimic(joints, notes)
     return Urdf(
         name=document.require('name'),
         links=tuple(links),
         joints=joints,
         root=find_root(joints, links),
-        constraints=tuple(
-            _parse_constraint(element, links) for element in document.find_all('constraint')
-        ),
+        constraints=tuple(_parse_constraints(document, links, notes)),
         document=document,
-        warnings=tuple(warnings),
+        warnings=tuple(notes.lines),
     )
 
 
@@ -67,13 +70,13 @@ def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
     return links
 
 
-def _parse_joints(document: XmlElement, warnings: list[str]) -> dict[str, UrdfJoint]:
+def _parse_joints(document: XmlElement, notes: FileNotes) -> dict[str, UrdfJoint]:
     """Return the joints by name."""
-    parsed = ((e, _parse_joint(e, warnings)) for e in document.find_all('joint'))
+    parsed = ((e, _parse_joint(e, notes)) for e in document.find_all('joint'))
     return by_name(((element, joint.name, joint) for element, joint in parsed), 'Joint')
 
 
-def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
+def _parse_joint(element: XmlElement, notes: FileNotes) -> UrdfJoint:
     """Return one joint."""
     name = element.require('name')
     kind = element.require('type')
@@ -83,7 +86,9 @@ def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
             describe_choices(kind, JOINT_TYPES),
         )
     xyz, rpy = parse_origin(element.find('origin'))
-    lower, upper, velocity = _parse_limits(element, name, kind, warnings)
+    axis = _parse_axis(element, name, kind, notes)
+    kind = kind if any(axis) else 'fixed'
+    lower, upper, velocity = _parse_limits(element, name, kind, notes)
     return UrdfJoint(
         name=name,
         type=kind,
@@ -91,11 +96,11 @@ def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
         child=_end(element, f'Joint {quote(name)}', 'child'),
         xyz=xyz,
         rpy=rpy,
-        axis=_parse_axis(element, name, kind, warnings),
+        axis=axis if any(axis) else Z_AXIS,
         lower=lower,
         upper=upper,
         velocity=velocity,
-        mimic=_parse_mimic(element, name, kind, warnings),
+        mimic=_parse_mimic(element, name, kind, notes),
         line=element.line,
     )
 
@@ -122,6 +127,19 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
     if abs(math.hypot(*quaternion) - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
         origin.fail(f'The quaternion {origin.get("quat_xyzw")} is not of length 1')
     return origin.vector('xyz', ZERO), rpy_of_matrix(matrix_of_quaternion(quaternion))
+
+
+def _parse_constraints(
+    document: XmlElement, links: Collection[str], notes: FileNotes
+) -> list[LoopConstraint]:
+    """Return the loop constraints; a wrong one is left out, since MoveIt does not read any."""
+    constraints = []
+    for element in document.find_all('constraint'):
+        try:
+            constraints.append(_parse_constraint(element, links))
+        except ModelError as error:
+            notes.add(element.line, f'The constraint is left out. {error}')
+    return constraints
 
 
 def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:
@@ -163,18 +181,17 @@ def _end(element: XmlElement, owner: str, tag: str) -> str:
     return end.require('link')
 
 
-def _parse_axis(
-    element: XmlElement, name: str, kind: str, warnings: list[str]
-) -> tuple[float, ...]:
-    """Return the unit axis; planar joints move in the xy plane of their frame, as in MoveIt."""
+def _parse_axis(element: XmlElement, name: str, kind: str, notes: FileNotes) -> tuple[float, ...]:
+    """Return the unit axis, zeros if it has no length; planar joints move in the xy plane, as in MoveIt."""
     axis = element.find('axis')
     if kind in ('fixed', 'floating'):
         return Z_AXIS
     if kind == 'planar':
         if axis is not None and axis.vector('xyz', DEFAULT_AXIS)[:2] != (0.0, 0.0):
-            warnings.append(
+            notes.add(
+                axis.line,
                 f'Planar joint {quote(name)} moves in the xy plane of its frame, as in MoveIt; its '
-                f'axis (line {axis.line}) is not used.'
+                'axis is not used.',
             )
         return Z_AXIS
     if axis is None:
@@ -182,18 +199,22 @@ def _parse_axis(
     vector = axis.vector('xyz', DEFAULT_AXIS)
     norm = math.hypot(*vector)
     if not (norm > 1e-12 and math.isfinite(norm)):
-        axis.fail(f'The axis of joint {quote(name)} is zero or has no finite length')
+        notes.add(
+            axis.line,
+            f'The axis of joint {quote(name)} is zero or has no finite length: the joint is read as fixed.',
+        )
+        return ZERO
     return tuple(component / norm for component in vector)
 
 
 def _parse_limits(
-    element: XmlElement, name: str, kind: str, warnings: list[str]
+    element: XmlElement, name: str, kind: str, notes: FileNotes
 ) -> tuple[float, float, float]:
     """Return lower, upper and velocity limit."""
     limit = element.find('limit')
     if kind in ('fixed', 'floating', 'planar'):
         return -math.inf, math.inf, math.inf
-    velocity = _velocity_limit(limit, name, warnings)
+    velocity = _velocity_limit(limit, name, notes)
     if kind == 'continuous':
         return -math.inf, math.inf, velocity
     if limit is None and kind == 'revolute':
@@ -203,58 +224,58 @@ def _parse_limits(
             joint=name,
             line=element.line,
         )
-    lower, upper = _position_limits(limit, name, warnings)
-    soft_lower, soft_upper = _soft_limits(element.find('safety_controller'))
+    lower, upper = _position_limits(limit, name, notes)
+    safety = element.find('safety_controller')
+    soft_lower, soft_upper = _soft_limits(safety)
     both = max(lower, soft_lower), min(upper, soft_upper)
-    if both[0] > both[1]:
-        raise InvalidLimits(
-            f'Joint {quote(name)} (line {element.line}): <limit> [{lower:.6g}, {upper:.6g}] and '
-            f'<safety_controller> [{soft_lower:.6g}, {soft_upper:.6g}] have nothing in common.',
-            joint=name,
-            line=element.line,
+    if safety is not None and both[0] >= both[1] and lower < upper:
+        notes.add(
+            safety.line,
+            f'Joint {quote(name)}: <limit> [{lower:.6g}, {upper:.6g}] and <safety_controller> '
+            f'[{soft_lower:.6g}, {soft_upper:.6g}] leave no range; the <safety_controller> is not used.',
         )
+        both = lower, upper
     return *both, velocity
 
 
-def _velocity_limit(limit: XmlElement | None, name: str, warnings: list[str]) -> float:
+def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> float:
     """Return the velocity limit, +inf for none."""
     if limit is None or not limit.get('velocity'):
         return math.inf
     velocity = limit.number_or_infinity('velocity')
     if velocity < 0.0:
-        raise InvalidLimits(
-            f'Joint {quote(name)} has the negative velocity limit {velocity} (line {limit.line}).',
-            joint=name,
-            line=limit.line,
+        notes.add(
+            limit.line,
+            f'Joint {quote(name)} has the negative velocity limit {velocity:g}; it is read as {-velocity:g}.',
         )
+        velocity = -velocity
     if velocity == 0.0:
-        warnings.append(
-            f'Joint {quote(name)} has the velocity limit 0 (line {limit.line}), which is read as none.'
+        notes.add(
+            limit.line, f'Joint {quote(name)} has the velocity limit 0, which is read as none.'
         )
     return velocity if 0.0 < velocity < UNBOUNDED else math.inf
 
 
-def _position_limits(
-    limit: XmlElement | None, name: str, warnings: list[str]
-) -> tuple[float, float]:
+def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> tuple[float, float]:
     """Return what ``<limit>`` says; by the specification a missing lower or upper is 0."""
     if limit is None:
         return -math.inf, math.inf
     if not limit.get('lower') and not limit.get('upper'):
-        warnings.append(
-            f'Joint {quote(name)} cannot move: its <limit> (line {limit.line}) has neither lower nor '
-            'upper, and both are 0 by default.'
+        notes.add(
+            limit.line,
+            f'Joint {quote(name)} cannot move: its <limit> has neither lower nor upper, and both are 0 '
+            'by default.',
         )
     lower, upper = (
         limit.number_or_infinity(end) if limit.get(end) else 0.0 for end in ('lower', 'upper')
     )
     if lower > upper:
-        raise InvalidLimits(
-            f'Joint {quote(name)} has lower limit {lower} above upper limit {upper} '
-            f'(line {limit.line}).',
-            joint=name,
-            line=limit.line,
+        notes.add(
+            limit.line,
+            f'Joint {quote(name)} has the lower limit {lower:g} above the upper limit {upper:g}; they are '
+            'read in the other order.',
         )
+        lower, upper = upper, lower
     return _unbounded(lower), _unbounded(upper)
 
 
@@ -275,17 +296,19 @@ def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
     )
 
 
-def _parse_mimic(element: XmlElement, name: str, kind: str, warnings: list[str]) -> Mimic | None:
+def _parse_mimic(element: XmlElement, name: str, kind: str, notes: FileNotes) -> Mimic | None:
     """Return the mimic rule of a joint."""
     mimic = element.find('mimic')
     if mimic is None:
         return None
     if kind == 'fixed':
-        warnings.append(
-            f'Fixed joint {quote(name)} has a <mimic> (line {mimic.line}) without effect.'
-        )
+        notes.add(mimic.line, f'Fixed joint {quote(name)} has a <mimic> without effect.')
         return None
     if kind not in SCALAR_TYPES:
-        mimic.fail(f'Joint {quote(name)} of type {kind} cannot mimic another joint')
+        notes.add(
+            mimic.line,
+            f'Joint {quote(name)} of type {kind} cannot mimic another joint: its <mimic> is not used.',
+        )
+        return None
     leader = mimic.require('joint')
     return Mimic(leader, mimic.number('multiplier', 1.0), mimic.number('offset', 0.0))

@@ -6,12 +6,17 @@ import os
 from pathlib import Path
 import re
 
-from ssik_ros.errors import DescriptionNotFound, ModelError, quote
+from ssik_ros.errors import DescriptionNotFound, list_names, ModelError, quote
 from ssik_ros.value_class import dataclass
 
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')
 ROBOT_NAME = re.compile(r'<robot\b[^>]*?\bname\s*=\s*["\']([^"\']*)')
+DECLARED_ARGUMENT = re.compile(r'<xacro:arg\b[^>]*?\bname\s*=\s*["\']([^"\']+)')
+USED_ARGUMENT = re.compile(r'\$\(arg\s+([^)\s]+)\s*\)')
+INCLUDED_FILE = re.compile(r'<xacro:include\b[^>]*?\bfilename\s*=\s*["\']([^"\']+)')
+MOST_INCLUDES = 50
+"""Files that are looked into for arguments."""
 XACRO_TIMEOUT = 120.0  # [s]
 
 TextSource = str | os.PathLike[str]
@@ -26,6 +31,16 @@ class SourceText:
     """The file, None for text that was given itself."""
     expanded: bool
     """Whether xacro made the text."""
+    what: str = 'description'
+    """What it is, for messages ("robot description")."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """Return what lines of the text belong to: the file, or the text itself."""
+        if self.path is None:
+            return self.what
+        return f'{self.path} (expanded)' if self.expanded else str(self.path)
 
 
 def is_xml_text(source: TextSource) -> bool:
@@ -82,12 +97,12 @@ def read_source(
                 f'The {what} contains xacro elements; expand it first, or give the path of its '
                 'file.'
             )
-        return SourceText(text, None, False)
+        return SourceText(text, None, False, what)
     path = _existing_file(source, what)
-    text = _decode(path)
+    text, warnings = _decode(path)
     if path.suffix == '.xacro' or _contains_xacro(text):
-        return SourceText(expand_xacro(path, xacro_args or {}), path, True)
-    return SourceText(text, path, False)
+        return SourceText(expand_xacro(path, xacro_args or {}), path, True, what, warnings)
+    return SourceText(text, path, False, what, warnings)
 
 
 def _contains_xacro(text: str) -> bool:
@@ -109,17 +124,21 @@ def _existing_file(source: TextSource, what: str) -> Path:
     )
 
 
-def _decode(path: Path) -> str:
-    """Return a file's text in the encoding that its XML declaration names."""
+def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return a file's text in the encoding that its XML declaration names, and a warning where it has another."""
     data = path.read_bytes()
     declared = DECLARED_ENCODING.match(data)
     encoding = declared.group(1).decode() if declared else 'utf-8'
     try:
-        return data.decode('utf-8-sig' if encoding.lower() == 'utf-8' else encoding)
+        return data.decode('utf-8-sig' if encoding.lower() == 'utf-8' else encoding), ()
     except (UnicodeDecodeError, LookupError) as error:
-        raise ModelError(
-            f'{quote(path)} is not {encoding} text: {error}.', path=str(path)
-        ) from error
+        if not data.lstrip().startswith(b'<') or b'\0' in data:
+            raise ModelError(
+                f'{quote(path)} is not {encoding} text: {error}.', path=str(path)
+            ) from error
+        line = data[: getattr(error, 'start', 0)].count(b'\n') + 1
+        text = f'{path}:{line}: The file is not {encoding} text ({error}); it is read as Latin-1.'
+        return data.decode('latin-1'), (text,)
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
@@ -138,7 +157,42 @@ def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
     try:
         return str(xacro.process_file(str(path), mappings=mappings).toxml())
     except Exception as error:
-        raise ModelError(f'xacro failed on {quote(path)}: {error}.', path=str(path)) from error
+        raise _xacro_failure(path, str(error), mappings) from error
+
+
+def _xacro_failure(path: Path, reason: str, mappings: Mapping[str, str]) -> ModelError:
+    """Return the error for a file that xacro refuses, with the arguments that the file declares."""
+    declared = declared_arguments(path)
+    given = list_names(f'{name}:={value}' for name, value in mappings.items()) or 'none'
+    known = list_names(declared) or 'none'
+    return ModelError(
+        f'xacro failed on {quote(path)}: {reason.strip().rstrip(".")}. Arguments that the file declares: '
+        f'{known}; given (xacro_args, --xacro-arg): {given}.',
+        path=str(path),
+        declared=tuple(declared),
+    )
+
+
+def declared_arguments(path: Path) -> list[str]:
+    """
+    Return the names of the arguments that a xacro file declares, files that it includes by a plain path too.
+
+    :param path: the file.
+    """
+    names: dict[str, None] = {}
+    waiting, seen = [path], {path}
+    while waiting and len(seen) < MOST_INCLUDES:
+        file = waiting.pop()
+        try:
+            text = COMMENT.sub('', file.read_text(encoding='utf-8', errors='replace'))
+        except OSError:
+            continue
+        names.update(dict.fromkeys(DECLARED_ARGUMENT.findall(text)))
+        names.update(dict.fromkeys(USED_ARGUMENT.findall(text)))
+        included = {file.parent / name for name in INCLUDED_FILE.findall(text) if '$' not in name}
+        waiting += included - seen
+        seen |= included
+    return list(names)
 
 
 def _xacro_value(value: object) -> str:
@@ -155,7 +209,7 @@ def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
     if program is None:
         raise ModelError(
             f'{quote(path)} is a xacro file, and xacro is not installed (neither the Python module nor '
-            'the program); install it, or expand the file elsewhere and give the URDF.',
+            'the program). `pip install xacro` brings it; or expand the file elsewhere and give the URDF.',
             path=str(path),
         )
     command = [program, str(path), *(f'{name}:={value}' for name, value in mappings.items())]
@@ -164,7 +218,7 @@ def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
             command, capture_output=True, text=True, timeout=XACRO_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ModelError(f'xacro failed on {quote(path)}: {error}.', path=str(path)) from error
+        raise _xacro_failure(path, str(error), mappings) from error
     if done.returncode:
-        raise ModelError(f'xacro failed on {quote(path)}: {done.stderr.strip()}', path=str(path))
+        raise _xacro_failure(path, done.stderr, mappings)
     return done.stdout

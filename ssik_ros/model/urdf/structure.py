@@ -1,7 +1,10 @@
-"""Check that the joints of a URDF form one tree, and that each mimic joint has a leader."""
+"""Check that the joints of a URDF form one tree, and release mimic joints that have no leader."""
+
+from dataclasses import replace
 
 from ssik_ros.errors import describe_choices, list_names, ModelError, quote
 from ssik_ros.model.urdf.data import SCALAR_TYPES, UrdfJoint
+from ssik_ros.model.urdf.notes import FileNotes
 from ssik_ros.model.urdf.xml_document import XmlElement
 
 
@@ -67,30 +70,37 @@ def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) ->
     return []
 
 
-def check_mimic(joints: dict[str, UrdfJoint]) -> None:
-    """Raise unless each chain of mimic joints ends at a scalar joint that mimics no other."""
+def release_mimic(joints: dict[str, UrdfJoint], notes: FileNotes) -> None:
+    """
+    Let mimic joints without a leader move on their own, in place, as MoveIt does.
+
+    :param joints: all joints by name.
+    :param notes: gets a warning for each joint that is released.
+    """
     clear: set[str] = set()
-    for joint in joints.values():
+    for name in joints:
         # The joints from follower to leader; each joint is visited once in total.
-        seen: dict[str, None] = {joint.name: None}
+        seen: dict[str, None] = {name: None}
+        joint = joints[name]
         while joint.mimic is not None and joint.name not in clear:
             leader = joints.get(joint.mimic.joint)
+            fault = ''
             if leader is None or leader.type not in SCALAR_TYPES:
-                scalar = [name for name, other in joints.items() if other.type in SCALAR_TYPES]
-                raise ModelError(
-                    f'Joint {quote(joint.name)} (line {joint.line}) mimics {quote(joint.mimic.joint)}, '
-                    f'which is not a joint with one degree of freedom. '
-                    + describe_choices(joint.mimic.joint, scalar),
-                    joint=joint.name,
-                    line=joint.line,
+                scalar = [other.name for other in joints.values() if other.type in SCALAR_TYPES]
+                fault = (
+                    f'mimics {quote(joint.mimic.joint)}, which is not a joint with one degree of freedom. '
+                    + describe_choices(joint.mimic.joint, scalar)
                 )
-            if leader.name in seen:
-                raise ModelError(
-                    f'Mimic joints form a cycle: {list_names([*seen, leader.name], " -> ")} '
-                    f'(line {joint.line}).',
-                    joints=tuple(seen),
-                    line=joint.line,
+            elif leader.name in seen:
+                ring = list_names([*seen, leader.name], ' -> ')
+                fault = f'mimics a joint that follows it: {ring}.'
+            if leader is None or fault:
+                notes.add(
+                    joint.line,
+                    f'Joint {quote(joint.name)} is read without its <mimic>: it {fault}',
                 )
+                joints[joint.name] = replace(joint, mimic=None)
+                break
             seen[leader.name] = None
             joint = leader
         clear.update(seen)

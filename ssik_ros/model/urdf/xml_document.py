@@ -7,6 +7,7 @@ The text between elements is not kept: no description says anything there.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 import math
+import re
 from typing import NoReturn, TypeVar
 from xml.parsers import expat
 
@@ -15,6 +16,7 @@ from ssik_ros.value_class import dataclass
 
 Named = TypeVar('Named')
 
+COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 MOST_ELEMENTS = 500_000
 """A document with more elements is refused; a robot of 2,000 joints has 15,000."""
 MOST_LEVELS = 100
@@ -182,8 +184,10 @@ class _Builder:
         """Close the innermost element."""
         self.stack.pop()
 
-    def refuse_doctype(self, *declaration: object) -> None:
-        """Refuse the document before any entity is read."""
+    def refuse_doctype(self, name: str, system: object, public: object, inside: int) -> None:
+        """Refuse a document that declares entities before any of them is read."""
+        if not inside:
+            return
         raise ModelError(
             f'The {self.what} declares a DOCTYPE (line {self.line()}); document types and '
             'entities are refused because they can exhaust memory or read files.',
@@ -204,22 +208,33 @@ def parse_xml(
     :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
     """
     body = text.lstrip('\ufeff \t\r\n')
-    builder = _Builder(what, text[: len(text) - len(body)].count('\n'), most or {}, hint)
+    lines_before = text[: len(text) - len(body)].count('\n')
     try:
-        builder.parser.Parse(body, True)
+        root = _parse(body, _Builder(what, lines_before, most or {}, hint))
     except expat.ExpatError as error:
-        line = error.lineno + builder.lines_before
-        reason = f'{expat.ErrorString(error.code)} (line {line})'
-        raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
+        # MoveIt's parser accepts two hyphens inside a comment, expat does not: without comments it may do.
+        plain = COMMENT.sub(lambda comment: '\n' * comment[0].count('\n'), body)
+        try:
+            root = _parse(plain, _Builder(what, lines_before, most or {}, hint))
+        except expat.ExpatError:
+            line = error.lineno + lines_before
+            reason = f'{expat.ErrorString(error.code)} (line {line})'
+            raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
     except UnicodeEncodeError as error:
         raise ModelError(f'The {what} is not Unicode text: {error}.') from error
+    if root.tag != 'robot':
+        root.fail(f'The root element of a {what} is <robot>, not <{shorten(root.tag)}>')
+    return root
+
+
+def _parse(body: str, builder: _Builder) -> XmlElement:
+    """Return the root element that a builder grows from a text."""
+    try:
+        builder.parser.Parse(body, True)
     finally:
         # Parser and builder hold each other: let the elements of a refused document go at once.
         del builder.parser
     assert builder.root is not None
-    if builder.root.tag != 'robot':
-        tag = shorten(builder.root.tag)
-        builder.root.fail(f'The root element of a {what} is <robot>, not <{tag}>')
     return builder.root
 
 

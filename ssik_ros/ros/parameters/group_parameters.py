@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from ssik_ros.errors import InvalidParameter, LocatedMapping, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.solvers.kinematics_layout import find_groups
+from ssik_ros.solvers.kinematics_layout import find_groups, read_content
 from ssik_ros.solvers.kinematics_yaml import (
     COMMON_PARAMETERS_FILE,
     GroupKinematics,
@@ -24,7 +24,6 @@ from ssik_ros.solvers.kinematics_yaml import (
     parse_kinematics,
 )
 from ssik_ros.solvers.registry import DEFAULT_SOLVER, is_known, solver_schema, solver_spec
-from ssik_ros.strict_yaml import read_yaml
 
 PREFIX = 'robot_description_kinematics.'
 RUN_TIME = 'set at run time'
@@ -79,7 +78,7 @@ class GroupParameters:
         """Return the entries of every group: those of the file, replaced by those of the node."""
         merged = LocatedMapping()
         if self._path is not None:
-            content = read_yaml(self._path)
+            content = read_content(self._path)
             for name, (entries, place) in find_groups(content, str(self._path)).items():
                 _copy_entries(merged, name, entries, place)
         for name, entries in self._given.items():

@@ -88,7 +88,8 @@ class JointStateRelay(ProcessNode):
             model, loops=loops, use_constraints=self._settings.use_constraints, free_root=False
         )
         for warning in robot.warnings:
-            _LOGGER.warning(warning)
+            if warning not in model.warnings:
+                _LOGGER.warning(warning)
         passive = PassiveJoints(robot, self._settings.limit_tolerance)
         passive.warm_up()
         self._single = tuple(n for n in robot.variable_names if n in model.tree.joint_index)

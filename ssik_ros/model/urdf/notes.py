@@ -1,0 +1,23 @@
+"""Faults of a maker's file that do not keep the robot from being loaded."""
+
+
+class FileNotes:
+    """Warnings about one file: each names file and line, and says how the fault was read."""
+
+    def __init__(self, source: str) -> None:
+        """
+        Begin without a warning.
+
+        :param source: the file, or what the text is.
+        """
+        self.source = source
+        self.lines: list[str] = []
+
+    def add(self, line: int, text: str) -> None:
+        """
+        Add a warning.
+
+        :param line: line of the file, from 1.
+        :param text: what is wrong, and how it was read.
+        """
+        self.lines.append(f'{self.source}:{line}: {text}')
