@@ -4,15 +4,13 @@ import argparse
 from pathlib import Path
 
 from ssik_ros.cli.options import add_option, read_pairs
-from ssik_ros.errors import DescriptionNotFound, InvalidOption
+from ssik_ros.errors import InvalidOption
+from ssik_ros.manipulator.named_robot import load_named, load_package_by_name, NamedRobot
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
-from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_package, load_robot
+from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 from ssik_ros.value_class import dataclass
 
 
@@ -35,16 +33,6 @@ class ChosenGroup:
         :raises UnsupportedJoint: when a joint between them has no place in a serial chain.
         """
         return SerialChain.from_robot(self.robot, self.group.base_link, self.group.tip)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _LoadedRobot:
-    """A robot, and what its files say about the arm."""
-
-    robot: RobotModel
-    kinematics_path: Path | None = None
-    base: str | None = None
-    tip: str | None = None
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +68,7 @@ def choose_group(arguments: argparse.Namespace) -> ChosenGroup:
     if arguments.group is not None:
         return _named_group(loaded.robot, arguments)
     if arguments.base is None and arguments.tip is None and loaded.robot.groups:
-        groups = _likely_groups(loaded, list(loaded.robot.groups.values()))
+        groups = loaded.likely_groups()
         if len(groups) != 1:
             raise InvalidOption(
                 f"Say which joints of robot '{loaded.robot.name}': --group "
@@ -102,8 +90,7 @@ def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
     if arguments.group is not None:
         return _named_group(loaded.robot, arguments)
     base, tip = loaded.base, loaded.tip
-    groups = [group for group in loaded.robot.groups.values() if len(group.tips) == 1]
-    groups = _likely_groups(loaded, groups)
+    groups = loaded.likely_groups(with_one_tip=True)
     if len(groups) == 1:
         base, tip = groups[0].base_link, groups[0].tip
     return _group_between(loaded.robot, arguments.base or base, arguments.tip or tip)
@@ -149,14 +136,6 @@ def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGrou
     return ChosenGroup(robot, robot.group(arguments.group))
 
 
-def _likely_groups(loaded: _LoadedRobot, groups: list[JointGroup]) -> list[JointGroup]:
-    """Return several groups without those that the kinematics.yaml does not name."""
-    if len(groups) < 2 or loaded.kinematics_path is None:
-        return groups
-    named = read_kinematics_yaml(loaded.kinematics_path)
-    return [group for group in groups if group.name in named]
-
-
 def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> ChosenGroup:
     """Return the group of the semantic description that is this chain, or a new one."""
     between = robot.group_from_links(*find_ends(robot, base, tip))
@@ -170,7 +149,7 @@ def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> Chos
     return ChosenGroup(robot, next(same, between))
 
 
-def _load(arguments: argparse.Namespace) -> _LoadedRobot:
+def _load(arguments: argparse.Namespace) -> NamedRobot:
     """Return the robot that one of the options names."""
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]
@@ -180,30 +159,9 @@ def _load(arguments: argparse.Namespace) -> _LoadedRobot:
         )
     if files:
         xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
-        return _LoadedRobot(load_robot(files[0], arguments.srdf, xacro_args=xacro_args or None))
+        return NamedRobot(load_robot(files[0], arguments.srdf, xacro_args=xacro_args or None))
     if arguments.srdf is not None or arguments.xacro_arg:
         raise InvalidOption('--srdf and --xacro-arg go with a URDF; a named robot brings its own.')
     if arguments.moveit_config is not None:
-        return _from_package(arguments.moveit_config)
-    return _by_name(arguments.robot)
-
-
-def _by_name(name: str) -> _LoadedRobot:
-    """Return a shipped robot, an arm of the catalogue, or an installed robot."""
-    shipped, arms = list_shipped_robots(), list_arms()
-    if name in arms and name not in shipped:
-        data = arm_data(name)
-        return _LoadedRobot(load_arm(name), None, data.base_link, data.tip_link)
-    try:
-        return _from_package(name)
-    except DescriptionNotFound as error:
-        text = (
-            f"There is no robot '{name}', neither as a MoveIt configuration nor in the catalogue"
-        )
-        raise DescriptionNotFound.unknown(text, name, dict.fromkeys([*shipped, *arms])) from error
-
-
-def _from_package(name: str) -> _LoadedRobot:
-    """Return the robot of a MoveIt configuration."""
-    files = find_moveit_config(name)
-    return _LoadedRobot(load_package(files), files.kinematics_path)
+        return load_package_by_name(arguments.moveit_config)
+    return load_named(arguments.robot)

@@ -83,18 +83,17 @@ class ClosedFormSolve(PreparedSolve):
         Settle what requests share.
 
         :param form: the closed form.
-        :param settings: without a seed.
+        :param settings: with the seed of requests that give none.
         """
-        super().__init__(form.arm.plan.size, settings, form.facts)
-        self._no_seed = np.zeros(self.dof)
+        super().__init__(settings, form.facts)
         self._form, self._is_rescued = form, settings.allow_refinement
         self._plain: PlainBranches | None = None
-        self._prepared: tuple[Prepared | None, ...] | None = None
+        self._prepared: Prepared | None = None
         if settings.is_plain:
             arm, request = form.arm, _branch_request(form, settings)
-            self._requests = request, request._replace(seed=self._no_seed)
+            self._request = request
             self._plain = PlainBranches(arm, request) if PlainBranches.serves(arm) else None
-            self._prepared = tuple(map(arm.prepare_rows, self._requests))
+            self._prepared = arm.prepare_rows(request)
 
     def find(
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
@@ -106,16 +105,13 @@ class ClosedFormSolve(PreparedSolve):
             if rows is not None and not self._is_rescued:
                 return rows
         if rows is None and self._prepared is not None:
-            prepared = self._prepared[q_seed is not None]
-            if prepared is not None:
-                seed = self._no_seed if q_seed is None else read_seed(q_seed, self.dof)
-                columns = self.dof + 3 * with_errors
-                pose: Any = T_target
-                is_ready = type(pose) is np.ndarray and pose.dtype is FLOAT64
-                if not (is_ready and pose.shape == (4, 4) and pose.flags.c_contiguous):
-                    pose = read_target(T_target)
-                request = self._requests[q_seed is not None]
-                rows = self._form.arm.rows(pose, request, prepared, seed, columns)
+            seed = self.settings.seed if q_seed is None else read_seed(q_seed, self.dof)
+            columns = self.dof + 3 * with_errors
+            pose: Any = T_target
+            is_ready = type(pose) is np.ndarray and pose.dtype is FLOAT64
+            if not (is_ready and pose.shape == (4, 4) and pose.flags.c_contiguous):
+                pose = read_target(T_target)
+            rows = self._form.arm.rows(pose, self._request, self._prepared, seed, columns)
         needs_rescue = self._is_rescued and rows is not None and not len(rows)
         return None if needs_rescue else rows
 
@@ -130,9 +126,8 @@ class ClosedFormSolve(PreparedSolve):
         settings, arm = self.settings, self._form.arm
         if not settings.is_plain or settings.allow_refinement:
             return super().solve_batch(targets, seeds, threads)
-        request = _branch_request(self._form, settings)
-        if seeds is not None:
-            request = request._replace(seed=seeds[0])
+        seeds = settings.seed[None] if seeds is None else seeds
+        request = _branch_request(self._form, settings)._replace(seed=seeds[0])
         found = search_batch(arm, targets, seeds, request, threads)
         counts = found.counts[:, search.COUNT]
         again = (counts < 0) | ((counts == 0) & arm.is_refinable(request))
@@ -143,7 +138,7 @@ class ClosedFormSolve(PreparedSolve):
     def _with_repeated(
         self,
         targets: FloatArray,
-        seeds: FloatArray | None,
+        seeds: FloatArray,
         found: ManyBranches,
         again: NDArray[np.bool_],
     ) -> BatchSolutions:
@@ -152,7 +147,7 @@ class ClosedFormSolve(PreparedSolve):
         ends = np.cumsum(np.maximum(counts, 0))[:-1]
         parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
         for pose in np.flatnonzero(again):
-            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
+            seed = seeds[pose if len(seeds) > 1 else 0]
             try:
                 one = self.solve(targets[pose], seed)
             except InvalidTarget:

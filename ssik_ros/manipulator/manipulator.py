@@ -29,6 +29,7 @@ from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.closed_form_solve import ArmClosedForm, ClosedFormSolve
 from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.kin_body import KinBody, Limits
+from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
 from ssik_ros.manipulator.solution import Solution, SolverFacts
@@ -44,7 +45,7 @@ from ssik_ros.manipulator.solve_settings import (
 )
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
+from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -229,17 +230,16 @@ class Manipulator:
         cls, name: str, *, policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
     ) -> 'Manipulator':
         """
-        Return an arm of the catalogue.
+        Return the arm of a robot by name; ``ssik robots --all`` lists the names.
 
-        :param name: its name, with or without ``_ik`` at the end.
+        :param name: a shipped robot, an arm of the catalogue (with or without ``_ik`` at the end), or an installed
+            MoveIt configuration.
         :param policy: tolerances.
         :raises FileNotFoundError: with the nearest name.
+        :raises ValueError: when the robot has several arms.
         """
-        plain = name.removesuffix('_ik')
-        arm_name = plain if plain in list_arms() else name
-        data = arm_data(arm_name)
-        robot = load_arm(arm_name)
-        return cls(robot, robot.group_from_links(data.base_link, data.tip_link), policy=policy)
+        named = load_named(name)
+        return cls(named.robot, named.arm(), policy=policy)
 
     def __repr__(self) -> str:
         """Return degrees of freedom, solver and tier."""
@@ -290,8 +290,17 @@ class Manipulator:
 
     @property
     def neutral(self) -> FloatArray:
-        """Return the default posture (dof,): 0, or mid-range where 0 is outside the limits."""
-        return self.robot.default_positions()[self.group.idx_q]
+        """
+        Return the default posture (dof,), which is the seed of requests that give none [rad or m].
+
+        It is the SRDF's posture ``ready``, else ``home``, else the middle of the limits.
+        """
+        return self._seed.copy()
+
+    @functools.cached_property
+    def _seed(self) -> FloatArray:
+        """Return the default seed (dof,), without a copy."""
+        return default_seed(self.robot, self.group)
 
     def fk(self, q: ArrayLike) -> FloatArray:
         """
@@ -371,7 +380,7 @@ class Manipulator:
         :param T_target: (4, 4) pose of the end effector in the base.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
         :param max_solutions: most solutions that are returned, the best ones; None means all.
-        :param q_seed: (dof,) reference of the order, and first start of iterative solvers.
+        :param q_seed: (dof,) reference of the order, and first start of iterative solvers; None means :attr:`neutral`.
         :param respect_limits: True drops what no winding brings inside the limits, ``'wrap'`` winds what it can and drops
             nothing, False ignores limits and returns angles in (-pi, pi].
         :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
@@ -450,7 +459,7 @@ class Manipulator:
         Find the joint vectors (k, dof) that :meth:`solve` finds, as one array: the fast path.
 
         :param T_target: (4, 4) pose of the end effector in the base.
-        :param q_seed: (dof,) reference of the order.
+        :param q_seed: (dof,) reference of the order; None means :attr:`neutral`.
         :param method, options: as for :meth:`solve`.
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
@@ -474,7 +483,7 @@ class Manipulator:
         A pose that is no rigid transform does not stop the others; its status is REFUSED.
 
         :param poses: (m, 4, 4) poses of the end effector in the base.
-        :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each.
+        :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each; None means :attr:`neutral`.
         :param threads: threads that share the work of a closed form; None means one for each processor.
         :param method, options: as for :meth:`solve`.
         :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
@@ -599,7 +608,7 @@ class Manipulator:
         parameters = {name: value for name, value in options.items() if name not in NAMES}
         if given.get('policy', DEFAULT_TOLERANCE_POLICY) is DEFAULT_TOLERANCE_POLICY:
             given['policy'] = self.policy
-        settings = check_settings(self.joint_names, given)
+        settings = check_settings(self.joint_names, self._seed, given)
         checked = self._check_parameters(method or DEFAULT_SOLVER, parameters)
         if method == ANALYTIC:
             if parameters:

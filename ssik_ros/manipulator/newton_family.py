@@ -116,19 +116,17 @@ class NewtonFamily:
 
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
         """Solve for one pose (4, 4) of float64: the fast path, without the options that few callers need."""
-        single = solver.single
-        start: Any
+        single, pool = solver.single, solver.single.idle
+        start: Any = q0
         if q0 is None:
-            pool, start = single.unseeded, single.start
-        else:
-            pool, start = single.seeded, q0
-            # The kernel looks at the sizes.
-            if not (type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.ndim == 1):
-                start = solver.checked_seed(read_numbers('q0', q0))
+            start = single.start
+        # The kernel looks at the sizes.
+        elif not (type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.ndim == 1):
+            start = solver.checked_seed(read_numbers('q0', q0))
         try:
             arrays = pool.pop()
         except IndexError:
-            arrays = single.make_arrays(seeded=q0 is not None)
+            arrays = single.make_arrays()
         q = EMPTY(single.size)
         report = single.solve(arrays.address, 0, single.flag, start, target, q)
         if report[0] != FOUND:
@@ -155,11 +153,11 @@ class NewtonFamily:
         """Solve for one pose (4, 4) within a time budget, by candidates that a validation accepts."""
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
-        arrays.reference[:] = solver.middle
+        arrays.reference[:] = solver.start
         if q0 is not None:
             arrays.reference[: self._size] = solver.checked_seed(read_numbers('q0', q0))
         arrays.matrices[0] = target
-        options = (solver.unseeded if q0 is None else solver.seeded).copy()
+        options = solver.packed.copy()
         options[state.VALIDATED] = float(validate is not None)
         try:
             run = Run(solver.problem, options, arrays, out, request)

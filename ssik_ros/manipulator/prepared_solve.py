@@ -36,15 +36,14 @@ CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 class PreparedSolve(ABC):
     """A solve with everything settled but target and seed; several threads may call it at once."""
 
-    def __init__(self, dof: int, settings: SolveSettings, facts: SolverFacts) -> None:
+    def __init__(self, settings: SolveSettings, facts: SolverFacts) -> None:
         """
         Settle what requests share.
 
-        :param dof: number of joint variables.
-        :param settings: without a seed.
+        :param settings: with the seed of requests that give none.
         :param facts: the solver, and why it is the one.
         """
-        self.dof, self.settings, self.facts = dof, settings, facts
+        self.dof, self.settings, self.facts = len(settings.seed), settings, facts
 
     def find(
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
@@ -53,7 +52,7 @@ class PreparedSolve(ABC):
         Return all solutions at the least cost, best first; None if :meth:`solve` has to find them.
 
         :param T_target: (4, 4) pose of the end effector in the base.
-        :param q_seed: (dof,) reference of the order, or None.
+        :param q_seed: (dof,) reference of the order; None means the default seed.
         :param with_errors: whether to return errors behind the joint vectors, (k, dof + 3) instead of (k, dof).
         :raises ValueError, TypeError: for what is no pose, or no seed.
         """
@@ -155,7 +154,7 @@ class SearchSolve(PreparedSolve):
         :param group: the joints.
         :raises InvalidOption: for settings that only a closed form can honour.
         """
-        super().__init__(group.variable_count, settings, facts)
+        super().__init__(settings, facts)
         self._solver, self._kinematics, self._group = solver, kinematics, group
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
@@ -220,7 +219,7 @@ def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> 
 
 def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> FloatArray:
     """Return the solutions by their distance to the seed, where the solver does not order so already."""
-    if settings.seed is None or settings.seed_metric == 'wrap_l2' or len(q) < 2:
+    if settings.seed_metric == 'wrap_l2' or len(q) < 2:
         return q
     away = np.abs(q - settings.seed)
     endless = np.isinf(group.lower) & np.isinf(group.upper)

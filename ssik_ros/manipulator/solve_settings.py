@@ -30,9 +30,9 @@ _FLOAT64 = np.dtype(np.float64)
 class SolveSettings(NamedTuple):
     """Everything that :meth:`Manipulator.solve` takes beside the target and the solver's own parameters."""
 
-    max_solutions: int | None = None
-    seed: FloatArray | None = None
+    seed: FloatArray
     """(dof,) reference of the order."""
+    max_solutions: int | None = None
     respect_limits: bool | str = True
     """True, False or ``'wrap'``."""
     allow_refinement: bool = False
@@ -63,11 +63,14 @@ NAMES = frozenset(SolveSettings._fields) - {'seed'}
 """Keywords of every way to solve, beside the seed."""
 
 
-def check_settings(joint_names: Sequence[str], values: Mapping[str, Any]) -> SolveSettings:
+def check_settings(
+    joint_names: Sequence[str], seed: FloatArray, values: Mapping[str, Any]
+) -> SolveSettings:
     """
-    Return the settings of a solve, without a seed.
+    Return the settings of a solve.
 
     :param joint_names: the joints, in the order of every joint vector.
+    :param seed: (dof,) seed of requests that give none.
     :param values: settings by :data:`NAMES`; the others have their defaults.
     :raises ValueError: for a value that is out of range or has a wrong shape.
     :raises TypeError: for a value of a wrong type.
@@ -79,7 +82,7 @@ def check_settings(joint_names: Sequence[str], values: Mapping[str, Any]) -> Sol
             checked[name] = read(value, joint_names)
         elif value is not None or name not in MAY_BE_NONE:
             checked[name] = CHECKS[name](name, value)
-    return SolveSettings(**checked)
+    return SolveSettings(seed, **checked)
 
 
 def read_target(T_target: ArrayLike) -> FloatArray:

@@ -65,7 +65,7 @@ class ClosedChainSolver(SearchSolver):
         )
         self.initial_state = closed.positions
         self._defaults = self.initial_state[self.problem.idx_q]
-        self.middle = self._middle_of_limits()
+        self.start[self.problem.group_size :] = self._defaults[self.problem.group_size :]
         if closed.closures:
             self.reason = (
                 f'iterative: it closes {counted(len(closed.closures), "loop")} of the robot'

@@ -24,7 +24,7 @@ from ssik_ros.errors import (
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.strict_yaml import location, read_yaml
+from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
 from ssik_ros.value_class import dataclass
 
 Vector = tuple[float, float, float]
@@ -58,6 +58,8 @@ JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 _TEXTS = ('vendor', 'title', 'source', 'base_link', 'tip_link')
 _ARM_KEYS = (*_TEXTS, 'dof', 'expected_class', 'joints', 'flange')
 _JOINT_KEYS = ('name', 'type', 'xyz', 'rpy', 'axis')
+_HEADING = re.compile(r'^  (\w+):\n', re.MULTILINE)
+"""Line of the shipped catalogue at which an arm begins."""
 _NAME = re.compile(r'[a-z][a-z0-9]*(?:_[a-z0-9]+)*')
 _UNIT = 1e-12
 """Deviation of an axis from length 1 that rounding explains."""
@@ -123,7 +125,7 @@ class CatalogueArm:
 
 def list_arms() -> tuple[str, ...]:
     """Return the names of the arms in the shipped catalogue, in its order."""
-    return tuple(_shipped_arms())
+    return tuple(_shipped_texts())
 
 
 def arm_data(name: str) -> CatalogueArm:
@@ -133,10 +135,10 @@ def arm_data(name: str) -> CatalogueArm:
     :param name: its name.
     :raises DescriptionNotFound: with the nearest name.
     """
-    arms = _shipped_arms()
-    if name not in arms:
-        raise DescriptionNotFound.unknown(f"The catalogue has no arm '{name}'", name, arms)
-    return arms[name]
+    texts = _shipped_texts()
+    if name not in texts:
+        raise DescriptionNotFound.unknown(f"The catalogue has no arm '{name}'", name, texts)
+    return _read_shipped(name)
 
 
 @functools.cache
@@ -156,9 +158,19 @@ def catalogue_path() -> Path:
 
 
 @functools.cache
-def _shipped_arms() -> dict[str, CatalogueArm]:
-    """Return the shipped catalogue, read once."""
-    return read_catalogue(catalogue_path())
+def _shipped_texts() -> dict[str, str]:
+    """Return the YAML of each arm of the shipped catalogue."""
+    _, _, text = catalogue_path().read_text(encoding='utf-8').partition('\narms:\n')
+    _, *parts = _HEADING.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+@functools.cache
+def _read_shipped(name: str) -> CatalogueArm:
+    """Return one arm of the shipped catalogue; the others are not parsed."""
+    text = f'arms:\n  {name}:\n{_shipped_texts()[name]}'
+    path = str(catalogue_path())
+    return parse_catalogue(parse_yaml(text, path), path)[name]
 
 
 def make_urdf(arm: CatalogueArm) -> str:

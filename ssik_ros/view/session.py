@@ -114,12 +114,7 @@ class Session(PostureSession):
         return replace(kinematics, position_only=is_free)
 
     def _first_state(self) -> FullState:
-        state = self.server.states.default()
-        for named in self.robot.srdf.states:
-            if named.group == self.group.name:
-                q = self.robot.named_state(self.group, named.name)
-                return self.state_with(q, state)
-        return state
+        return self.server.states.default()
 
     def home_joints(self) -> FloatArray:
         return self._first_state().positions[self.places]

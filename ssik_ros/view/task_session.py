@@ -99,13 +99,7 @@ class TaskSession(PostureSession):
         }
 
     def _first_state(self) -> FullState:
-        state = self.server.states.default()
-        for named in () if self._is_placed else self.robot.srdf.states:
-            group = self.robot.group(named.group)
-            positions = state.positions.copy()
-            positions[group.idx_q] = self.robot.named_state(group, named.name)
-            return state._replace(positions=self.robot.with_mimic(positions))
-        return state
+        return self.server.states.default()
 
     def home_joints(self) -> FloatArray:
         return self._first.positions[self.places]

@@ -153,9 +153,9 @@ def test_a_rail_does_not_make_a_class_of_seven_turning_joints(name):
 def test_an_arm_on_a_rail_has_the_branches_of_the_arm_at_each_place(on_rail):
     parked = Manipulator.from_prebuilt('ur5e')
     target = on_rail.fk(ON_RAIL)
-    rows = on_rail.solve_q(target, hold={'rail': 8.3})
+    rows = on_rail.solve_q(target, np.zeros(7), hold={'rail': 8.3})
     base = on_rail.fk(ON_RAIL) @ np.linalg.inv(parked.fk(ON_RAIL[1:]))
-    expected = parked.solve_q(np.linalg.inv(base) @ target)
+    expected = parked.solve_q(np.linalg.inv(base) @ target, np.zeros(6))
     assert len(rows) == len(expected) > 0
     assert (rows[:, 0] == 8.3).all()
     gaps = np.abs(rows[:, None, 1:] - expected[None]).max(axis=2)

@@ -68,7 +68,7 @@ def load(name):
     if name in SHIPPED:
         base, tip = SHIPPED[name]
         path = ROBOTS / f'{name}_moveit_config' / 'config' / f'{name}.urdf'
-        arm = Manipulator.from_urdf(path, base=base, ee=tip)
+        arm = Manipulator.from_prebuilt(name)
         return arm, Oracle(path.read_text(encoding='utf-8'), base, tip, arm.joint_names)
     data = arm_data(name)
     arm = Manipulator.from_prebuilt(name)

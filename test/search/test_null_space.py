@@ -48,18 +48,18 @@ class Probe:
     def measure(self, q):
         """Return |W^1/2 e|^2, residual (m,) and Jacobian (m, n)."""
         m, n = self.problem.rows, self.problem.nv
-        square, _ = descent.measure(*self.fixed, self.solver.seeded, self.work, q)
+        square, _ = descent.measure(*self.fixed, self.solver.packed, self.work, q)
         rows = self._read(layout.WORKSPACE.entry('jacobian'), 0, m * n).reshape(m, n)
         return square, self._read(layout.WORKSPACE.entry('residual'), 0, m), rows
 
     def objective(self, q):
         """Return F."""
-        return null_space.objective(*self.fixed, self.solver.seeded, self.work, q.copy())
+        return null_space.objective(*self.fixed, self.solver.packed, self.work, q.copy())
 
     def gradient(self, q):
         """Return grad F (n,)."""
         n = self.problem.nv
-        null_space.gradient(*self.fixed, self.solver.seeded, self.work, q.copy())
+        null_space.gradient(*self.fixed, self.solver.packed, self.work, q.copy())
         return self._read(layout.WORKSPACE.entry('step'), n, n)
 
 

@@ -11,6 +11,7 @@ from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import find_followers, RobotModel
+from ssik_ros.model.srdf import Srdf
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState, IkRequest, NOTHING_GIVEN
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
@@ -131,7 +132,7 @@ class TreeRobot:
         self.virtual_joints = ()
         self.model_frame = tree.root_link
         self._mimic = find_followers(tree)
-        self.urdf = type('NoUrdf', (), {'joints': {}})()
+        self.urdf, self.srdf = type('NoUrdf', (), {'joints': {}})(), Srdf()
 
     default_positions = RobotModel.default_positions
     with_mimic = RobotModel.with_mimic

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import DimensionMismatch
+from ssik_ros.model.default_seed import default_seed
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
@@ -261,16 +262,10 @@ def test_a_single_pose_stands_for_a_stack_of_one(case):
     assert same(case.solver.solve(request), case.solver.solve(single))
 
 
-def test_a_request_without_a_seed_starts_in_the_middle_of_the_limits(case):
-    if case.solver.name == CLOSED_FORM:
-        pytest.skip('a closed form starts nowhere')
-    group = case.group
-    middle = np.zeros(group.variable_count)
-    limited = np.isfinite(group.lower)
-    middle[limited] = 0.5 * (group.lower[limited] + group.upper[limited])
-    target = case.target()
+def test_a_request_without_a_seed_starts_at_the_default_seed(case):
+    target, seed = case.target(), default_seed(case.robot, case.group)
     assert same(
-        case.solver.solve(SolveRequest(target)), case.solver.solve(SolveRequest(target, middle))
+        case.solver.solve(SolveRequest(target)), case.solver.solve(SolveRequest(target, seed))
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, describe_choices, list_names, quote
+from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
@@ -60,7 +61,7 @@ class StateReader:
         Index the robot's variables by name.
 
         :param robot: the robot.
-        :param initial: values of variables that are not reported, instead of their default values.
+        :param initial: values of variables that are not reported, instead of those of the default state.
         :raises RequestRefused: when the robot has no such variable.
         """
         self.robot = robot
@@ -78,7 +79,7 @@ class StateReader:
         ]
         self._places: dict[tuple[str, ...], _Places] = {}
         start = initial or {}
-        at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
+        at_default = FullState(default_state(robot), AT_MODEL_FRAME)
         self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:

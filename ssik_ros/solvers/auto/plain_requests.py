@@ -93,14 +93,14 @@ class PlainRequests:
         """Norm over both errors that a solution may have."""
         self.problem = solver.problem
         """What the search solves."""
-        self._options = solver.seeded.copy()
+        self._options = solver.packed.copy()
         tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self.tolerance
         self._others: dict[float, PlainRequests] = {}
         self._size = solver.problem.group_size
         self._has_slides = bool(solver.problem.reaches)
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
         freeze(*self._nothing)
-        self._middle = solver.middle[: self._size].copy()
+        self._start = solver.start[: self._size].copy()
         self._no_flag = address_of(solver.no_cancel)
         self._known_flag = solver.no_cancel, self._no_flag
         is_first = closed_form is not None and closed_form.is_first
@@ -108,8 +108,7 @@ class PlainRequests:
         self._last = None if is_first else closed_form
         if self._last is not None:
             one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
-            prepare = self._last.arm.prepare
-            self._prepared = prepare(one._replace(seed=None)), prepare(one)
+            self._prepared = self._last.arm.prepare(one)
         self._search: Callable[..., Any] = plain_request.search_one
         self._solve_one: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
@@ -138,7 +137,7 @@ class PlainRequests:
             return self._go_on(request)
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
-            seed = self._middle
+            seed = self._start
         # The kernel looks at the sizes.
         if type(target) is NDARRAY and target.shape == ONE_TIP:
             target = target[0]
@@ -215,10 +214,8 @@ class PlainRequests:
     ) -> IkResult:
         """Return the result of a complete closed form after a search without a solution."""
         pose = np.array(request.targets, order='C').reshape(4, 4)
-        has_seed = request.seed is not None
-        reference = np.array(request.seed if has_seed else self._middle)
-        # Without a seed branches have another order.
-        row, branches = last.arm.best(pose, self._prepared[has_seed], reference)
+        reference = np.array(self._start if request.seed is None else request.seed)
+        row, branches = last.arm.best(pose, self._prepared, reference)
         if row is None:
             return self._unsolved(arrays, q, (*report[:6], branches))
         n = self._size
@@ -257,7 +254,7 @@ class PlainRequests:
     def make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
         """Return fresh arrays, and the address of those of the search."""
         solver, known = self._solver, self._closed_form
-        arrays = SingleArrays(solver.problem, self._options, solver.middle)
+        arrays = SingleArrays(solver.problem, self._options, solver.start)
         return arrays.address, None if known is None else _make_block(known), arrays
 
 

@@ -59,22 +59,20 @@ class BranchBlock:
 class PlainBranches:
     """All branches of one pose at a time, for a request that stays the same; several threads may call it at once."""
 
-    __slots__ = ('_no_seed', '_requests', '_seeded', '_shape', '_solve', '_unseeded')
+    __slots__ = ('_idle', '_request', '_seed', '_shape', '_solve')
 
     def __init__(self, arm: AnalyticArm, request: BranchRequest) -> None:
         """
         Set up the call.
 
         :param arm: of which :meth:`serves` is true.
-        :param request: all but pose and seed.
+        :param request: all but the pose, with the seed of calls that give none.
         """
-        self._no_seed = np.zeros(arm.plan.size)
-        self._shape = self._no_seed.shape
-        with_seed = request._replace(seed=self._no_seed)
-        self._requests = arm.prepare(request), arm.prepare(with_seed)
+        self._seed = request.seed
+        self._shape = (arm.plan.size,)
+        self._request = arm.prepare(request)
         self._solve: Callable[..., int] = branch_block.solve
-        self._unseeded: list[BranchBlock] = []
-        self._seeded: list[BranchBlock] = []
+        self._idle: list[BranchBlock] = []
 
     @staticmethod
     def serves(arm: AnalyticArm) -> bool:
@@ -90,28 +88,22 @@ class PlainBranches:
         Return all branches, best first; None if the arguments need a check that this method leaves out.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,) or None.
+        :param seed: (n,); None means the seed of the request.
         :param with_errors: what to return: joint vectors (k, n), or also their errors (k, n + 3).
         """
         if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:
             return None
         if seed is None:
-            pool, seed = self._unseeded, self._no_seed
-        elif type(seed) is NDARRAY and seed.dtype is FLOAT64 and seed.shape == self._shape:
-            pool = self._seeded
-        else:
+            seed = self._seed
+        elif not (type(seed) is NDARRAY and seed.dtype is FLOAT64 and seed.shape == self._shape):
             return None
         try:
-            own = pool.pop()
+            own = self._idle.pop()
         except IndexError:
-            own = self._make_block(pool)
+            own = BranchBlock(self._request)
         count = self._solve(own.address, pose, seed)
         found = None
         if count >= 0:
             found = (own.rows if with_errors else own.q)[count].copy()
-        pool.append(own)
+        self._idle.append(own)
         return found
-
-    def _make_block(self, pool: list[BranchBlock]) -> BranchBlock:
-        """Return a new block for requests with or without a seed."""
-        return BranchBlock(self._requests[pool is self._seeded])

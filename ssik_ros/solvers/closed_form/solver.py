@@ -20,6 +20,7 @@ from ssik_ros.errors import (
     TopologyMismatch,
 )
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
@@ -69,7 +70,8 @@ class AnalyticSolver:
         """The closed form itself."""
         self._metric = METRICS[self.options.seed_metric]
         n = len(self.joint_names)
-        self._zeros, self._nothing = np.zeros(n), (np.empty((0, n)), np.empty((0, 2)))
+        self._start = default_seed(robot, group)
+        self._nothing = (np.empty((0, n)), np.empty((0, 2)))
         freeze(*self._nothing)
 
     @property
@@ -149,13 +151,13 @@ class AnalyticSolver:
         )
 
     def _find(
-        self, request: SolveRequest, seed: FloatArray | None, tolerance: float | None = None
+        self, request: SolveRequest, seed: FloatArray, tolerance: float | None = None
     ) -> Branches | IkResult:
         """Return the branches of a request, or the result that says why it is refused."""
         target = self._transform(request.targets, 'a pose')
         if request.timeout is not None:
             nanoseconds(request.timeout)
-        if seed is not None and not joint_values.are_usable(seed):
+        if not joint_values.are_usable(seed):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         wanted = self._branch_request(request, seed)
         if wanted is None:
@@ -166,9 +168,7 @@ class AnalyticSolver:
         found = self.arm.branches_refined(target, wanted)
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
-    def _explain(
-        self, request: SolveRequest, found: Branches, seed: FloatArray | None
-    ) -> IkResult:
+    def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
         """Return the result that says why there is no solution."""
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: look at all values of the held joint.
@@ -188,8 +188,8 @@ class AnalyticSolver:
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
-        """Return a result without solutions; a closed form has no nearest state, so the seed stands for it."""
-        nearest = self._zeros.copy() if seed is None else seed.copy()
+        """Return a result without solutions; a closed form has no nearest state, so the seed is returned."""
+        nearest = (self._start if seed is None else seed).copy()
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
@@ -208,9 +208,9 @@ class AnalyticSolver:
         # A read-only array would be another type to the kernel, and be compiled for anew.
         return pose if pose.flags.writeable else pose.copy()
 
-    def _seed(self, request: SolveRequest) -> FloatArray | None:
-        """Return the seed."""
-        return None if request.seed is None else self._per_joint(request.seed, 'The seed')
+    def _seed(self, request: SolveRequest) -> FloatArray:
+        """Return the seed of a request, or the default seed."""
+        return self._start if request.seed is None else self._per_joint(request.seed, 'The seed')
 
     def _per_joint(self, values: object, what: str) -> FloatArray:
         array = np.array(values, dtype=np.float64)
@@ -223,9 +223,7 @@ class AnalyticSolver:
             )
         return array
 
-    def _branch_request(
-        self, request: SolveRequest, seed: FloatArray | None
-    ) -> BranchRequest | None:
+    def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
         """Return the request for branches; None if the limits leave no room for a joint."""
         tool = request.tool_offsets
         most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
@@ -245,9 +243,7 @@ class AnalyticSolver:
         values = None if value is None else np.array([value])
         return wanted._replace(lower=lower, upper=upper, held=held, held_values=values)
 
-    def _limits(
-        self, request: SolveRequest, seed: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the chain's limits (n,), (n,), narrowed by those of the request."""
         lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
         if request.lower is not None:
@@ -256,14 +252,13 @@ class AnalyticSolver:
             upper = np.minimum(upper, self._per_joint(request.upper, 'upper'))
         if request.consistency_limits is not None:
             room = self._per_joint(request.consistency_limits, 'consistency_limits')
-            center = 0.5 * (lower + upper) if seed is None else seed
-            lower, upper = np.maximum(lower, center - room), np.minimum(upper, center + room)
+            lower, upper = np.maximum(lower, seed - room), np.minimum(upper, seed + room)
         return lower, upper
 
     def _hold(
         self,
         request: SolveRequest,
-        seed: FloatArray | None,
+        seed: FloatArray,
         lower: FloatArray,
         upper: FloatArray,
     ) -> tuple[int | None, float | None]:
@@ -271,8 +266,9 @@ class AnalyticSolver:
         held: tuple[int | None, float | None] = (None, None)
         for joint, given in (request.locked or {}).items():
             index = self._joint(joint)
-            value = given if given is not None else (math.nan if seed is None else seed[index])
-            if not math.isfinite(value):
+            value = seed[index] if given is None else given
+            is_seeded = given is not None or request.seed is not None
+            if not (is_seeded and math.isfinite(value)):
                 raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
             # The joint that is sampled anyway, such as a rail, rather than another one.
             if self.arm.plan.held >= 0 and (held[0] is None or index == self.arm.plan.held):

@@ -76,26 +76,25 @@ class SingleSearch:
         '_options',
         '_problem',
         'flag',
-        'seeded',
+        'idle',
         'shape',
         'size',
         'solve',
         'start',
-        'unseeded',
     )
 
     def __init__(
         self,
         problem: Problem,
-        options: tuple[FloatArray, FloatArray],
+        options: FloatArray,
         start: FloatArray,
         no_cancel: IntArray,
     ) -> None:
         """
         Set up the call.
 
-        :param options: for searches without and with a seed.
-        :param start: (nq,) where a search without a seed begins, before it chooses its first start.
+        :param options: of the kernel.
+        :param start: (nq,) where a search without a seed begins.
         :param no_cancel: (1,) flag that stays zero.
         """
         self._problem, self._options, self.start = problem, options, start
@@ -103,10 +102,9 @@ class SingleSearch:
         self.shape = (self.size,)
         self.flag = address_of(no_cancel)
         self.solve: Callable[..., Any] = plain_request.search_one
-        self.seeded: list[SingleArrays] = []
-        """Idle arrays of searches with a seed, and of those without."""
-        self.unseeded: list[SingleArrays] = []
+        self.idle: list[SingleArrays] = []
+        """Arrays that no search uses now."""
 
-    def make_arrays(self, seeded: bool) -> SingleArrays:
-        """Return new arrays of a search with or without a seed."""
-        return SingleArrays(self._problem, self._options[seeded], self.start)
+    def make_arrays(self) -> SingleArrays:
+        """Return new arrays of a search."""
+        return SingleArrays(self._problem, self._options, self.start)

@@ -98,7 +98,7 @@ class SearchSettings:
     pi: float | tuple[float, ...] = 0.3
     """Distance below which a limit has influence: one number or (n,) [rad or m]."""
     posture: tuple[float, ...] | None = None
-    """(n,) preferred configuration; None means the middle of the limits."""
+    """(n,) preferred configuration; None means the default seed."""
     sample_range: tuple[float, float] | None = None
     """Range that joints without limits are drawn from [rad or m]."""
     hold: tuple[tuple[str, float], ...] = ()
@@ -135,22 +135,22 @@ class SearchSettings:
         """Return whether there are secondary objectives."""
         return self.kq > 0.0 or self.km > 0.0 or self.kp > 0.0
 
-    def pack(self, problem: Problem, middle: FloatArray, seeded: bool) -> FloatArray:
+    def pack(self, problem: Problem, start: FloatArray, seeded: bool = True) -> FloatArray:
         """
         Return the kernel's options.
 
-        :param middle: (nq,) posture where none was given, and value of joints outside the group.
-        :param seeded: whether a request brings a seed.
+        :param start: (nq,) posture where none was given, and value of joints outside the group.
+        :param seeded: whether searches begin at the given state, not at the best of a few points.
         """
         nv, tips = problem.nv, len(problem.constraints)
         self._check_inverse(problem)
-        lower, upper = self._limits(problem, middle)
+        lower, upper = self._limits(problem, start)
         per_tip = [
             np.full(tips, math.inf if value is None else value)
             for value in (self.tolerance, self.pos_tol, self.rot_tol)
         ]
         scales = self._scales(problem)
-        posture = middle.copy()
+        posture = start.copy()
         if self.posture is not None:
             posture[: problem.group_size] = _check_size('posture', self.posture, problem)
         head = np.zeros(state.OPTIONS)
@@ -211,12 +211,12 @@ class SearchSettings:
                 rows=problem.rows,
             )
 
-    def _limits(self, problem: Problem, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _limits(self, problem: Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the limits (nv,), equal ones for joints that are held or outside the group."""
         lower, upper = problem.lower.copy(), problem.upper.copy()
         for v, place in enumerate(problem.variable_q):
             if place >= problem.group_size:
-                lower[v] = upper[v] = middle[place]
+                lower[v] = upper[v] = start[place]
         names = problem.joint_of_variable
         for name, value in self.hold:
             if name not in names:

@@ -15,8 +15,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, freeze, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidLimits, InvalidOption, quote
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import restart_search, state
+from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
@@ -94,7 +94,10 @@ class SearchSolver:
         self.problem = self._build(None)
         self._with_tools: dict[bytes, Problem] = {}
         self._defaults = robot.default_positions()[self.problem.idx_q]
-        self.middle = self._middle_of_limits()
+        self.start = self._defaults.copy()
+        """State of the problem (nq,) that a request without a seed starts from."""
+        size = self.problem.group_size
+        self.start[:size] = default_seed(robot, group)[:size]
         self._passive = self.problem.nq != self.problem.group_size
         self._stack = (len(self.tip_frames), 4, 4)
         self._seed_shape = (self.problem.group_size,)
@@ -102,9 +105,8 @@ class SearchSolver:
         self._error_columns = slice(self.problem.nq, self.problem.nq + 2 * len(self.tip_frames))
         self.pool: list[SearchArrays] = []
         self.no_cancel = np.zeros(1, dtype=np.int64)
-        self.seeded = settings.pack(self.problem, self.middle, True)
-        """The kernel's options for requests; shared, not to be written to. Without a seed they start mid-range."""
-        self.unseeded = settings.pack(self.problem, self.middle, False)
+        self.packed = settings.pack(self.problem, self.start)
+        """The kernel's options for requests; shared, not to be written to."""
 
     def _build(self, tools: FloatArray | None) -> Problem:
         """Return the packed problem for tools (t, 4, 4) at the tips, in arrays of the kernels' signatures."""
@@ -127,23 +129,10 @@ class SearchSolver:
         )
         return dataclasses.replace(problem, ints=problem.ints.copy(), reals=problem.reals.copy())
 
-    def _middle_of_limits(self) -> FloatArray:
-        """Return the seed of a request without one: mid-range, or the default where there is none."""
-        middle = self._defaults.copy()
-        problem = self.problem
-        for v, place in enumerate(problem.variable_q):
-            lower, upper = problem.lower[v], problem.upper[v]
-            if place >= problem.group_size:
-                continue
-            if problem.variable_kind[v] <= layout.LINEAR and math.isfinite(upper - lower):
-                middle[place] = 0.5 * (lower + upper)
-        return middle
-
     @functools.cached_property
     def single(self) -> SingleSearch:
         """Return the solver as a plain call for one pose."""
-        options = self.unseeded, self.seeded
-        return SingleSearch(self.problem, options, self.middle, self.no_cancel)
+        return SingleSearch(self.problem, self.packed, self.start, self.no_cancel)
 
     def warm_up(self) -> None:
         """Call all kernels once by solving an easy request, plain and with tools."""
@@ -184,10 +173,10 @@ class SearchSolver:
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays.matrices[...] = self._checked_poses(request.targets)
         self._write_seed(request, arrays.reference)
-        options = self.seeded
+        options = self.packed
         if self._is_special(request):
             if not joint_values.are_usable(arrays.reference):
-                return self._unsolved(IkStatus.REFUSED, Cause.BAD_STATE, self.middle)
+                return self._unsolved(IkStatus.REFUSED, Cause.BAD_STATE, self.start)
             narrowed = self._request_options(request, problem, arrays.reference)
             if narrowed is None:
                 return self._unsolved(IkStatus.UNSOLVED, Cause.CONSISTENCY, arrays.reference)
@@ -257,7 +246,7 @@ class SearchSolver:
         """Write the seed, and passive variables from the robot's state, into the search's reference."""
         seed, size = request.seed, self.problem.group_size
         if seed is None:
-            reference[:] = self.middle
+            reference[:] = self.start
         else:
             reference[:size] = self.checked_seed(seed)
         if self._passive or request.state is not None:
@@ -286,11 +275,11 @@ class SearchSolver:
         """
         Return seeds as states of the problem (k, nq), other variables at their defaults.
 
-        :param seeds: (k, n); None means the middle of the limits.
+        :param seeds: (k, n); None means :attr:`start`.
         """
         if seeds is None:
-            return self.middle[None].copy()
-        states = np.tile(self.middle, (len(seeds), 1))
+            return self.start[None].copy()
+        states = np.tile(self.start, (len(seeds), 1))
         states[:, : self.problem.group_size] = seeds
         return states
 
@@ -315,7 +304,7 @@ class SearchSolver:
     ) -> FloatArray | None:
         """Return the kernel's options for a special request; None when consistency leaves no room."""
         require_count('max_solutions', request.max_solutions)
-        options = self.seeded.copy()
+        options = self.packed.copy()
         options[state.VALIDATED] = float(request.validate is not None)
         options[state.KEEPS_LOOKING] = float(request.wants_nearest)
         if request.max_searches is not None:
@@ -382,7 +371,7 @@ class SearchSolver:
         is_bounded = run.request.consistency_limits is not None
         if cause == Cause.LIMITS and is_bounded and code != state.OUT_OF_REACH:
             cause = Cause.CONSISTENCY
-        nearest = self.middle if code == state.BAD_STATE else arrays.best
+        nearest = self.start if code == state.BAD_STATE else arrays.best
         refused = code in (state.BAD_STATE, state.BAD_TARGET)
         residual = math.inf if refused else self.remaining_error(arrays)
         iterations, searches = int(counters[state.ITERATIONS]), int(counters[state.SEARCHES])
@@ -457,7 +446,7 @@ class SearchSolver:
         reaches = (self.problem if problem is None else problem).reaches
         if not reaches:
             return Cause.UNREACHABLE
-        options = self.seeded if options is None else options
+        options = self.packed if options is None else options
         largest = tip_tolerances(options, self.problem.nv, len(self.tip_frames)).max(axis=1)
         norm = min(largest[state.NORM], math.sqrt(options[state.ERROR_SQUARED]))
         position, rotation = (float(min(norm, each)) for each in largest[1:])

@@ -53,8 +53,7 @@ def solve_each(
     """
     count = len(targets)
     starts, result = solver.full_states(seeds), _empty(solver, count)
-    options = solver.unseeded if seeds is None else solver.seeded
-    chunks = max(1, min(threads, -(-count // SMALLEST_CHUNK)))
+    options, chunks = solver.packed, max(1, min(threads, -(-count // SMALLEST_CHUNK)))
     edges = [count * k // chunks for k in range(chunks + 1)]
 
     def work(first: int, end: int) -> None:
@@ -94,7 +93,7 @@ def solve_path(
             reference[: len(first.q[0])] = first.q[0]
     arrays, result = solver.borrow(), _empty(solver, len(targets))
     arrays.reference[:] = reference
-    base, rest = solver.seeded, _rest(solver, arrays, result)
+    base, rest = solver.packed, _rest(solver, arrays, result)
     steps = per_variable(solver, bounds)
     paths.solve_path(*_packed(solver), base, base.copy(), targets, steps, hard, *rest)
     solver.give_back(arrays)

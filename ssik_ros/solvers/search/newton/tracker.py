@@ -65,7 +65,7 @@ class Tracker:
             bounds = np.minimum(bounds, dt * _one_each('velocity_limits', velocity_limits, n))
         self._bounds = per_variable(solver, bounds)
         self._arrays = solver.borrow()
-        base = solver.seeded.copy()
+        base = solver.packed.copy()
         base[state.MAX_ITERATIONS] = max_iterations
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)

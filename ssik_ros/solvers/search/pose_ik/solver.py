@@ -86,14 +86,14 @@ class PoseIkSolver(SearchSolver):
             state.PULL_GAIN: own.optimization_distance_gain,
         }
         for place, value in numbers.items():
-            self.seeded[place] = self.unseeded[place] = value
-        self._first_slice = _cut(self.seeded)
+            self.packed[place] = value
+        self._first_slice = _cut(self.packed)
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """Run the kernel as the other searches do, but a long search in slices."""
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
-        first = self._first_slice if options is self.seeded else _cut(options)
+        first = self._first_slice if options is self.packed else _cut(options)
         first_run = NEW(Run, (problem, first, arrays, out, request))
         code = super().run(first_run, timeout_ns, phase)
         if _is_cut(run, code):

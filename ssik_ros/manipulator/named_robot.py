@@ -1,0 +1,83 @@
+"""Robots by name: shipped robots, arms of the catalogue, and installed MoveIt configurations."""
+
+from pathlib import Path
+
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
+from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_package
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.value_class import dataclass
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NamedRobot:
+    """A robot, and the arm that its files describe."""
+
+    robot: RobotModel
+    kinematics_path: Path | None = None
+    base: str | None = None
+    """Base link of an arm of the catalogue."""
+    tip: str | None = None
+    """Tip link of an arm of the catalogue."""
+
+    def likely_groups(self, *, with_one_tip: bool = False) -> list[JointGroup]:
+        """
+        Return the groups of the SRDF; of several, those that kinematics.yaml names.
+
+        :param with_one_tip: whether to leave out groups with several tips.
+        """
+        groups = [g for g in self.robot.groups.values() if len(g.tips) == 1 or not with_one_tip]
+        if len(groups) < 2 or self.kinematics_path is None:
+            return groups
+        named = read_kinematics_yaml(self.kinematics_path)
+        return [group for group in groups if group.name in named]
+
+    def arm(self) -> JointGroup:
+        """
+        Return the group of the arm.
+
+        :raises InvalidOption: when several groups could be meant.
+        """
+        if self.base is not None and self.tip is not None:
+            return self.robot.group_from_links(self.base, self.tip)
+        groups = self.likely_groups(with_one_tip=True)
+        if len(groups) != 1:
+            raise InvalidOption(
+                f'Robot {quote(self.robot.name)} has several groups: choose one with '
+                f'Manipulator.from_group ({list_names(self.robot.groups)}).'
+            )
+        return groups[0]
+
+
+def load_named(name: str) -> NamedRobot:
+    """
+    Return a shipped robot, an arm of the catalogue, or an installed MoveIt configuration.
+
+    :param name: the name; with or without ``_ik`` at the end for arms of the catalogue.
+    :raises DescriptionNotFound: with the nearest name.
+    """
+    shipped, arms = list_shipped_robots(), list_arms()
+    plain = name.removesuffix('_ik')
+    arm = plain if plain in (*shipped, *arms) else name
+    if arm in arms and arm not in shipped:
+        data = arm_data(arm)
+        return NamedRobot(load_arm(arm), None, data.base_link, data.tip_link)
+    try:
+        return load_package_by_name(arm)
+    except DescriptionNotFound as error:
+        text = f'There is no robot {quote(name)}, neither as a MoveIt configuration nor in the catalogue'
+        raise DescriptionNotFound.unknown(text, name, dict.fromkeys([*shipped, *arms])) from error
+
+
+def load_package_by_name(name: str) -> NamedRobot:
+    """
+    Return the robot of a MoveIt configuration.
+
+    :param name: the package, the robot, or the folder of the package.
+    :raises DescriptionNotFound: when there is none.
+    """
+    files = find_moveit_config(name)
+    return NamedRobot(load_package(files), files.kinematics_path)

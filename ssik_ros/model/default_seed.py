@@ -1,0 +1,71 @@
+"""The state that a request without a seed starts from: a named posture of the SRDF, or the middle of the limits."""
+
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+
+PREFERRED = ('home', 'ready')
+"""Postures of an SRDF that give joints their default seed, the later name first; capital letters do not count."""
+SCALAR = (JointKind.REVOLUTE, JointKind.PRISMATIC)
+TURN = 2.0 * math.pi
+
+
+def default_seed(robot: RobotModel, group: JointGroup) -> FloatArray:
+    """
+    Return the seed (n,) of requests that give none: the variables of a group in :func:`default_state`.
+
+    :param robot: the robot.
+    :param group: one of its groups, or a chain of it.
+    """
+    return default_state(robot)[group.idx_q]
+
+
+def default_state(robot: RobotModel) -> FloatArray:
+    """
+    Return the full state (nq,) that a robot has while nothing is known about its joints [rad or m].
+
+    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits, whole turns
+    nearest to zero. A joint without a range has MoveIt's default position.
+
+    :param robot: the robot.
+    """
+    tree, positions = robot.tree, robot.default_positions()
+    for joint in np.flatnonzero(np.isin(tree.kinds, SCALAR) & (tree.leaders < 0)):
+        place = tree.idx_q[joint]
+        lower, upper = float(tree.lower[place]), float(tree.upper[place])
+        if math.isfinite(upper - lower):
+            positions[place] = _middle(lower, upper, tree.kinds[joint] == JointKind.REVOLUTE)
+    for wanted in PREFERRED:
+        for state in robot.srdf.states:
+            if state.name.lower() == wanted:
+                _take_values(robot, positions, state.values)
+    return robot.with_mimic(positions)
+
+
+def _middle(lower: float, upper: float, is_angle: bool) -> float:
+    """Return the middle of limits; an angle is turned next to zero if the limits allow it."""
+    middle = 0.5 * lower + 0.5 * upper
+    turned = math.remainder(middle, TURN)
+    return turned if is_angle and lower <= turned <= upper else middle
+
+
+def _take_values(
+    robot: RobotModel, positions: FloatArray, values: dict[str, tuple[float, ...]]
+) -> None:
+    """Write the values of a posture into a full state, within the limits; other joints keep theirs."""
+    tree = robot.tree
+    for name, numbers in values.items():
+        joint = tree.joint_index.get(name)
+        if (
+            joint is None
+            or JointKind(tree.kinds[joint]) > JointKind.PRISMATIC
+            or len(numbers) != 1
+        ):
+            continue
+        place = tree.idx_q[joint]
+        positions[place] = min(max(numbers[0], tree.lower[place]), tree.upper[place])
