@@ -32,9 +32,13 @@ def pool():
 
 def require_modules(page):
     """Skip a page that needs what is not installed."""
+    text = page.read_text(encoding='utf-8')
     for module, sign in (('rclpy', 'import rclpy'), ('xacro', 'xacro_args=')):
-        if sign in page.read_text(encoding='utf-8'):
+        if sign in text:
             pytest.importorskip(module, reason=f'the page needs {module} of ROS 2')
+    if re.search(r'^\$ ssik reach|^from ssik_ros.reach', text, re.M):
+        for module in ('dask', 'zarr'):
+            pytest.importorskip(module, reason='the page needs the extra reach')
 
 
 @pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, list_names, SolverError
+from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths import layers as kernels
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
+from ssik_ros.paths.bounding.relaxed_paths import KnownPath, MOST_ROUNDS, relaxed_bound
 from ssik_ros.paths.bounding.tip_ways import lower_bound
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
 from ssik_ros.paths.corridors import Checks
@@ -67,8 +67,8 @@ SPARE = 5e-4
 """Distance that waypoints keep beyond the clearance, for the motions between them [m]."""
 
 NO_BOUND = (
-    'bound_seconds has no effect: bounds with time take exact poses and an arm of seven joints, or of eight with a rail, that has '
-    'a spherical wrist and two axes that meet.'
+    'bound_seconds and bound_rounds have no effect: refined bounds take exact poses and an arm of seven joints, or of eight '
+    'with a rail, that has a spherical wrist and two axes that meet.'
 )
 
 
@@ -228,11 +228,12 @@ class ToolPathPlanner:
     def _improved_bound(
         self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
     ) -> float:
-        """Return the lower bound after the time that it is given; a note says so where time can do nothing."""
+        """Return the lower bound after the rounds or the time that it is given; notes say what ended or prevented it."""
         quick, seconds = float(common['lower_bound']), self.request.bound_seconds
-        if not seconds > 0.0 or outcome.stopped:
+        rounds = self.request.bound_rounds
+        if not (seconds > 0.0 or rounds) or outcome.stopped:
             return quick
-        end, found = time.monotonic() + seconds, None
+        end, found = time.monotonic() + (seconds or math.inf), None
         try:
             task.control.report(0.95, 'lower bound')
         except PlanStopped:
@@ -241,10 +242,14 @@ class ToolPathPlanner:
         if not len(task.space.freedom.columns):
             known = KnownPath(outcome.q, cost)
             is_over = task.control.is_over(end)
-            found = relaxed_bound(self.chain, task.limits, task.poses, known, is_over)
+            own = task.limits, task.poses, known, is_over, rounds or MOST_ROUNDS
+            found = relaxed_bound(self.chain, *own)
         if found is None:
             common['notes'] += (NO_BOUND,)
             return quick
+        if found.is_late:
+            text = f'The clock ended the lower bound after {counted(found.rounds, "round")}.'
+            common['notes'] += (text,)
         return max(quick, found.value)
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
@@ -423,6 +428,10 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
             raise InvalidOption(f'{name} is a positive number, not {getattr(request, name)!r}.')
     if not 0.0 <= request.bound_seconds < math.inf:
         raise InvalidOption(f'bound_seconds is a time [s], not {request.bound_seconds!r}.')
+    if not isinstance(request.bound_rounds, int) or request.bound_rounds < 0:
+        raise InvalidOption(
+            f'bound_rounds is a number of rounds, 0 or more, not {request.bound_rounds!r}.'
+        )
     if not 0.0 <= request.clearance < math.inf:
         raise InvalidOption(f'clearance is a distance [m], not {request.clearance!r}.')
     slides = chain.chain.kinds == JointKind.PRISMATIC

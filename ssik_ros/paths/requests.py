@@ -132,7 +132,9 @@ class ToolPathRequest:
     timeout: float | None = None
     """Wall-clock budget [s]; None for no limit."""
     bound_seconds: float = 0.0
-    """How long the plan works on its lower bound, at most until the timeout [s]; 0 for a quick bound, which is far lower."""
+    """How long the plan works on its lower bound, at most until the timeout [s]; 0 for no limit of time."""
+    bound_rounds: int = 0
+    """How often the plan refines its lower bound at most; 0 for no limit. Both zero: a quick bound, which is far lower."""
     is_cancelled: Callable[[], bool] | None = None
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None

@@ -188,19 +188,19 @@ def test_the_text_names_free_travel(capsys, parted):
     assert 'Free travel from waypoint 7 to 8: ' in capsys.readouterr().out
 
 
-def test_time_for_the_bound_reaches_the_plan(capsys, monkeypatch):
+def test_budgets_of_the_bound_reach_the_plan(capsys, monkeypatch):
     given, plan = [], path_verb.plan_tool_path
 
     def recorded(*arguments, **settings):
-        given.append(settings['bound_seconds'])
+        given.append((settings['bound_seconds'], settings['bound_rounds']))
         return plan(*arguments, **settings)
 
     monkeypatch.setattr(path_verb, 'plan_tool_path', recorded)
-    for options in ([], ['--bound-seconds', '0.1']):
+    for options in ([], ['--bound-seconds', '0.1', '--bound-rounds', '2']):
         assert main(['path', str(FILE), '--json', *options]) == 0
         own = json.loads(capsys.readouterr().out)
         assert 0.0 < own['lower_bound'] <= own['cost']
-    assert given == [0.0, 0.1]
+    assert given == [(0.0, 0), (0.1, 2)]
     assert main(['path', str(FILE), '--bound-seconds', '-1']) == 2
     assert 'bound_seconds' in capsys.readouterr().err
 

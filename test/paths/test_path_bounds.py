@@ -1,12 +1,13 @@
 """Lower bounds with time: boxes hold every posture, sequences of boxes cost no more than any path, bounds stay below costs."""
 
+import itertools
 import time
 
 from made_paths import line, robot
 import numpy as np
 import pytest
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.paths import boxes, layers as kernels
 from ssik_ros.model.loader import load_robot
 from ssik_ros.paths.bounding import enclosures, relaxed_paths
@@ -385,8 +386,34 @@ def test_bound_seconds_change_the_bound_alone():
     path = plan_tool_path(model, 'panda_arm', PANDA_LINE, bound_seconds=0.2)
     assert quick.positions.tobytes() == path.positions.tobytes()
     assert quick.lower_bound <= path.lower_bound <= path.cost
-    with pytest.raises(SsikError):
-        plan_tool_path(model, 'panda_arm', PANDA_LINE, bound_seconds=-1.0)
+
+
+def test_bound_rounds_give_the_same_bound_whatever_the_clock_does(monkeypatch):
+    monkeypatch.setattr(relaxed_paths, 'FIRST_CELLS', {1: (128,)})
+    monkeypatch.setattr(relaxed_paths, 'LOOSE_ROUNDS', 4)
+    poses, model = line((0.45, -0.2, 0.4), (0.45, 0.0, 0.4), 3), robot('panda')
+
+    def planned(rounds):
+        return plan_tool_path(model, 'panda_arm', poses, largest_turn=1.5, bound_rounds=rounds)
+
+    few, many = planned(2), planned(6)
+    assert few.valid and not few.notes
+    assert 0.0 < few.lower_bound < many.lower_bound <= many.cost
+    jumps = itertools.count(0.0, 1.0)
+    monkeypatch.setattr('ssik_ros.paths.control.time.monotonic', lambda: next(jumps))
+    again = planned(2)
+    assert again.lower_bound == few.lower_bound and not again.notes
+
+
+def test_a_bound_that_the_clock_ended_says_so():
+    path = plan_tool_path(robot('panda'), 'panda_arm', PANDA_LINE, bound_seconds=1e-9)
+    assert path.valid and 'The clock ended the lower bound after 0 rounds.' in path.notes
+
+
+@pytest.mark.parametrize('setting', [{'bound_seconds': -1.0}, {'bound_rounds': -1}])
+def test_budgets_of_a_bound_below_zero_are_refused(setting):
+    with pytest.raises(InvalidOption, match=next(iter(setting))):
+        plan_tool_path(robot('panda'), 'panda_arm', PANDA_LINE, **setting)
 
 
 @pytest.mark.parametrize('flag', ['deadline', 'cancel'])

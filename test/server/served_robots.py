@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import cache
+import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -209,11 +210,27 @@ def mimic_rules(robot):
 
 
 def serve(robot, *names, **kinematics):
-    """Return a warm server of some groups (all by default), with kinematics by group."""
+    """
+    Return a warm server of some groups (all by default), with kinematics by group.
+
+    Searches end by their own counts, so that a slow machine gives the same responses; a test of budgets names its own.
+    """
     groups = [robot.group(name) for name in names or robot.groups]
-    given = {name: GroupKinematics(name, **values) for name, values in kinematics.items()}
-    server = RobotServer(robot, groups, given)
+    server = make_server(robot, groups, **kinematics)
     server.warm_up()
+    return server
+
+
+def make_server(robot, groups, **kinematics):
+    """Return a server as :func:`serve` does, of groups that are given and cold."""
+    given = {
+        group.name: GroupKinematics(
+            group.name, **{'timeout': math.inf, **kinematics.get(group.name, {})}
+        )
+        for group in groups
+    }
+    server = RobotServer(robot, groups, given)
+    server.planning_timeout = math.inf
     return server
 
 

@@ -10,6 +10,7 @@ from served_robots import (
     errors_between,
     ik_request,
     joint,
+    make_server,
     mobile_robot,
     random_full_state,
     robot_text,
@@ -36,7 +37,6 @@ from ssik_ros.server.requests.ik_requests import (
     StateGiven,
 )
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -290,7 +290,7 @@ def test_links_without_collisions(robots):
     checker = CollisionChecker(server.robot)
     refused = 0
     for _, pose, current in cases(server, 'panda_arm', 6, seed=13):
-        asked = ik_request('panda_arm', [('', pose)], timeout=10.0)
+        asked = ik_request('panda_arm', [('', pose)])
         every = solve_all(server, asked, BranchOptions(), current)
         asked.avoid_collisions = True
         answer = solve_all(server, asked, BranchOptions(), current)
@@ -323,7 +323,7 @@ def test_a_node_that_ends_checks_no_more(robots):
     server = serve(robots['panda'], 'panda_arm')
     _, pose, current = next(cases(server, 'panda_arm', 1, seed=14))
     server.cancel[0] = 1
-    asked = ik_request('panda_arm', [('', pose)], timeout=10.0, avoid_collisions=True)
+    asked = ik_request('panda_arm', [('', pose)], avoid_collisions=True)
     assert solve_all(server, asked, BranchOptions(), current).report.dropped_by_clock
 
 
@@ -458,12 +458,12 @@ SLIDING = robot_text(
 def test_a_chain_without_closed_form_is_searched():
     robot = load_robot(SLIDING)
     group = robot.group_from_links('l0', 'tip', 'arm')
-    server = RobotServer(robot, [group])
+    server = make_server(robot, [group])
     rng = np.random.default_rng(17)
     wanted, current = random_full_state(robot, rng), random_full_state(robot, rng)
     pose = true_pose(robot, wanted, 'tip')
     for windings in (False, True):
-        asked = ik_request('arm', [('', pose)], timeout=5.0)
+        asked = ik_request('arm', [('', pose)])
         wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
         answer = solve_all(server, asked, wishes, current)
         assert answer.solved and 'no closed form (' in answer.report.reason
@@ -503,7 +503,7 @@ def test_tips_that_are_not_named_stay_where_they_are():
     stays = true_pose(robot, current, 'right_tool')
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += 0.01
-    asked = ik_request('upper_body', [('left_camera', moves)], timeout=2.0)
+    asked = ik_request('upper_body', [('left_camera', moves)])
     answer = solve_all(server, asked, BranchOptions(max_solutions=5), current)
     assert answer.solved, answer.text
     for branch in answer.branches:

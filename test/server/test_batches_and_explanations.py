@@ -9,6 +9,7 @@ from served_robots import (
     errors_between,
     ik_request,
     joint,
+    make_server,
     pose_of,
     random_full_state,
     robot_text,
@@ -24,8 +25,6 @@ from ssik_ros.server.groups.batches import BatchRequest, read_poses
 from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
 from ssik_ros.server.requests.ik_requests import IkRequest, StateGiven
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
-from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM, TIP = 'panda_arm', 'panda_link8'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
@@ -34,7 +33,7 @@ FAR = pose_of((9.0, 0.0, 0.0))
 
 @pytest.fixture
 def server(robots):
-    return serve(robots['panda'], ARM, panda_arm={'timeout': 1.0})
+    return serve(robots['panda'], ARM)
 
 
 @pytest.fixture
@@ -115,14 +114,14 @@ def test_the_deadline_is_shared(server, ready):
     flat = numbers(reachable(server, ready, 50))
     answer = server.solve_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
     assert (answer.causes == Cause.DEADLINE).all() and answer.solved_count == 0
-    assert server.solve_batch(BatchRequest(ARM, flat, timeout=30.0), ready).solved_count == 50
+    assert server.solve_batch(BatchRequest(ARM, flat), ready).solved_count == 50
 
 
 def test_candidates_of_a_batch_are_checked(server, ready):
     here = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
     server.scene.world.add(WorldObject('block', here, (ball,)))
-    asked = BatchRequest(ARM, numbers([here]), avoid_collisions=True, timeout=30.0)
+    asked = BatchRequest(ARM, numbers([here]), avoid_collisions=True)
     assert server.solve_batch(asked, ready).causes.tolist() == [Cause.COLLISION]
     asked.avoid_collisions = False
     assert server.solve_batch(asked, ready).solved_count == 1
@@ -164,9 +163,7 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
     moved = server.groups['arms'].with_group(current, there.positions[robot.group('arms').idx_q])
     pose = true_pose(robot, moved, 'left_tool')
     right = true_pose(robot, current, 'right_tool')
-    answer = server.solve_batch(
-        BatchRequest('arms', numbers([pose]), link='left_tool', timeout=20.0), current
-    )
+    answer = server.solve_batch(BatchRequest('arms', numbers([pose]), link='left_tool'), current)
     assert answer.solved_count == 1, answer.causes
     end = server.groups['arms'].with_group(current, answer.positions[0])
     assert np.hypot(*errors_between(true_pose(robot, end, 'left_tool'), pose)) < 2e-3
@@ -192,7 +189,7 @@ def pan():
     )
     robot = load_robot(text)
     group = robot.group_from_links('l0', 'tip', 'arm')
-    server = RobotServer(robot, [group], {'arm': GroupKinematics('arm', timeout=1.0)})
+    server = make_server(robot, [group])
     return server, server.states.default()
 
 
@@ -243,7 +240,7 @@ def test_a_collision_names_both_bodies(server, ready):
     target = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
     server.scene.world.add(WorldObject('block', target, (ball,)))
-    known = explain(server, ready, target, avoid_collisions=True, timeout=30.0)
+    known = explain(server, ready, target, avoid_collisions=True)
     assert known.cause is Cause.COLLISION
     assert 'block' in known.colliding and len(known.colliding) == 2
     assert any("'block'" in line for line in known.advice)
@@ -253,7 +250,7 @@ def test_a_collision_names_both_bodies(server, ready):
 def test_constraints_that_keep_a_pose_away_are_told(server, ready):
     target = true_pose(server.robot, ready, TIP)
     wishes = ConstraintsGiven(joints=[JointConstraintGiven('panda_joint4', -0.1, 0.02, 0.02)])
-    known = explain(server, ready, target, constraints=wishes, timeout=5.0)
+    known = explain(server, ready, target, constraints=wishes)
     assert known.cause is Cause.CONSTRAINTS
     assert 'Without the constraints the pose is reached.' in known.advice
 

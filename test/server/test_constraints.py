@@ -37,7 +37,7 @@ BOX = RegionPart(Solid.BOX, (2.0, 2.0, 2.0), HERE)
 
 @pytest.fixture(scope='module')
 def server(robots):
-    return serve(robots['panda'], ARM, panda_arm={'timeout': 1.0})
+    return serve(robots['panda'], ARM)
 
 
 @pytest.fixture(scope='module')
@@ -300,9 +300,7 @@ def test_constraints_that_nothing_keeps_are_the_cause(server, ready):
         },
     }
     for name, wishes in cases.items():
-        asked = ik_request(
-            ARM, [('', target)], constraints=ConstraintsGiven(**wishes), timeout=60.0
-        )
+        asked = ik_request(ARM, [('', target)], constraints=ConstraintsGiven(**wishes))
         answer = server.solve(asked, ready)
         assert not answer.solved
         assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name

@@ -69,7 +69,7 @@ def test_errors_reported_are_those_at_the_link(torso_server):
     start = random_full_state(robot, rng)
     target = true_pose(robot, start, 'left_camera').copy()
     target[:3, 3] += 0.01
-    answer = ask(torso_server, 'upper_body', [('left_camera', target)], start, timeout=1.0)
+    answer = ask(torso_server, 'upper_body', [('left_camera', target)], start)
     reported = answer.result.errors[0, :2]
     actual = errors_between(true_pose(robot, answer.state, 'left_camera'), target)
     assert reported == pytest.approx(actual, abs=1e-9)
@@ -115,7 +115,7 @@ def test_a_tip_that_is_not_named_stays_where_it_is(torso_server, seed):
     stays = true_pose(robot, current, 'right_tool')
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += rng.uniform(-0.02, 0.02, 3)
-    answer = ask(torso_server, 'upper_body', [('left_camera', moves)], current, timeout=1.0)
+    answer = ask(torso_server, 'upper_body', [('left_camera', moves)], current)
     assert answer.solved, answer.text
     assert is_at(robot, answer.state, 'left_camera', moves)
     assert is_at(robot, answer.state, 'right_tool', stays)
@@ -164,7 +164,7 @@ def test_a_group_moves_its_own_base(kind):
     server = serve(robot)
     for _ in range(5):
         target = true_pose(robot, random_full_state(robot, rng), 'tip')
-        answer = ask(server, 'whole', [('tip', target)], server.states.default(), timeout=1.0)
+        answer = ask(server, 'whole', [('tip', target)], server.states.default())
         assert answer.solved, answer.text
         assert is_at(robot, answer.state, 'tip', target)
 
@@ -357,7 +357,7 @@ def test_a_group_server_changes_neither_goals_nor_state(torso_server):
     goal = LinkGoal('left_camera', true_pose(robot, state, 'left_camera'))
     before = snapshot(state), goal.pose.tobytes()
     group: GroupServer = torso_server.groups['upper_body']
-    result, nanoseconds = group.solve([goal], state, timeout=1.0, accepts=lambda q: True)
+    result, nanoseconds = group.solve([goal], state, timeout=0.0, accepts=lambda q: True)
     assert result.solved and nanoseconds > 0
     assert before == (snapshot(state), goal.pose.tobytes())
 

@@ -5,7 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from served_robots import errors_between, joint, pose_of, robot_text, serve, torso_robot, true_pose
+from served_robots import (
+    errors_between,
+    joint,
+    make_server,
+    pose_of,
+    robot_text,
+    serve,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
@@ -16,8 +25,6 @@ from ssik_ros.server.paths.straight_lines import make_line
 from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
 from ssik_ros.server.requests.ik_requests import StateGiven
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARMS = {
     'fanuc': ('manipulator', 'tool0', (0.1, 0.2, -0.3, 0.1, 0.4, 0.0)),
@@ -295,7 +302,7 @@ def turning_arm(kind):
     )
     robot = load_robot(text)
     group = robot.group_from_links('l0', 'tip', 'arm')
-    server = RobotServer(robot, [group], {'arm': GroupKinematics('arm', 'ssik_ros/PoseIK')})
+    server = make_server(robot, [group], arm={'requested_solver': 'ssik_ros/PoseIK'})
     return server, server.states.default()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import errors_between, true_pose
+from served_robots import errors_between, make_server, true_pose
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
@@ -11,7 +11,6 @@ from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import RobotServer
 
 GROUP, TIP = 'panda_arm', 'panda_link8'
 CASES = {
@@ -42,11 +41,8 @@ CASES = {
 @pytest.fixture(scope='module')
 def servers(robots):
     """Return a server that asks the planner, and one that does not."""
-    made = [RobotServer(robots['panda'], [robots['panda'].group(GROUP)]) for _ in range(2)]
+    made = [make_server(robots['panda'], [robots['panda'].group(GROUP)]) for _ in range(2)]
     made[1].planning_timeout = 0.0
-    for server in made:
-        # The clock is not to end a plan on a busy machine.
-        server.planning_timeout *= 20.0
     return made
 
 
@@ -160,7 +156,7 @@ def test_the_planner_is_not_asked_without_a_budget_nor_for_six_joints(servers, r
     _, plain = servers
     request, current = case_of(plain, *CASES['turn'])
     assert 'planne' not in plain.follow_path(request, current).text
-    fanuc = RobotServer(robots['fanuc'], [robots['fanuc'].group('manipulator')])
+    fanuc = make_server(robots['fanuc'], [robots['fanuc'].group('manipulator')])
     here = fanuc.states.default()
     target = true_pose(fanuc.robot, here, 'tool0') @ pose_matrix(np.array([9.0, 0, 0]), np.eye(3))
     text = fanuc.follow_path(PathRequest('manipulator', [target], max_step=0.01), here).text

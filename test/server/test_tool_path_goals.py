@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 from scipy.spatial.transform import Rotation
-from served_robots import errors_between, pose_of, random_full_state, torso_robot, true_pose
+from served_robots import (
+    errors_between,
+    make_server,
+    pose_of,
+    random_full_state,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
@@ -17,7 +24,6 @@ from ssik_ros.server.paths.path_requests import TimedPath
 from ssik_ros.server.paths.path_timing import row_times, time_path
 from ssik_ros.server.paths.tool_path_requests import NamedValues, PlanWatch, ToolPathGoal
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import RobotServer
 
 DOWN = np.diag([1.0, -1.0, -1.0])
 LINE = np.array([pose_matrix(np.array([0.45, y, 0.4]), DOWN) for y in np.linspace(-0.1, 0.1, 12)])
@@ -33,14 +39,14 @@ def numbers(poses):
 @pytest.fixture(scope='module')
 def server(robots):
     """Return a server of the Panda."""
-    return RobotServer(robots['panda'], [robots['panda'].group(ARM)])
+    return make_server(robots['panda'], [robots['panda'].group(ARM)])
 
 
 @pytest.fixture(scope='module')
 def torso():
     """Return a server of an arm on a torso that moves, on a base that stands anywhere."""
     robot = torso_robot()
-    return RobotServer(robot, [robot.group('left'), robot.group('arms')])
+    return make_server(robot, [robot.group('left'), robot.group('arms')])
 
 
 def ask(server, poses=LINE, group=ARM, current=None, **fields):

@@ -156,7 +156,7 @@ def test_objects_and_their_subframes_are_frames():
 
 @pytest.fixture
 def server(robots):
-    return serve(robots['panda'], ARM, panda_arm={'timeout': 2.0})
+    return serve(robots['panda'], ARM)
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
 def test_an_object_at_the_pose_is_the_cause(server, ready):
     target = true_pose(server.robot, ready, TIP)
     server.scene.world.add(ball('block', target, 0.3))
-    answer = ask(server, ready, target, timeout=60.0)
+    answer = ask(server, ready, target)
     assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.COLLISION)
     assert "'block'" in answer.text
 
@@ -200,7 +200,7 @@ def test_a_carried_object_collides_with_the_world(server, ready):
     assert ask(server, ready, target, carried=CarriedGiven([rod])).solved
     server.scene.world.add(ball('wall', there, 0.05))
     assert ask(server, ready, target).solved
-    answer = ask(server, ready, target, carried=CarriedGiven([rod]), timeout=60.0)
+    answer = ask(server, ready, target, carried=CarriedGiven([rod]))
     assert answer.cause is Cause.COLLISION
     assert "'rod'" in answer.text and "'wall'" in answer.text
 
@@ -210,7 +210,7 @@ def test_what_is_carried_is_forgotten_by_a_state_that_says_all(server, ready):
     server.scene.world.attach(
         CarriedObject(ball('mass', pose_of((0.0, 0.0, -0.5)), 0.4), 'panda_hand')
     )
-    assert ask(server, ready, target, timeout=60.0).cause is Cause.COLLISION
+    assert ask(server, ready, target).cause is Cause.COLLISION
     assert ask(server, ready, target, carried=CarriedGiven(forgets=True)).solved
     gone = ObjectGiven(ball('mass'), '', 'panda_hand', is_gone=True)
     assert ask(server, ready, target, carried=CarriedGiven([gone])).solved

@@ -156,10 +156,8 @@ def test_a_free_orientation_helps():
     assert session.outcome.solved == (gap < TOLERANCE)
 
 
-def colliding_session(monkeypatch):
+def colliding_session():
     """Return a session whose only posture collides with itself, while collisions are avoided."""
-    # On a busy machine the clock would end the search, and collisions would not be the cause.
-    monkeypatch.setattr('ssik_ros.view.session.DRAG_TIMEOUT', 20.0)
     session = session_of()
     rng = np.random.default_rng(5)
     session.avoids_collisions = True
@@ -175,8 +173,8 @@ def colliding_session(monkeypatch):
     raise AssertionError('no posture whose collision cannot be avoided')
 
 
-def test_colliding_links_may_touch_if_the_user_says_so(monkeypatch):
-    session = colliding_session(monkeypatch)
+def test_colliding_links_may_touch_if_the_user_says_so():
+    session = colliding_session()
     remedies = [r for r in find_remedies(session) if 'touch' in r.label]
     assert remedies and remedies[0].relaxations.pairs
     first, second = remedies[0].relaxations.pairs[0]

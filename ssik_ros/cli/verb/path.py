@@ -26,6 +26,7 @@ EXAMPLES = (
     'ssik path weld.yaml -o trajectory.csv',
     'ssik path weld.yaml -o trajectory.yaml --plot weld.png',
     'ssik path weld.yaml --bound-seconds 20',
+    'ssik path weld.yaml --bound-rounds 12',
 )
 
 
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--timeout S', 'wall-clock budget [s]', type=float)
     text = 'time for a proved lower bound close to the cost [s]'
     add_option(parser, '--bound-seconds S', text, type=float, default=0.0)
+    text = 'rounds for this bound at most; the same bound on every machine'
+    add_option(parser, '--bound-rounds N', text, type=int, default=0)
     add_option(parser, '--json', 'print JSON')
 
 
@@ -87,6 +90,7 @@ def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
         **problem.settings,
         'timeout': arguments.timeout,
         'bound_seconds': arguments.bound_seconds,
+        'bound_rounds': arguments.bound_rounds,
     }
     with progress_bar(_WIDTH, quiet=arguments.json) as show:
         settings['report_progress'] = lambda own: show(own.part, own.phase)

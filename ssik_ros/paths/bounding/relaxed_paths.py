@@ -82,6 +82,8 @@ class Bound(NamedTuple):
 
     value: float
     rounds: int
+    is_late: bool
+    """Whether the search ended because time was up."""
 
 
 class RelaxedPaths:
@@ -104,12 +106,18 @@ class RelaxedPaths:
         :param known: a path through them.
         :param is_over: tells whether time is up.
         """
-        self._arm, self._known, self._is_over = arm, known, is_over
+        self._arm, self._known, self._asks_whether_over = arm, known, is_over
+        self._is_late = False
         self._rows = _layers(limits, known.q)
         self._limits = _joined(limits, self._rows)
         self._poses = poses[self._rows]
         self._nodes = self._made(self._first_cells(), None)
         self.best = 0.0
+
+    def _is_over(self) -> bool:
+        """Return whether time is up, and remember it for the result."""
+        self._is_late = self._is_late or self._asks_whether_over()
+        return self._is_late
 
     def _first_cells(self) -> ParameterCells:
         """Return the cells of a grid over all parameters."""
@@ -160,8 +168,8 @@ class RelaxedPaths:
         """
         for done in range(rounds):
             if self._nodes is None or not self._round(done < LOOSE_ROUNDS):
-                return Bound(self.best, done)
-        return Bound(self.best, rounds)
+                return Bound(self.best, done, self._is_late)
+        return Bound(self.best, rounds, self._is_late)
 
     def _round(self, is_early: bool) -> bool:
         """
