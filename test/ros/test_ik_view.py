@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_state import RobotState
+from ssik_ros.ros.view.goal_sender import BETWEEN_GOALS
 
 pytestmark = pytest.mark.ros
 
@@ -176,6 +177,8 @@ def test_a_goal_goes_out_when_the_button_is_pressed_and_never_before(view):
         ),
         'the real robot',
     )
+    # Goals are limited in rate.
+    time.sleep(BETWEEN_GOALS)
     view.page.press('Send the goal')
     view.wait_for(lambda: len(view.trajectories) == 2, 'the second goal')
     limit = view.panda.tree.velocity[0]
@@ -208,6 +211,24 @@ def plain(view):
     return view.page.texts().replace('\\', '')
 
 
+def test_states_outside_of_the_limits_move_nothing(view):
+    view.trajectories.clear()
+    view.is_reporting = True
+    good, view.positions = view.positions, {**view.positions, 'panda_joint1': 100.0}
+    view.wait_for(
+        lambda: np.allclose(
+            view.place_of('/real/panda_link6'), view.expected('panda_link6'), atol=1e-6
+        ),
+        'the real robot',
+    )
+    view.page.press('Send the goal')
+    view.wait_for(lambda: 'outside of its limits' in view.page.texts(), 'the reason')
+    view.page.press('Stop')
+    view.wait_for(lambda: 'nobody knows where to hold' in view.page.texts(), 'the reason')
+    assert view.trajectories == []
+    view.positions = good
+
+
 def test_a_goal_that_collides_is_not_sent(view):
     """Joint values may be set so that the arm collides; the button is there all the same."""
     view.trajectories.clear()
@@ -222,8 +243,8 @@ def test_a_goal_that_collides_is_not_sent(view):
         'the posture',
     )
     view.page.press('Send the goal')
-    view.wait_for(lambda: 'Nothing is sent' in view.page.texts(), 'the refusal')
-    assert 'collide' in view.page.texts() and view.trajectories == []
+    view.wait_for(lambda: 'collide.' in view.page.texts(), 'the refusal')
+    assert 'Nothing is sent' in view.page.texts() and view.trajectories == []
 
 
 @pytest.mark.parametrize(
@@ -256,6 +277,13 @@ def test_another_robot_leaves_the_page_as_it_is(view):
         ),
         'the real robot',
     )
+    # Nobody knows whether the robot that moves is still the one that is shown.
+    view.trajectories.clear()
+    view.wait_for(lambda: 'Another robot description' in view.page.texts(), 'the reason')
+    view.wait_for(lambda: not view.can_send(), 'the button')
+    view.page.press('Send the goal')
+    view.wait_for(lambda: 'Nothing is sent' in view.page.texts(), 'the refusal')
+    assert view.trajectories == []
 
 
 @pytest.mark.slow

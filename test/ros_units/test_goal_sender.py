@@ -24,7 +24,9 @@ pytestmark = pytest.mark.ros
 
 WAIT = 20.0
 NAMES = ('a', 'b')
-MOTION = Motion(NAMES, np.array((0.0, 1.0)), np.array((1.0, -1.0)), 0.2)
+MOTION = Motion(
+    NAMES, np.array((0.0, 1.0)), np.array((1.0, -1.0)), 0.2, velocity=np.array((10.0, 20.0))
+)
 HERE = np.array((0.25, 0.5))
 
 
@@ -59,7 +61,9 @@ class Pair:
 
 
 @pytest.fixture
-def pair():
+def pair(monkeypatch):
+    monkeypatch.setattr(goal_sender, 'BETWEEN_GOALS', 0.0)
+    monkeypatch.setattr(goal_sender, 'BETWEEN_STOPS', 0.0)
     with node_maker() as make:
         yield Pair(make)
 
@@ -112,14 +116,104 @@ def test_postures_end_when_stopped_and_when_the_robot_state_is_unknown(pair, end
     pair.sender.send(MOTION._replace(seconds=60.0))
     pair.sender.step(HERE)
     pair.wait_for(lambda: pair.taken)
+    count = len(pair.taken)
     if end == 'stop':
         pair.sender.stop(HERE)
+        pair.wait_for(lambda: len(pair.taken) > count)
+        assert list(pair.taken[-1].position) == HERE.tolist()
+        count += 1
     else:
-        pair.sender.step(None)
-    count = len(pair.taken)
+        pair.sender.step(None, 'The joint states are old.')
+        assert 'The joint states are old.' in pair.sender.status
     pair.sender.step(HERE)
     pair.spin()
     assert len(pair.taken) == count and 'Stopped' in pair.sender.status
+
+
+def test_a_stop_without_a_checked_state_sends_nothing(pair):
+    pair.receive(JointState)
+    pair.wait_for(lambda: not pair.sender.problem)
+    pair.sender.send(MOTION._replace(seconds=60.0))
+    pair.sender.stop(None, 'The joint states are old.')
+    pair.sender.step(HERE)
+    pair.spin()
+    assert not pair.taken and 'old' in pair.sender.status
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr(goal_sender, 'time', SimpleNamespace(monotonic=lambda: self.now))
+
+
+def near(posture, here):
+    """Return whether a posture can be reached within the lag at the velocity limits."""
+    return (np.abs(posture - here) <= goal_sender.LAG * MOTION.velocity + 1e-12).all()
+
+
+def sent_postures(pair, clock, places, seconds=0.04):
+    """Return the postures that go out for the places where the robot is, one after another."""
+    for here in places:
+        clock.now += seconds
+        pair.sender.step(np.asarray(here))
+    pair.spin()
+    return np.array([message.position for message in pair.taken]).reshape(-1, 2)
+
+
+def test_postures_wait_for_a_robot_that_is_stuck_and_end_with_the_cause(pair, monkeypatch):
+    pair.receive(JointState)
+    pair.wait_for(lambda: not pair.sender.problem)
+    clock = Clock(monkeypatch)
+    pair.sender.send(MOTION._replace(seconds=1.0, velocity=MOTION.velocity / 10.0))
+    sent = sent_postures(pair, clock, [MOTION.start] * 20)
+    lag = goal_sender.LAG * MOTION.velocity / 10.0
+    assert len(sent) and (np.abs(sent - MOTION.start) <= lag + 1e-12).all()
+    before = len(sent)
+    sent = sent_postures(pair, clock, [MOTION.start] * 60)
+    assert len(sent) == before
+    assert 'does not follow' in pair.sender.status and "'" in pair.sender.status
+
+
+def test_a_process_that_was_held_up_sends_no_jump(pair, monkeypatch):
+    pair.receive(JointState)
+    pair.wait_for(lambda: not pair.sender.problem)
+    clock = Clock(monkeypatch)
+    pair.sender.send(MOTION._replace(seconds=10.0))
+    first = sent_postures(pair, clock, [MOTION.start])[-1]
+    second = sent_postures(pair, clock, [first], seconds=5.0)[-1]
+    step = np.abs(MOTION.goal - MOTION.start) * goal_sender.LONGEST_STEP / 10.0
+    assert (np.abs(second - first) <= step + 1e-12).all()
+
+
+def test_a_robot_that_is_elsewhere_gets_no_posture(pair, monkeypatch):
+    pair.receive(JointState)
+    pair.wait_for(lambda: not pair.sender.problem)
+    clock = Clock(monkeypatch)
+    pair.sender.send(MOTION._replace(seconds=10.0))
+    assert not len(sent_postures(pair, clock, [MOTION.start + 50.0] * 10))
+
+
+def test_goals_and_stops_are_limited_in_rate(pair, monkeypatch):
+    monkeypatch.undo()
+    pair.receive(JointTrajectory)
+    pair.wait_for(lambda: not pair.sender.problem)
+    clock = Clock(monkeypatch)
+    refused = 0
+    for _ in range(100):
+        clock.now += 0.01
+        try:
+            pair.sender.send(MOTION)
+        except SolverError as error:
+            assert 'another goal went out' in str(error)
+            refused += 1
+    assert refused == 98
+    for _ in range(50):
+        clock.now += 0.01
+        pair.sender.stop(HERE)
+    pair.spin()
+    assert len(pair.taken) <= 2 + 5
 
 
 def test_receivers_of_several_or_other_types_get_nothing(pair, monkeypatch):

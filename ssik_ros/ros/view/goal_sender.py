@@ -2,14 +2,17 @@
 Goals for the receiver that the user named: a topic, or an action.
 
 What the receiver takes follows from who is there: the type of the subscriptions, or of the action. Nothing is sent without
-:meth:`GoalSender.send`.
+:meth:`GoalSender.send`. Where the joints are comes from the caller, who has checked it: fresh, and within all limits. Postures along
+the way wait for a robot that does not follow, and end if it does not come.
 """
 
 from collections.abc import Sequence
+import math
 import time
 from typing import Any, NamedTuple, Protocol
 
 from action_msgs.msg import GoalStatus
+import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -38,6 +41,16 @@ SUCCESSFUL = 0
 """Error code of FollowJointTrajectory."""
 STOPPING = 0.2
 """Duration of the trajectory that holds the joints where they are [s]."""
+LAG = 0.2
+"""A posture is sent only if each joint gets there within this time at its velocity limit, from where it is [s]."""
+LONGEST_STEP = 0.1
+"""A posture is at most this much further on the way than the one before, however long the process waited in between [s]."""
+PATIENCE = 2.0
+"""A robot that does not come closer within this time ends the motion [s]."""
+BETWEEN_GOALS = 0.5
+"""Shortest time between two goals [s]."""
+BETWEEN_STOPS = 0.1
+"""A stop that soon after another one sends nothing: the first one holds [s]."""
 
 
 class Motion(NamedTuple):
@@ -48,6 +61,8 @@ class Motion(NamedTuple):
     """(n) where they are [rad or m]."""
     goal: FloatArray
     seconds: float
+    velocity: FloatArray
+    """(n) velocity limits, finite [rad/s or m/s]."""
 
     def at(self, part: float) -> FloatArray:
         """
@@ -66,9 +81,9 @@ class _Channel(Protocol):
 
     def send(self, motion: Motion) -> None: ...
 
-    def step(self, here: FloatArray | None) -> None: ...
+    def step(self, here: FloatArray | None, reason: str = '') -> None: ...
 
-    def stop(self, here: FloatArray | None) -> None: ...
+    def stop(self, here: FloatArray | None, reason: str = '') -> None: ...
 
     def close(self) -> None: ...
 
@@ -87,6 +102,7 @@ class GoalSender:
         self._kind = ''
         self._channel: _Channel | None = None
         self._problem = ''
+        self._sent = self._stopped = -math.inf
         self.look()
 
     @property
@@ -141,29 +157,40 @@ class GoalSender:
         Send a goal; it replaces an earlier one.
 
         :param motion: the goal.
-        :raises SolverError: when nobody receives it.
+        :raises SolverError: when nobody receives it, and for a goal too soon after another one.
         """
         if self.problem or self._channel is None:
             raise SolverError(f'Nothing is sent. {self.problem}')
+        now = time.monotonic()
+        if now - self._sent < BETWEEN_GOALS:
+            raise SolverError(
+                f'Nothing is sent: another goal went out less than {BETWEEN_GOALS:g} s ago.'
+            )
+        self._sent = now
         self._channel.send(motion)
 
-    def step(self, here: FloatArray | None) -> None:
+    def step(self, here: FloatArray | None, reason: str = '') -> None:
         """
         Go on with the goal; called often.
 
-        :param here: (n) where the joints are; None if nobody knows.
+        :param here: (n) where the joints are, checked; None if that is not known.
+        :param reason: why it is not known.
         """
         if self._channel is not None:
-            self._channel.step(here)
+            self._channel.step(here, reason)
 
-    def stop(self, here: FloatArray | None) -> None:
+    def stop(self, here: FloatArray | None, reason: str = '') -> None:
         """
         Take the goal back, as far as the receiver can.
 
-        :param here: as for :meth:`step`.
+        :param here, reason: as for :meth:`step`.
+        :raises SolverError: when the receiver can only be told where to hold, and that is not known.
         """
-        if self._channel is not None:
-            self._channel.stop(here)
+        now = time.monotonic()
+        if self._channel is None or now - self._stopped < BETWEEN_STOPS:
+            return
+        self._channel.stop(here, reason)
+        self._stopped = now
 
 
 class _TrajectoryTopic:
@@ -182,20 +209,57 @@ class _TrajectoryTopic:
         self._publisher.publish(make_trajectory(motion.names, motion.goal, motion.seconds))
         self.status = f'Sent: {motion.seconds:.1f} s. A topic does not say what becomes of it.'
 
-    def step(self, here: FloatArray | None) -> None:
+    def step(self, here: FloatArray | None, reason: str = '') -> None:
         """Leave it to the receiver."""
 
-    def stop(self, here: FloatArray | None) -> None:
+    def stop(self, here: FloatArray | None, reason: str = '') -> None:
         """Send where the joints are."""
         if not self._names:
             return
         if here is None:
-            raise SolverError('Nothing is sent: without joint states nobody knows where to hold.')
+            raise SolverError(
+                f'Nothing is sent: nobody knows where to hold. Stop the robot by its own means. {reason}'
+            )
         self._publisher.publish(make_trajectory(self._names, here, STOPPING))
         self.status = 'Sent: hold the present posture.'
 
     def close(self) -> None:
         self._node.destroy_publisher(self._publisher)
+
+
+class _Way:
+    """How far a motion is."""
+
+    def __init__(self, motion: Motion) -> None:
+        self.motion = motion
+        self._part = 0.0
+        self._time = self._moved = time.monotonic()
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the last posture was given out."""
+        return self._part == 1.0
+
+    def next(self, here: FloatArray) -> FloatArray | None:
+        """Return the next posture; None while it is too far from where the joints are (n)."""
+        now, motion = time.monotonic(), self.motion
+        part = self._part + min(now - self._time, LONGEST_STEP) / motion.seconds
+        self._time = now
+        posture = motion.goal if part >= 1.0 else motion.at(part)
+        if (np.abs(posture - here) > LAG * motion.velocity).any():
+            return None
+        self._part, self._moved = min(1.0, part), now
+        return posture
+
+    def has_waited(self) -> bool:
+        """Return whether the robot has not followed for too long."""
+        return time.monotonic() - self._moved > PATIENCE
+
+    def describe_lag(self, here: FloatArray) -> str:
+        """Return which joint is farthest from where it should be, and how far."""
+        lags = np.abs(self.motion.at(self._part) - here)
+        k = int((lags / self.motion.velocity).argmax())
+        return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'
 
 
 class _StateTopic:
@@ -206,34 +270,47 @@ class _StateTopic:
     def __init__(self, node: Node, name: str) -> None:
         self.status = ''
         self._node = node
-        self._motion: tuple[Motion, float] | None = None
-        """What is under way, and since when."""
+        self._way: _Way | None = None
+        """What is under way."""
         self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
 
     def send(self, motion: Motion) -> None:
-        self._motion = motion, time.monotonic()
+        self._way = _Way(motion)
         self.status = f'On the way: {motion.seconds:.1f} s.'
 
-    def step(self, here: FloatArray | None) -> None:
-        under_way = self._motion
-        if under_way is None:
+    def step(self, here: FloatArray | None, reason: str = '') -> None:
+        way = self._way
+        if way is None:
             return
         if here is None:
-            self._motion, self.status = None, 'Stopped: the joint states are not known any more.'
+            self._way, self.status = None, f'Stopped: nobody knows where the robot is. {reason}'
             return
-        motion, begun = under_way
-        part = min(1.0, (time.monotonic() - begun) / motion.seconds)
-        stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(make_joint_state(motion.names, motion.at(part), stamp))
-        if part == 1.0 and self._motion is under_way:
-            self._motion, self.status = None, 'All postures are sent.'
+        posture = way.next(here)
+        if posture is not None:
+            self._publish(way.motion, posture)
+        elif way.has_waited():
+            self._way = None
+            self.status = f'Stopped: the robot does not follow. {way.describe_lag(here)}'
+            return
+        if way.is_done and self._way is way:
+            self._way, self.status = None, 'All postures are sent.'
 
-    def stop(self, here: FloatArray | None) -> None:
-        if self._motion is not None:
-            self._motion, self.status = None, 'Stopped.'
+    def _publish(self, motion: Motion, posture: FloatArray) -> None:
+        stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(make_joint_state(motion.names, posture, stamp))
+
+    def stop(self, here: FloatArray | None, reason: str = '') -> None:
+        """Send where the joints are, if that is known; the postures end in any case."""
+        way, self._way = self._way, None
+        if way is None:
+            return
+        self.status = f'Stopped. {reason}'.rstrip()
+        if here is not None:
+            self._publish(way.motion, here)
+            self.status = 'Stopped: hold the present posture.'
 
     def close(self) -> None:
-        self._motion = None
+        self._way = None
         self._node.destroy_publisher(self._publisher)
 
 
@@ -306,13 +383,13 @@ class _Action:
         if sent is self._sent:
             self._sent, self.status = None, text
 
-    def step(self, here: FloatArray | None) -> None:
+    def step(self, here: FloatArray | None, reason: str = '') -> None:
         sent = self._sent
         if sent is not None and time.monotonic() > sent.deadline:
             sent.drop()
             self._end(sent, 'No response in time; a cancellation is sent.')
 
-    def stop(self, here: FloatArray | None) -> None:
+    def stop(self, here: FloatArray | None, reason: str = '') -> None:
         sent = self._sent
         if sent is not None:
             sent.drop()

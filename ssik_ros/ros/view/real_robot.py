@@ -12,7 +12,6 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.view.goal_sender import GoalSender, Motion
-from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.view.browser.robot_panel import Whereabouts
 
@@ -20,6 +19,12 @@ SPEED = 0.5
 """Part of the velocity limits that a goal may need."""
 LONGEST = 120.0
 """No goal takes longer [s]."""
+NO_FIGURE = 1.0
+"""Velocity limit of a joint whose URDF has none, as in MoveIt [rad/s or m/s]."""
+NOISE = 1e-3
+"""A joint may be reported this far beyond a limit, and then counts as being at the limit [rad or m]."""
+FARTHEST = 1e3
+"""Positions of joints without limits that count as positions [rad or m]."""
 MOST_NAMED = 3
 """Joints that a text names; of the others it gives the number."""
 
@@ -53,6 +58,8 @@ class RunningGroup:
         self._moves = robot.model_frame != robot.tree.root_link
         """Whether tf says where the root link is."""
         self._transforms = TransformListener(node) if self._moves else None
+        self._refusal = ''
+        """Why nothing may be sent any more."""
 
     @property
     def receiver(self) -> str:
@@ -61,7 +68,19 @@ class RunningGroup:
 
     def problem(self) -> str:
         """Return why nothing can be sent; empty if goals can."""
+        if self._refusal:
+            return self._refusal
         return self._sender.problem if self._sender else 'No receiver is named.'
+
+    def refuse(self, reason: str) -> None:
+        """
+        Stop what is under way, and send nothing from now on.
+
+        :param reason: a sentence for the page.
+        """
+        if self._sender is not None and not self._refusal:
+            self._sender.stop(self._checked()[0])
+        self._refusal = reason
 
     def status(self) -> str:
         """Return the state of the last goal as text; empty for none."""
@@ -75,7 +94,7 @@ class RunningGroup:
     def step(self) -> None:
         """Go on with a goal that is on its way."""
         if self._sender is not None:
-            self._sender.step(self._here())
+            self._sender.step(*self._checked())
 
     def where(self) -> Whereabouts:
         """Return where the robot is."""
@@ -102,13 +121,22 @@ class RunningGroup:
             return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {found}'
         return found.pose, ''
 
-    def _here(self) -> FloatArray | None:
-        """Return where the joints (n) of the group are; None if nobody knows."""
-        there = self.where()
-        return self._joints(there.state) if there.is_fresh and there.state is not None else None
-
-    def _joints(self, state: FullState) -> FloatArray:
-        return state.positions[self._group.idx_q]
+    def _checked(self) -> tuple[FloatArray | None, str]:
+        """Return where the joints (n) of the group are, within their limits; None and the reason if that is not known."""
+        there, group = self.where(), self._group
+        if there.state is None or not there.is_fresh:
+            return None, there.text
+        joints: FloatArray = there.state.positions[group.idx_q]
+        low, high = np.maximum(group.lower, -FARTHEST), np.minimum(group.upper, FARTHEST)
+        # In this form a value that is not a number is outside.
+        outside = np.flatnonzero(~((joints >= low - NOISE) & (joints <= high + NOISE)))
+        if outside.size:
+            k = int(outside[0])
+            return None, (
+                f'{quote(group.variable_names[k])} is reported at {joints[k]:.6g}, outside of its limits '
+                f'{low[k]:.6g} to {high[k]:.6g}.'
+            )
+        return np.clip(joints, low, high), ''
 
     def send(self, goal: FloatArray, seconds: float) -> str:
         """
@@ -118,31 +146,39 @@ class RunningGroup:
         :param seconds: wanted duration; longer if a joint would be too fast.
         :raises SolverError: when nothing can be sent.
         """
-        here, names = self._here(), self._group.variable_names
-        if self._sender is None or here is None:
-            raise SolverError(f'Nothing is sent. {self.where().text}')
-        if names != self._group.joint_names:
+        group, names = self._group, self._group.variable_names
+        here, reason = self._checked()
+        reason = self.problem() or reason
+        if self._sender is None or here is None or reason:
+            raise SolverError(f'Nothing is sent. {reason}')
+        if names != group.joint_names:
             raise SolverError('Nothing is sent: a joint of the group has several values.')
+        if not ((goal >= group.lower) & (goal <= group.upper) & (np.abs(goal) <= FARTHEST)).all():
+            raise SolverError('Nothing is sent: the goal is outside of the limits of a joint.')
         needed, joint = _least_time(names, goal - here, self._velocity())
         if max(needed, seconds) > LONGEST:
             raise SolverError(f'Nothing is sent: {quote(joint)} needs more than {LONGEST:g} s.')
-        self._sender.send(Motion(names, here, goal, max(needed, seconds)))
+        self._sender.send(
+            Motion(names, here, goal, max(needed, seconds), self._velocity() / SPEED)
+        )
         if needed <= seconds:
             return ''
         return f'It takes {needed:.1f} s: {quote(joint)} is not to be faster than {SPEED:.0%} of its limit.'
 
     def _velocity(self) -> FloatArray:
-        return SPEED * self._robot.tree.velocity[self._group.idx_q]
+        """Return the velocities (n) that a goal may need [rad/s or m/s]."""
+        limits: FloatArray = self._robot.tree.velocity[self._group.idx_q]
+        return SPEED * np.where((limits > 0.0) & np.isfinite(limits), limits, NO_FIGURE)
 
     def stop(self) -> None:
         """Take the goal back, as far as the receiver can."""
         if self._sender is not None:
-            self._sender.stop(self._here())
+            self._sender.stop(*self._checked())
 
 
 def _least_time(names: Sequence[str], way: FloatArray, velocity: FloatArray) -> tuple[float, str]:
     """Return how long a way (n) takes at least [s], and the joint that takes it."""
-    times = np.abs(way) / np.where(velocity > 0.0, velocity, np.inf)
+    times = np.abs(way) / velocity
     place = int(times.argmax())
     return float(times[place]), names[place]
 

@@ -13,11 +13,21 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from std_msgs.msg import String
+
 from ssik_ros.errors import describe_choices, list_names, quote, shorten, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.inputs.aged_state import AgedState
-from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
+from ssik_ros.ros.inputs.input_topics import InputTopic
+from ssik_ros.ros.inputs.robot_source import (
+    LATCHED,
+    LIMITS_PREFIX,
+    RobotDescription,
+    RobotSource,
+    URDF_TOPIC,
+)
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
@@ -59,6 +69,17 @@ class ViewNode(ProcessNode):
         self._asked = NodeSettings()
         self._page: Page | None = None
         self._source: RobotSource | None = None
+        self._real: RunningGroup | None = None
+        self._urdf = ''
+        """Description of the shown robot, as its topic has it; empty as long as the topic has brought none."""
+        InputTopic(
+            self,
+            String,
+            URDF_TOPIC,
+            self._hear_robot,
+            LATCHED,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
         self._is_ending = False
 
     @property
@@ -103,6 +124,7 @@ class ViewNode(ProcessNode):
         """Show a robot; what is wrong with it is fatal only where no topic can bring another one."""
         if self._page is not None:
             _LOGGER.warning('Another robot came. To see it, start the view again.')
+            self._compare(str(description.urdf.source))
             return
         try:
             self._show(description)
@@ -112,6 +134,20 @@ class ViewNode(ProcessNode):
             # A description from a topic may break what nobody has thought of.
             if self.context.ok():
                 self._report(description, f'{type(error).__name__}: {shorten(error)}')
+
+    def _hear_robot(self, message: String) -> None:
+        """Compare a description with that of the shown robot, which may come from a file or a node."""
+        if self._real is not None and self._urdf:
+            self._compare(message.data)
+        else:
+            self._urdf = message.data
+
+    def _compare(self, urdf: str) -> None:
+        """Send nothing any more once there is another robot than the one that is shown."""
+        if self._real is not None and urdf != self._urdf:
+            self._real.refuse(
+                'Another robot description came, perhaps of another robot. Start the view again to send goals.'
+            )
 
     def _report(self, description: RobotDescription, text: str) -> None:
         if self._source is not None and self._source.may_mend(description):
@@ -129,6 +165,9 @@ class ViewNode(ProcessNode):
         real = RunningGroup(
             self, robot, group, self._live, max_age=settings.max_state_age, sender=sender
         )
+        if description.urdf.origin.startswith('topic'):
+            self._urdf = str(description.urdf.source)
+        self._real = real
         there = real.where()
         if there.state is not None:
             session.begin_at(there.state)
