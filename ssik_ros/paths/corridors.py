@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.paths.layers import LARGEST_STEP
+from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS
 from ssik_ros.paths.control import PlanControl
 from ssik_ros.paths.layered_search import (
     Layers,
@@ -32,6 +32,10 @@ WIDEST_STEP = 1.0
 """Largest step over several waypoints at once, unless one may be as long [rad or m]."""
 WIDEST_SPREAD = 1.5
 """Largest step that is spread over its neighbours [rad or m]."""
+EASED = 0.1
+"""Step that the first grid may have, if its limit is smaller; twice the limit otherwise [rad or m]."""
+LEAST_GAIN = 1e-4
+"""Part of the largest step that another round has to save while it is too large."""
 MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
 AVERSION = 0.5
@@ -98,6 +102,8 @@ class CorridorSearch:
         """Given postures at the first and the last waypoint."""
         self.shut_in: Sequence[tuple[int, FloatArray]] = ()
         """Waypoints with postures that no free travel was found from; those near them are not taken."""
+        self._is_level = False
+        """Whether the largest step counts, and nothing else."""
 
     def thin_out(self, most: int) -> None:
         """
@@ -151,6 +157,34 @@ class CorridorSearch:
             piece = piece._replace(rows=piece.rows[: int(wide[0]) + 1])
         return [self._corridor(layers, piece, waypoints, spacing)], failure
 
+    def spare_nothing(self) -> bool:
+        """Let waypoints be as near to obstacles as motions may be; return whether that makes a difference."""
+        if self.obstacles is None:
+            return False
+        self.obstacles = self.obstacles[1], self.obstacles[1]
+        return True
+
+    def first_grid_of_larger_steps(self, density: int) -> list[Corridor]:
+        """
+        Return the sequence of the first grid with the smallest steps where these may be larger than their limits.
+
+        Neighbouring values of a grid may be further apart than a step may be, or no whole number of them is a step that is nearly
+        as large as it may be.
+
+        :param density: see :meth:`SearchSpace.grid`.
+        """
+        waypoints, own = np.arange(len(self.poses)), self.limits
+        self.limits, self._is_level = own.levelled(EASED), True
+        try:
+            layers, _ = self._layers(waypoints, self.space.grid(waypoints, density))
+            piece = self._search(layers, True)
+        finally:
+            self.limits, self._is_level = own, False
+        if len(piece.rows) < len(waypoints):
+            return []
+        found = self._corridor(layers, piece, waypoints, self.space.spacing / density)
+        return [found._replace(cost=math.inf)]
+
     def refine(self, corridor: Corridor, finest: FloatArray) -> Corridor | None:
         """
         Return the best sequence near a corridor; None if none leads through.
@@ -201,7 +235,38 @@ class CorridorSearch:
         if found is None:
             return None
         samples = self.space.window(self.rows, found.parameters, found.spacing, 0)
-        return self._sequence(samples, found._replace(cost=math.inf), found.spacing)
+        found = found._replace(cost=math.inf)
+        return self._sequence(samples, found, found.spacing) or self._level(found)
+
+    def _level(self, corridor: Corridor) -> Corridor | None:
+        """Return a corridor whose largest step is made smaller until all are within their limits; None if one stays too large."""
+        own, best = self.limits, corridor
+        eased = own.levelled(WIDEST_SPREAD)
+        self._is_level = True
+        try:
+            for objective in (SUM_OF_POWERS, LARGEST_STEP):
+                self.limits, best = (
+                    eased._replace(objective=objective),
+                    best._replace(cost=math.inf),
+                )
+                for _ in range(MOST_ROUNDS):
+                    samples = self.space.fan(self.rows, best.parameters, corridor.spacing)
+                    found = self._sequence(samples, best, corridor.spacing) or best
+                    saved, best = best.cost - found.cost, found
+                    if not saved > LEAST_GAIN * found.cost or self._keeps(best, own):
+                        break
+                if self._keeps(best, own):
+                    break
+        finally:
+            self.limits, self._is_level = own, False
+        samples = self.space.window(self.rows, best.parameters, corridor.spacing, 0)
+        return self._sequence(samples, best._replace(cost=math.inf), corridor.spacing)
+
+    def _keeps(self, corridor: Corridor, limits: StepLimits) -> bool:
+        """Return whether the steps of a corridor keep some limits."""
+        own = limits.between(self.rows, WIDEST_STEP)
+        steps = np.abs(wrap_steps(np.diff(corridor.q, axis=0), own.turning))
+        return bool((steps <= own.largest[1:]).all())
 
     def _descend(self, best: Corridor) -> Corridor:
         """Return a corridor after Gauss-Newton steps as long as they help; their length is chosen for each waypoint."""
@@ -324,7 +389,7 @@ class CorridorSearch:
 
     def _own_costs(self, q: FloatArray, layers: int) -> FloatArray | None:
         """Return the penalty of each posture; None if there are no penalties."""
-        if not self._costs.is_used:
+        if self._is_level or not self._costs.is_used:
             return None
         return self._costs.values(q) / (1 if self.limits.objective == LARGEST_STEP else layers)
 

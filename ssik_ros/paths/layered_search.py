@@ -8,7 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, layers as kernels
-from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
+from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS, SUM_OF_SQUARES
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.value_class import dataclass
 
@@ -45,6 +45,18 @@ class StepLimits(NamedTuple):
         largest, ones = np.maximum(self.largest, widest), np.ones_like(self.weights)
         return self._replace(largest=largest, weights=ones, objective=SUM_OF_SQUARES)
 
+    def levelled(self, widest: float) -> 'StepLimits':
+        """
+        Return limits that allow steps twice as large, for an objective that makes the largest parts of the present limits equal.
+
+        :param widest: a step that is allowed at least [rad or m].
+        """
+        return self._replace(
+            largest=np.maximum(2.0 * self.largest, widest),
+            weights=1.0 / self.largest,
+            objective=SUM_OF_POWERS,
+        )
+
     def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
         """
         Return the limits of steps over several waypoints at once.
@@ -61,7 +73,9 @@ class StepLimits(NamedTuple):
         counts = np.diff(waypoints)[:, None].astype(np.float64)
         weights = np.add.reduceat(self.weights, begins) / counts
         # As if the way was made in equal steps.
-        power = {SUM_OF_SQUARES: 0.5, LARGEST_STEP: 1.0}.get(self.objective, 0.0)
+        power = {SUM_OF_SQUARES: 0.5, LARGEST_STEP: 1.0, SUM_OF_POWERS: 1.0}.get(
+            self.objective, 0.0
+        )
         weights = np.vstack([self.weights[:1], weights / counts**power])
         return self._replace(largest=largest, weights=weights)
 

@@ -82,7 +82,11 @@ def explain(
         pairs, times = np.unique(layers.culprits[rows], return_counts=True)
         pair = int(pairs[np.argmax(times)])
         text = f'Waypoint {waypoint}: each of {counted(len(rows), "posture")} collides'
-        text += f', most often {obstacles.describe(pair)}.' if pair >= 0 else '.'
+        text += (
+            f', most often {obstacles.describe(pair)}.'
+            if pair >= 0
+            else ', or a motion to it or from it does.'
+        )
         return PathFailure(waypoint, Cause.COLLISION, text)
     before = layers.rows_of(broken - 1)
     reached = before[layers.lengths[before] == broken]

@@ -27,6 +27,8 @@ OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
 MOST_PRODUCT = 3
 """Parameters up to which a finer grid holds all combinations; beyond it is scattered."""
 SCATTERED_NEAR = 24
+FAN: FloatArray = 4.0 * 0.4 ** np.arange(7.0, -1.0, -1.0)
+"""Distances of the values of a fan to each side, in the first grid's."""
 SAMPLES_AT_ONCE = 5000
 """Samples whose postures are looked for at the same time: a few hundredths of a second, and little memory."""
 
@@ -163,6 +165,22 @@ class SearchSpace:
             star = np.vstack([np.zeros((1, self.size)), np.eye(self.size), -np.eye(self.size)])
             steps = reach * np.vstack([star, 2.0 * scatter(SCATTERED_NEAR, self.size) - 1.0])
         return self._samples(rows, centers[:, None, :] + steps * spacing, width)
+
+    def fan(self, rows: IntArray, centers: FloatArray, spacing: FloatArray) -> Samples:
+        """
+        Return values around those of the parameters, near ones and far ones.
+
+        :param rows: (layers,) waypoint of each layer.
+        :param centers: (layers, r).
+        :param spacing: (r,) of the first grid; the furthest values are four times as far, the nearest a thousandth of that.
+        """
+        steps = np.concatenate([-FAN[::-1], np.zeros(1), FAN])
+        width = 1
+        if self.size <= 2:
+            parts, width = product([steps] * self.size), len(steps)
+        else:
+            parts = np.vstack([np.outer(steps, axis) for axis in np.eye(self.size)])
+        return self._samples(rows, centers[:, None, :] + parts * spacing, width)
 
     def line(self, rows: IntArray, centers: FloatArray, steps: FloatArray) -> Samples:
         """

@@ -30,6 +30,8 @@ MOST_PAIRS = 4
 SAME_END = 1e-6
 """Difference up to which a path ends where it was asked to [rad or m]."""
 
+NO_SEQUENCE = PathFailure(-1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.')
+
 Ends = tuple[FloatArray | None, FloatArray | None]
 
 
@@ -203,27 +205,64 @@ class WaypointSearch:
             if failure is None:
                 if self._known is not None:
                     corridors = [self._known_corridor(self._known), *corridors]
-                for rough in self._refine_all(search, corridors):
-                    control.report(0.6, 'refinement')
-                    whole = search.refine(rough, ROUGH * space.spacing)
-                    if whole is not None:
-                        self._best = [whole]
-                        # Where a joint turns too far the caller begins again, so that the finest grids can wait.
-                        if self._placed()[1] < 0:
-                            self._best = [search.refine(whole, FINEST * space.spacing) or whole]
-                        return None
-                failure = PathFailure(
-                    -1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.'
-                )
+                failure = self._refine_best(search, corridors)
+                if failure is None:
+                    return None
             elif corridors:
                 self._best = corridors
             if failure.cause is Cause.UNREACHABLE and stride == 1:
-                break
+                return failure
             if stride > 1:
                 stride = max(1, stride // 2)
             else:
                 densities.pop(0)
-        return failure
+        return self._search_narrows(search, failure)
+
+    def _search_narrows(
+        self, search: CorridorSearch, failure: PathFailure | None
+    ) -> PathFailure | None:
+        """
+        Look for a path where waypoints have no distance to spare, and where steps are nearly as large as they may be.
+
+        :param search: whose grids led nowhere.
+        :param failure: why.
+        """
+        space, control = self._task.space, self._task.control
+        density = DENSITIES[-1] if space.size == 1 else DENSITIES[0]
+        if search.spare_nothing():
+            control.report(0.1, 'first grid without spare distance')
+            corridors, failure = search.first_grid(1, density)
+            if failure is None and self._refine_best(search, corridors) is None:
+                return None
+            if failure is not None and corridors and len(corridors[0].q) > self._found:
+                self._best = corridors
+        if space.size and not space.is_scattered:
+            control.report(0.1, 'first grid with larger steps')
+            corridors = search.first_grid_of_larger_steps(density)
+            if corridors and self._refine_best(search, corridors) is None:
+                return None
+        return failure or NO_SEQUENCE
+
+    @property
+    def _found(self) -> int:
+        """Return the number of waypoints of the longest piece so far."""
+        return len(self._best[0].q) if self._best else 0
+
+    def _refine_best(
+        self, search: CorridorSearch, corridors: Sequence[Corridor]
+    ) -> PathFailure | None:
+        """Keep the first of some corridors that can be refined on all waypoints; return why there is none."""
+        space, control = self._task.space, self._task.control
+        for rough in self._refine_all(search, corridors):
+            control.report(0.6, 'refinement')
+            whole = search.refine(rough, ROUGH * space.spacing)
+            if whole is not None:
+                self._best = [whole]
+                # Where a joint turns too far the caller begins again, so that the finest grids can wait.
+                if self._placed()[1] < 0:
+                    self._best = [search.refine(whole, FINEST * space.spacing) or whole]
+                return None
+        return NO_SEQUENCE
 
     def _known_corridor(self, q: FloatArray) -> Corridor:
         """Return the known path as a corridor whose cost is not known yet."""

@@ -248,3 +248,53 @@ def test_progress_rises_to_the_end(panda):
         panda, 'panda_arm', PANDA_LINE, report_progress=lambda own: parts.append(own.part)
     )
     assert parts == sorted(parts) and parts[-1] <= 1.0 and len(parts) > 2
+
+
+def self_motion(chain, q, step, count):
+    """Return postures (count, n) of one pose, whose fastest joint moves by a step each time, by null vectors."""
+    pose, rows, before = chain.pose(q), [q], None
+    for _ in range(count - 1):
+        along = np.linalg.svd(chain.jacobians(rows[-1][None])[0])[2][-1]
+        along = along if before is None or along @ before > 0.0 else -along
+        before, low, high = along, 0.0, 2.0 * step / np.abs(along).max()
+        for _ in range(12):
+            middle = 0.5 * (low + high)
+            own = moved_back(chain, rows[-1] + middle * along, pose)
+            is_long = np.abs(own - rows[-1]).max() > step
+            low, high = (low, middle) if is_long else (middle, high)
+        rows.append(moved_back(chain, rows[-1] + low * along, pose))
+    return np.array(rows)
+
+
+def moved_back(chain, q, pose):
+    """Return the nearest posture of a pose."""
+    for _ in range(3):
+        turned = pose[:3, :3] @ chain.pose(q)[:3, :3].T
+        turn = 0.5 * (turned - turned.T)[[2, 0, 1], [1, 2, 0]]
+        miss = np.concatenate([pose[:3, 3] - chain.pose(q)[:3, 3], turn])
+        q = q + np.linalg.pinv(chain.jacobians(q[None])[0]) @ miss
+    return q
+
+
+@pytest.mark.parametrize(('largest', 'share'), [(0.005, 0.9), (0.02, 0.98), (0.1, 0.98)])
+def test_joints_may_move_nearly_as_far_as_they_may_in_every_step(panda, largest, share):
+    """From one posture of a pose to another one; the steps of no grid are as large as they may be."""
+    chain = ToolPathPlanner(panda, arm_of(panda), ToolPathRequest()).chain
+    ends = self_motion(
+        chain, np.array([-0.5, -0.4, 0.2, -2.0, 0.1, 1.8, 0.6]), share * largest, 30
+    )
+    waypoints = np.repeat(chain.pose(ends[0])[None], 30, axis=0)
+    request = ToolPathRequest(start=ends[0], end=ends[-1], largest_turn=largest)
+    path = plan_tool_path(panda, arm_of(panda), waypoints, request)
+    assert_valid(panda, path, waypoints, request)
+
+
+def test_a_path_needs_no_distance_beyond_the_clearance(ur5e):
+    slab = box((0.1, 0.8, 0.02), (0.3, 0.0, 0.35), 'slab')
+    free = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, obstacles=[])
+    planner = ToolPathPlanner(ur5e, arm_of(ur5e), ToolPathRequest(obstacles=[slab]))
+    room = float(planner.obstacles[1].distances(free.positions, 1.0).min())
+    request = ToolPathRequest(obstacles=[slab], clearance=room - 3e-4)
+    path = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, request)
+    assert_valid(ur5e, path, UR_LINE, request)
+    assert room > 0.01

@@ -22,8 +22,9 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
-SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST = 0, 1, 2, 3
-"""Objectives: sum of weighted |dq|; of their squares; the largest weighted |dq|; the sum of each step's largest one."""
+SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST, SUM_OF_POWERS = 0, 1, 2, 3, 4
+"""Objectives: sum of weighted |dq|; of their squares; the largest weighted |dq|; the sum of each step's largest one; the sum of
+the 16th powers of each step's largest one, which makes large steps equal."""
 NOWHERE = -1
 """Parent of a row that no row of the layer before joins."""
 TWO_PI = 2.0 * math.pi
@@ -51,6 +52,14 @@ def first_not_below(q, key, begin, end, value):
     return low
 
 
+@inline_kernel
+def _part(objective, away):
+    """Return the least cost of the weighted step of one joint."""
+    if objective == SUM_OF_POWERS:
+        return away**16
+    return away * away if objective == SUM_OF_SQUARES else away
+
+
 @kernel
 def join(q, a, b, turning, largest, weights, objective, most):
     """
@@ -75,7 +84,7 @@ def join(q, a, b, turning, largest, weights, objective, most):
         elif objective == SUM_OF_SQUARES:
             total += away * away
         else:
-            total = max(total, away)
+            total = max(total, _part(objective, away))
         if total > most:
             return math.inf
     return total
@@ -181,12 +190,6 @@ def _reach(
                         break
                 _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective)
                 at += 1 if way == 0 else -1
-
-
-@inline_kernel
-def _part(objective, away):
-    """Return the least cost of the weighted step of one joint."""
-    return away * away if objective == SUM_OF_SQUARES else away
 
 
 @kernel
