@@ -67,6 +67,17 @@ def as_json(fault: Fault) -> dict[str, Any]:
     }
 
 
+def group_of(saved: dict[str, Any]) -> Group:
+    """
+    Return the planted posture of a fault.
+
+    :param saved: the fault, as it is written.
+    """
+    robot = Robot(*(saved[name] for name in ('robot', 'family', 'urdf', 'base', 'tip')))
+    q, offset, number = (np.array([saved[name]]) for name in ('q', 'offset', 'number'))
+    return Group(robot, saved['kind'], True, q, offset, saved['seed'], number)
+
+
 def replay(paths: Sequence[Path]) -> int:
     """
     Run faults again and print what is wrong now; return 1 when something is.
@@ -76,10 +87,7 @@ def replay(paths: Sequence[Path]) -> int:
     is_wrong = False
     for path in paths:
         saved = json.loads(path.read_text())
-        robot = Robot(saved['robot'], saved['family'], saved['urdf'], saved['base'], saved['tip'])
-        q, offset = np.array([saved['q']]), np.array([saved['offset']])
-        drawn = saved['seed'], np.array([saved['number']])
-        group = Group(robot, saved['kind'], True, q, offset, *drawn)
+        group = group_of(saved)
         faults = judge(group, Tally(), (saved['judge'],))
         lines = [f'{fault.claim}, {fault.judge}: {fault.detail}' for fault in faults]
         print(f'{path.name}: ' + ('; '.join(lines) or 'nothing is wrong'))

@@ -19,6 +19,8 @@ from bench.campaign.postures import scaled_jacobians
 from bench.campaign.robots import direction, Robot, rotation_about, Screws, screws_of
 
 ROWS = 4
+EDGE = 1e-9
+"""Distance from the limits below which rounding decides whether a posture is within them [rad or m]."""
 CERTAIN = 1e-4
 """Smallest singular value of a solution that both descriptions must have."""
 
@@ -126,6 +128,9 @@ def judge_laws(judged: Judged, tally: Tally) -> Iterator[Fault]:
         pose = _rigid(other.poses[row])
         first = judged.manipulator.solve_q(judged.poses[row])
         second = other.back(arm.solve_q(pose))
+        if len(first) and not len(second) and judged.margin(judged.group.q[row]) > EDGE:
+            yield judged.fault('law', 'laws', row, f'{law.__name__}: no solution')
+            continue
         for which, rows, others in (('first', first, second), ('second', second, first)):
             lost = _lost(judged, rows, others)
             if lost is not None:

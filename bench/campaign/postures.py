@@ -140,7 +140,7 @@ class Planter:
         """Return postures (k, n) of a class, and (k, n) which of their joints may have any value."""
         rows = [self._posture(kind) for _ in range(count)]
         q, free = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-        if kind == 'fold':
+        if kind == 'fold' or (kind == 'fixed' and free.all()):
             q = self._folded(q)
             free[:] = False
         return q, free
@@ -187,7 +187,7 @@ class Planter:
         """Return postures (k, n) with one joint moved to a singular value, where there is such a value."""
         q = q.copy()
         left = np.arange(len(q))
-        for joint in self._rng.permutation(self._robot.dof)[:3]:
+        for joint in self._rng.permutation(self._robot.dof):
             if not len(left):
                 break
             roots = self._roots(q[left], int(joint))
