@@ -56,4 +56,6 @@ point.add_task('pointer', target='there', constraints=Constraint.ALPHA_BETA)
 print('pointing:', point.solve().success, env['pointer'].matrix()[:3, 2].round(3).tolist())
 
 data = env.save()
-print('loaded and saved again:', Environment.load(data).save() == data)
+# A document imports nothing: the functions that it names are given.
+functions = {'math:sin': math.sin, 'math:cos': math.cos}
+print('loaded and saved again:', Environment.load(data, functions).save() == data)

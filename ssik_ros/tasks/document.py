@@ -2,7 +2,8 @@
 Environments as documents: JSON with every number in full, names instead of handles.
 
 Saving what was loaded gives the same bytes. Functions of dependencies are saved by the path under which they can be
-imported, and loading such a document imports their modules. Anything malformed is refused with the name of the item.
+imported. Loading imports nothing: the caller gives the functions that a document may name. Anything malformed is refused with the
+name of the item.
 """
 
 from __future__ import annotations
@@ -58,6 +59,20 @@ TASK_VALUES: dict[str, type | int] = {
 }
 """Type of each value of a task, or how many numbers it has."""
 TASK = ('handle', *TASK_OBJECTS, *list(TASK_VALUES)[1:])
+
+
+MALFORMED = (
+    SsikError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What a document may raise that nobody has thought of."""
+LARGEST_INTEGER = 2**31 - 1
+Functions = Mapping[str, Callable[..., Any]]
 
 
 class DocumentError(ConfigError):
@@ -175,10 +190,15 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def load(environment: TaskWorld, source: bytes | str | os.PathLike[str]) -> None:
+def load(
+    environment: TaskWorld,
+    source: bytes | str | os.PathLike[str],
+    functions: Functions | None = None,
+) -> None:
     """
     Fill an empty environment from a document; it stays empty when the document is refused.
 
+    :param functions: functions of dependencies by the paths that the document has for them.
     :raises DocumentError: naming the item that is wrong.
     """
     if environment.slots or environment.task_sets:
@@ -186,12 +206,11 @@ def load(environment: TaskWorld, source: bytes | str | os.PathLike[str]) -> None
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     document = _parse(data)
     try:
-        _fill(environment, document)
-    except DocumentError:
+        _fill(environment, document, functions or {})
+    except BaseException as error:
         _empty(environment)
-        raise
-    except (SsikError, ImportError, AttributeError) as error:
-        _empty(environment)
+        if isinstance(error, DocumentError) or not isinstance(error, MALFORMED):
+            raise
         raise DocumentError(f'The document is refused: {error}') from error
 
 
@@ -210,7 +229,7 @@ def _parse(data: bytes) -> Mapping[str, Any]:
         )
     try:
         document = json.loads(data.decode(), parse_constant=_refuse_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DocumentError(
             f"This is no document of an environment (CoppeliaSim's private format cannot be read): {error}"
         ) from None
@@ -251,15 +270,20 @@ def _numbers(value: object, count: int, what: str) -> list[float]:
 
 def _number(value: object, what: str) -> float:
     """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DocumentError(f'The {what} is not a finite number: {value!r}.')
-    return float(value)
+    try:
+        if not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        raise DocumentError(f'The {what} is too large for a number.') from None
+    raise DocumentError(f'The {what} is not a finite number: {value!r}.')
 
 
 def _typed(value: object, type_: type, what: str) -> Any:
     """Return a value of a type."""
     if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
         raise DocumentError(f'The {what} is no {type_.__name__}: {value!r}.')
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise DocumentError(f'The {what} is beyond {LARGEST_INTEGER}.')
     return value
 
 
@@ -271,7 +295,7 @@ def _named(entry: object, kind: str) -> str:
     return name
 
 
-def _fill(environment: TaskWorld, document: Mapping[str, Any]) -> None:
+def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functions) -> None:
     """Make objects, what they refer to, then task sets."""
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
@@ -287,7 +311,7 @@ def _fill(environment: TaskWorld, document: Mapping[str, Any]) -> None:
     for entry in document['objects']:
         item = environment[entry['name']]
         if isinstance(item, IkJoint):
-            _depend(environment, item, entry['dependency'])
+            _depend(environment, item, entry['dependency'], functions)
         elif entry['target'] is not None:
             _known(environment, entry['target'], f'target of {quote(item.name)}')
             environment.dummy(item).target = entry['target']
@@ -373,8 +397,8 @@ def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> N
     environment.changed()
 
 
-def _depend(environment: TaskWorld, joint: IkJoint, entry: Any) -> None:
-    """Give a joint its dependency."""
+def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions) -> None:
+    """Give a joint its dependency; ``given`` holds the functions that the document may name."""
     if entry is None:
         return
     what = f'dependency of {quote(joint.name)}'
@@ -390,7 +414,13 @@ def _depend(environment: TaskWorld, joint: IkJoint, entry: Any) -> None:
         path = entry[key]
         if path is not None and (not isinstance(path, str) or ':' not in path):
             raise DocumentError(f"The {key} in the {what} is no 'module:name': {path!r}.")
-        functions[key] = None if path is None else import_function(path)
+        if path is not None and path not in given:
+            raise DocumentError(
+                f'The {key} in the {what} is {quote(path)}. Documents import no modules: give the function itself, '
+                f'functions={{{quote(path)}: ...}}, if you trust the document.',
+                path=path,
+            )
+        functions[key] = None if path is None else given[path]
     joint._dependency = Dependency(
         master,
         _number(entry['multiplier'], f'multiplier in the {what}'),

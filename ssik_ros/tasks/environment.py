@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import os
 from typing import Any
 
@@ -308,15 +308,21 @@ class Environment(World[TaskSet]):
         return save_document(self, path)
 
     @classmethod
-    def load(cls, source: bytes | str | os.PathLike[str]) -> Environment:
+    def load(
+        cls,
+        source: bytes | str | os.PathLike[str],
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Environment:
         """
         Return the environment of a document.
 
         :param source: the bytes of :meth:`save`, or the path of a file.
+        :param functions: functions of dependencies by their names in the document, like ``{'math:sin': math.sin}``. A
+            document imports nothing itself.
         :raises DocumentError: when the document is malformed, naming the item.
         """
         environment = cls()
-        load_document(environment, source)
+        load_document(environment, source, functions)
         return environment
 
     def copy(self) -> Environment:

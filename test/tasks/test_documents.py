@@ -3,6 +3,8 @@
 import copy
 import json
 import math
+import re
+import sys
 
 from made_worlds import serial_arm
 import numpy as np
@@ -34,11 +36,59 @@ def env():
     return env
 
 
+FUNCTIONS = {'math:sin': math.sin, 'math:cos': math.cos}
+
+
+def test_a_document_imports_no_module(env, tmp_path, monkeypatch):
+    """Bytes from elsewhere run no code, also if they name a module that exists."""
+    (tmp_path / 'named_by_bytes.py').write_text('raise SystemExit("imported")')
+    monkeypatch.syspath_prepend(tmp_path)
+    data = env.save().replace(b'math:sin', b'named_by_bytes:f')
+    for functions in (None, {}, FUNCTIONS):
+        with pytest.raises(DocumentError, match=r"'named_by_bytes:f'.*functions="):
+            Environment.load(data, functions)
+    assert 'named_by_bytes' not in sys.modules
+    with pytest.raises(DocumentError, match='math:sin'):
+        Environment.load(env.save())
+    loaded = Environment.load(data, {**FUNCTIONS, 'named_by_bytes:f': math.sin})
+    assert loaded['bent'].position == math.sin(0.1)
+
+
+@pytest.mark.parametrize(
+    'value', ['1' + '0' * 400, '[' * 3000 + ']' * 3000, '9' * 5000, '1e999', '[[]]', '{}', 'true']
+)
+@pytest.mark.parametrize(
+    'key',
+    [
+        'damping',
+        'max_iterations',
+        'multiplier',
+        'pose',
+        'limits',
+        'flags',
+        'kind',
+        'name',
+        'weights_mode',
+    ],
+)
+def test_values_that_nobody_expects_are_refused_in_one_line(env, key, value):
+    data = re.sub(
+        rb'"%s": (\[.*?\]\s*\]|\[[^\[]*?\]|[^\[\n]*?)(,?)\n' % key.encode(),
+        b'"%s": %s\\2\n' % (key.encode(), value.encode()),
+        env.save(),
+        count=1,
+        flags=re.S,
+    )
+    assert data != env.save()
+    with pytest.raises(DocumentError):
+        Environment.load(data, FUNCTIONS)
+
+
 def test_saving_what_was_loaded_gives_the_same_bytes(env, tmp_path):
     data = env.save(tmp_path / 'env.json')
     assert (tmp_path / 'env.json').read_bytes() == data
     for source in (data, tmp_path / 'env.json', str(tmp_path / 'env.json')):
-        loaded = Environment.load(source)
+        loaded = Environment.load(source, FUNCTIONS)
         assert loaded.save() == data
         np.testing.assert_array_equal(loaded.values, env.values)
         np.testing.assert_array_equal(loaded.poses, env.poses)
@@ -150,7 +200,7 @@ def test_malformed_documents_are_refused_by_name(env, fault):
     spoil(document)
     other = Environment()
     with pytest.raises(DocumentError, match=message):
-        Environment.load(json.dumps(document).encode())
+        Environment.load(json.dumps(document).encode(), FUNCTIONS)
     assert not other.objects
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks.compat.registry import (
@@ -45,9 +46,13 @@ def save(environmentHandle: int) -> bytes:
     return environment_of(environmentHandle).save()
 
 
-def load(environmentHandle: int, data: bytes) -> None:
-    """Fill an empty environment from a document of :func:`save`; other formats are refused."""
-    load_document(environment_of(environmentHandle), bytes(data))
+def load(
+    environmentHandle: int,
+    data: bytes,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> None:
+    """Fill an empty environment from a document of :func:`save`; ``functions`` as for ``Environment.load``."""
+    load_document(environment_of(environmentHandle), bytes(data), functions)
 
 
 def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
