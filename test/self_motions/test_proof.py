@@ -81,6 +81,11 @@ def gap(motions, knots=None, rows=None, candidates=None):
     return completeness.find_gap(pose, *changed, motions._find_gap.func.__self__._bound)
 
 
+def is_off(reason):
+    """Return whether a reason says that a posture is on no curve."""
+    return reason == 'a posture was not proved to lie on a curve' or 'not followed' in reason
+
+
 def some_motions(name, count, seed):
     """Return the self-motions of some random poses, and those of which completeness is proved."""
     arm = Manipulator.from_prebuilt(name)
@@ -107,7 +112,7 @@ def test_a_curve_that_is_left_out_is_noticed(name):
             reason = gap(motions, np.ascontiguousarray(motions._knots[is_kept]), rows)
             # Curves between the values of the held joint are none of those that are proved.
             own = motions._knots[~is_kept][:, motions._pose.plan.held]
-            assert reason == 'a posture was not proved to lie on a curve' or np.ptp(own) < 0.4
+            assert is_off(reason) or np.ptp(own) < 0.4
 
 
 @pytest.mark.parametrize('name', ARMS)
@@ -175,5 +180,4 @@ def test_a_posture_on_another_curve_is_noticed():
     beside = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
     lone = knot(arm, q, q + 1.0, 0.0)
     assert gap(motions, lone, np.array([1]), q[None]) == ''
-    reason = gap(motions, lone, np.array([1]), beside[None])
-    assert reason == 'a posture was not proved to lie on a curve'
+    assert is_off(gap(motions, lone, np.array([1]), beside[None]))

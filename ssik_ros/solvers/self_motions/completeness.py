@@ -16,6 +16,8 @@ POSTURES = 16
 """Random postures at which bounds are compared."""
 SHARES = (0.125, 0.25, 0.5)
 """Lengths that may count as one radian, as a share of the arm's."""
+STILL = 0.05
+"""Part of the held joint in the unit tangent up to which it hardly moves."""
 REACHES = 1e-4
 """Largest change of an entry of the pose by which a candidate is a solution: next to a fold it is off by the root of rounding."""
 
@@ -97,13 +99,26 @@ def _steps(chain: SerialChain, axes: FloatArray, points: FloatArray, bound: Poin
     """Return the mean of the bound over the least singular value at postures with these axes, infinity for none."""
     if not np.isfinite(bound.bend):
         return np.inf
-    z = axes[:, bound.joint]
-    away = (points[:, bound.joint] + bound.along * z)[:, None] - points
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    moves = np.where(turns, np.cross(axes, away), axes) / bound.length
-    jacobians = np.concatenate([moves, np.where(turns, axes, 0.0)], axis=2)
+    at = points[:, bound.joint] + bound.along * axes[:, bound.joint]
+    jacobians = _jacobians(chain, axes, points, at, bound.length)
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
     return float(np.mean(bound.bend / np.maximum(least, 1e-9)))
+
+
+def _jacobians(
+    chain: SerialChain, axes: FloatArray, points: FloatArray, at: FloatArray, length: float
+) -> FloatArray:
+    """
+    Return the transposed Jacobians (k, 7, 6) of a point at some postures.
+
+    :param chain: seven joints.
+    :param axes, points: (k, 7, 3) directions of the axes and a point of each.
+    :param at: (k, 3) the point.
+    :param length: what counts as one radian [m].
+    """
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    moves = np.where(turns, np.cross(axes, at[..., None, :] - points), axes) / length
+    return np.concatenate([moves, np.where(turns, axes, 0.0)], axis=2)
 
 
 def find_gap(
@@ -132,8 +147,27 @@ def find_gap(
         return 'a curve passes too near a singular posture for a proof'
     for q in candidates[is_on == 0]:
         if np.abs(pose.plan.chain.pose(q) - _matrix(pose.target)).max() < REACHES:
-            return 'a posture was not proved to lie on a curve'
+            return _name_gap(pose.plan.chain, pose.plan.held, q)
     return ''
+
+
+def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
+    """
+    Return what is left open by a posture that is on no curve.
+
+    :param chain: seven joints.
+    :param held: index of the held joint.
+    :param q: (7,) the posture.
+    """
+    axes, points = move_axes(chain, q[None])
+    tangent = np.linalg.svd(_jacobians(chain, axes, points, points[0, 0], 1.0)[0].T)[2][6]
+    if abs(tangent[held]) > STILL:
+        return 'a posture was not proved to lie on a curve'
+    values = ', '.join(f'{value:.4g}' for value in q)
+    return (
+        f"'{chain.joint_names[held]}', the joint that is held, hardly moves along a curve that was not followed: "
+        f'the one through [{values}]'
+    )
 
 
 def _matrix(target: FloatArray) -> FloatArray:

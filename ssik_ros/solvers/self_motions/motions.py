@@ -49,7 +49,11 @@ class SelfMotions:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether it is proved that no curve longer than :attr:`resolution` is missing, see Completeness in docs/math."""
+        """
+        Return whether it is proved that no curve is missing on which the held joint moves by more than :attr:`resolution`.
+
+        False also where a curve is missing on which it hardly moves, see Completeness in docs/math.
+        """
         return not self.reason
 
     @property

@@ -28,6 +28,7 @@ from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
+from ssik_ros.solvers.self_motions.still_curves import StillCurves
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
@@ -83,6 +84,7 @@ class SelfMotionTracer:
         self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
         self._second = self._find_second()
         self._bound: FloatArray | None = None
+        self._still: StillCurves | None = None
         self._is_slide, self._tolerance = arm.is_slide(arm.plan.held), arm.accepted(None)
         self._turning = (0.0, 0.0) if self._is_slide else arm.held_range(arm.plan.held, PLAIN)
         self._prepared: dict[int, Prepared] = {}
@@ -112,7 +114,8 @@ class SelfMotionTracer:
             found = self._find_at_values(pose, shares)
             if found is None:
                 return None
-            curves, look = found[:3], functools.partial(np.asarray, found[3])
+            curves = found[:3]
+            look = functools.partial(self._with_still_curves, curves[0], found[3])
         prove = functools.partial(self._find_gap, *curves, look)
         return SelfMotions(*curves, (high - low) / shares, prove)
 
@@ -125,6 +128,14 @@ class SelfMotionTracer:
         if self._bound is None:
             self._bound = choose_bound(self._arm.plan.chain)
         return find_gap(own, knots, rows, look(), self._bound)
+
+    def _with_still_curves(self, own: TracedPose, candidates: FloatArray) -> FloatArray:
+        """Return the postures (m, 7) of a pose, and more on curves along which the held joint hardly moves."""
+        if self._still is None:
+            self._still = StillCurves(self._arm)
+        target = np.empty((4, 4))
+        se3.to_matrix(target, own.target)
+        return np.vstack([candidates, self._still.postures(own, target)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
         """Return the postures (m, 7) of a pose (12,) within the limits at values of the held joint."""

@@ -1,0 +1,274 @@
+"""Postures on curves along which the held joint hardly moves: values of this joint meet none of them."""
+
+from collections.abc import Sequence
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL, PLAIN
+from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
+
+VALUES, MORE_VALUES = 16, 32
+"""Values at which a joint is held, and the arm's own where no other one is."""
+SLOW = (4, 2, 0, 5, 1, 3, 6)
+"""Joints in the order in which elimination holds them."""
+SLOW_JOINTS = 2
+"""Joints that elimination holds where the arm has no closed form with any joint held."""
+NEAREST, SLIDES, FINE = 8, 4, 128
+"""Postures from which two joints turn against each other, by how many angles, and of how many these are chosen."""
+WIDE, ALIGNED = 0.5, 0.1
+"""How far from its angle the joint between may be in postures to begin from, and in solutions [rad]."""
+AROUND = 64
+"""Postures of four parallel axes."""
+SAME = 1e-9
+"""Sine of an angle, or share of the arm's size, up to which axes are parallel or in one line."""
+NEAR = 0.02
+"""Share of the arm's size by which four axes may miss to be parallel and to reach the pose."""
+BESIDE = 1e-9
+"""How far a posture may be beyond a limit by rounding [rad or m]."""
+
+
+class Alignment(NamedTuple):
+    """Two joints whose axes are parallel at one angle of a joint between."""
+
+    first: int
+    between: int
+    last: int
+    angle: float
+    """Of the joint between [rad]."""
+    side: float
+    """1 if the axes then point in the same direction, else -1."""
+    is_line: bool
+    """Whether they lie in one line, so that both joints may turn against each other."""
+
+
+class StillCurves:
+    """Looks for postures on curves along which the held joint of one arm hardly moves."""
+
+    def __init__(self, arm: AnalyticArm) -> None:
+        """
+        Find the joints to hold, and those that may move while the held one stands still.
+
+        :param arm: seven joints, one of them held.
+        """
+        self._arm, chain = arm, arm.chain
+        self._size = float(np.linalg.norm(np.diff(chain.points, axis=0), axis=1).sum())
+        self._joints = _choose_joints(arm)
+        covered = {arm.plan.held, *self._joints}
+        found = [each for each in find_alignments(chain) if not covered & {each.first, each.last}]
+        self._lines = [each for each in found if each.is_line]
+        self._planes = [each for each in found if _is_plane(chain, each, covered)]
+
+    def postures(self, pose: TracedPose, target: FloatArray) -> FloatArray:
+        """
+        Return postures (m, 7) that reach a pose within the limits.
+
+        :param pose: what the curves of the pose share.
+        :param target: (4, 4) the pose.
+        """
+        rows = [self._at_values(target, joint) for joint in self._joints]
+        if self._lines:
+            count = VALUES if self._joints else MORE_VALUES
+            rows.append(self._at_values(target, self._arm.plan.held, count))
+        met = np.vstack([np.empty((0, 7)), *rows])
+        seeds = [self._around(target, each) for each in self._planes]
+        seeds += [self._along(pose, met, each) for each in self._lines]
+        moved = _descend(pose, np.vstack([np.empty((0, 7)), *seeds]), pose.reals)
+        return np.vstack([_inside(met, pose), moved])
+
+    def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
+        """Return postures (m, 7) with two axes nearly in one line, at several angles between these within the limits."""
+        free = pose.reals.copy()
+        free[curve_points.LOWER : curve_points.LOWER + 7] = -np.inf
+        free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
+        met = _descend(pose, slide(rows, each), free)
+        away = np.abs(_wrapped(met[:, each.between] - each.angle))
+        met = met[np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED)][:NEAREST]]
+        found = []
+        for q in met:
+            turned = np.repeat(q[None], FINE, axis=0)
+            turned[:, each.first] += 2.0 * np.pi * np.arange(FINE) / FINE
+            turned[:, each.last] -= each.side * 2.0 * np.pi * np.arange(FINE) / FINE
+            turned = _inside(turned, pose, [each.first, each.last])
+            found.append(turned[:: max(1, len(turned) // SLIDES)])
+        return np.vstack([np.empty((0, 7)), *found])
+
+    def _at_values(self, target: FloatArray, joint: int, count: int = VALUES) -> FloatArray:
+        """Return all branches (m, 7) at values of a joint within its limits; the others need not be within theirs."""
+        if self._arm.is_slide(joint):
+            request = BranchRequest(samples=count, held=joint)
+        else:
+            low, high = self._arm.held_range(joint, PLAIN)
+            values = low + (high - low) * (np.arange(count) + 0.5) / count
+            request = BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
+        found = self._arm.branches(target, request)
+        return found.q if found else np.empty((0, 7))
+
+    def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
+        """Return postures (m, 7) near those in which four axes are parallel, none where the pose is far from these."""
+        chain = self._arm.chain
+        rows = [q for q, miss in align(chain, target, each) if miss < NEAR * self._size]
+        if not rows:
+            return np.empty((0, 7))
+        seeds = np.repeat(rows, AROUND // len(rows), axis=0)
+        four = [k for k in range(7) if k not in (0, each.between, 6)]
+        low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
+        random = np.random.default_rng(0).random((len(seeds), len(four)))
+        seeds[:, four] = low[four] + (high - low)[four] * random
+        return seeds
+
+
+def _choose_joints(arm: AnalyticArm) -> list[int]:
+    """Return the joints to hold besides the arm's own: all with closed forms, or some where none has one."""
+    fast: list[int] = []
+    slow: list[int] = []
+    for joint in SLOW:
+        try:
+            if joint != arm.plan.held and arm.holds(joint):
+                has_class = arm.has_arcs(PLAIN._replace(held=joint))
+                (fast if has_class else slow).append(joint)
+        except TopologyMismatch:
+            continue
+    return fast if arm.has_arcs(PLAIN) else slow[:SLOW_JOINTS]
+
+
+def find_alignments(chain: SerialChain) -> list[Alignment]:
+    """
+    Return all pairs of joints, one joint apart, whose axes may be parallel.
+
+    :param chain: seven joints.
+    """
+    found = []
+    size = float(np.linalg.norm(np.diff(chain.points, axis=0), axis=1).sum())
+    for first, side in itertools.product(range(5), (1.0, -1.0)):
+        between, last = first + 1, first + 2
+        a, m, b = chain.axes[[first, between, last]]
+        has_slide = (chain.kinds[[first, between, last]] == JointKind.PRISMATIC).any()
+        is_fixed = np.linalg.norm(_cross(a, m)) < SAME
+        if has_slide or is_fixed or abs(side * (a @ m) - b @ m) > SAME:
+            continue
+        angle = _angle(m, b, side * a)
+        beyond = max(chain.lower[between] - angle, angle - chain.upper[between])
+        if beyond > ALIGNED:
+            continue
+        point = _moved(chain, between, angle, chain.points[last])
+        miss = np.linalg.norm(_cross(point - chain.points[first], a))
+        found.append(Alignment(first, between, last, angle, side, bool(miss < SAME * size)))
+    return found
+
+
+def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
+    """Return whether four joints have parallel axes with a pair, and one joint is on either side of these."""
+    four = [1, 2, 3, 5] if each.first == 3 else [1, 3, 4, 5]
+    three = four[:3] if each.first == 3 else four[1:]
+    is_there = each.first in (1, 3) and not covered & set(four)
+    turns = (chain.kinds != JointKind.PRISMATIC).all()
+    across = [np.linalg.norm(_cross(chain.axes[k], chain.axes[three[0]])) for k in three]
+    return bool(is_there and turns and max(across) < SAME)
+
+
+def slide(rows: FloatArray, each: Alignment) -> FloatArray:
+    """
+    Return postures (m, 7) in which two axes are in one line and their joints turn against each other.
+
+    :param rows: (k, 7) postures: those are taken that are nearest to such ones.
+    :param each: the two joints.
+    """
+    away = np.abs(_wrapped(rows[:, each.between] - each.angle))
+    rows = rows[np.argsort(away, kind='stable')[: np.count_nonzero(away < WIDE)][:NEAREST]]
+    angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
+    seeds = np.repeat(rows, SLIDES, axis=0)
+    turned = np.tile(angles, len(rows))
+    seeds[:, each.between] = each.angle
+    seeds[:, each.first] += turned
+    seeds[:, each.last] -= each.side * turned
+    return _wrapped(seeds)
+
+
+def align(
+    chain: SerialChain, target: FloatArray, each: Alignment
+) -> list[tuple[FloatArray, float]]:
+    """
+    Return postures in which joints 2 to 6 have four parallel axes, and by how much these miss a pose along the axes [m].
+
+    :param chain: seven joints.
+    :param target: (4, 4) the pose.
+    :param each: two of the four joints. The other joints of the four are zero in the postures.
+    """
+    placed = target @ invert_pose(chain.home)
+    base, tip = chain.axes[0], placed[:3, :3] @ chain.axes[6]
+    near, far = chain.axes[1], placed[:3, :3] @ (each.side * chain.axes[5])
+    # The direction of the four has fixed angles to the first axis and to the last one.
+    cosine, normal = base @ tip, _cross(base, tip)
+    square = normal @ normal
+    if square < SAME:
+        return []
+    a, b = near @ base, far @ tip
+    along = ((a - b * cosine) * base + (b - a * cosine) * tip) / square
+    left = (1.0 - along @ along) / square
+    if left < -NEAR:
+        return []
+    rise = (_moved(chain, each.between, each.angle, chain.points[5]) - chain.points[1]) @ near
+    found = []
+    for sign in (1.0, -1.0):
+        direction = along + sign * np.sqrt(max(left, 0.0)) * normal
+        q = np.zeros(7)
+        q[0], q[each.between] = _angle(base, near, direction), each.angle
+        q[6] = -_angle(tip, far, direction)
+        first = _moved(chain, 0, q[0], chain.points[1])
+        last = placed @ np.append(_moved(chain, 6, -q[6], chain.points[5]), 1.0)
+        found.append((q, abs(float((last[:3] - first) @ direction) - rise)))
+    return found
+
+
+def _angle(axis: FloatArray, a: FloatArray, b: FloatArray) -> float:
+    """Return the angle about an axis (3,) that brings a direction next to another one [rad]."""
+    across = _cross(axis, a)
+    return float(np.arctan2(across @ b, a @ b - (a @ axis) * (b @ axis)))
+
+
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the vector product of two vectors (3,): numpy takes ten times as long."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> FloatArray:
+    """Return a point (3,) after a joint has turned about its axis at zero."""
+    axis, away = chain.axes[joint], point - chain.points[joint]
+    along = axis * (axis @ away)
+    turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
+    return np.asarray(chain.points[joint] + along + turned)
+
+
+def _wrapped(angles: FloatArray) -> FloatArray:
+    """Return angles within half a turn of zero [rad]."""
+    return np.asarray(angles - 2.0 * np.pi * np.round(angles / (2.0 * np.pi)))
+
+
+def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
+    """Return solutions (m, 7) near some postures, within the limits among the numbers of a plan."""
+    if not len(rows):
+        return rows
+    rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())
+    count: int = descents.descend(rows, pose.plan.ints, reals, pose.target, JOINTS, work)
+    return rows[:count]
+
+
+def _inside(rows: FloatArray, pose: TracedPose, joints: Sequence[int] = range(7)) -> FloatArray:
+    """Return those of some postures (m, 7) of which joints are within their limits, in a winding that is."""
+    lower, upper = pose.lower, pose.upper
+    turns = pose.plan.chain.kinds != JointKind.PRISMATIC
+    has_middle = turns & np.isfinite(upper - lower)
+    middle = np.zeros(7)
+    middle[has_middle] = 0.5 * (lower[has_middle] + upper[has_middle])
+    rows = np.where(turns, middle + _wrapped(rows - middle), rows)
+    is_inside = (rows >= lower - BESIDE) & (rows <= upper + BESIDE)
+    return np.ascontiguousarray(rows[is_inside[:, joints].all(axis=1)])
