@@ -10,8 +10,8 @@ import tempfile
 from typing import NamedTuple
 
 from ssik_ros.arrays import IntArray
-from ssik_ros.artifact.c import blocks, recorded, texts, toolchain
-from ssik_ros.artifact.c.blocks import Arm
+from ssik_ros.artifact.c import image, recorded, texts, toolchain
+from ssik_ros.artifact.c.blocks import Arm, layout_header
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.native import portable
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
@@ -26,13 +26,14 @@ class ArmLibrary(NamedTuple):
     name: str
     version: str
     arm: Arm
-    image: IntArray
+    words: IntArray
+    """The image."""
     poses: list[recorded.RecordedPose]
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
         """Return the values of the templates."""
         n, group, form = len(self.arm.group.joint_names), self.arm.group, self.arm.form
-        memory, once, each = memory_of(self.image)
+        memory, once, each = memory_of(self.words)
         upper = self.name.upper()
         constants = f"""
 /* Joints: {', '.join(group.joint_names)}. */
@@ -64,7 +65,7 @@ class ArmLibrary(NamedTuple):
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
         """Write what the compiler reads."""
-        (folder / 'image.h').write_text(texts.image_header(self.image), encoding='utf-8')
+        (folder / 'image.h').write_text(texts.image_header(self.words), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
@@ -94,12 +95,14 @@ class GenericLibrary(NamedTuple):
         values = {
             'CONSTANTS': constants,
             'FACTS': facts,
+            **image.sha_constants(),
             'FRAMES': 'the tip link in the base link',
         }
         return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
         """Write what the compiler reads."""
+        (folder / 'checks.h').write_text(image.checks_header(), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
@@ -121,17 +124,34 @@ def _most_branches(upper: str, count: int) -> str:
     return f'/* No call writes more branches. */\n#define {upper}_MOST_BRANCHES {count}\n'
 
 
-def memory_of(image: IntArray) -> tuple[int, int, int]:
+def memory_of(words: IntArray) -> tuple[int, int, int]:
     """Return the size of a solver, what it needs more for any windings, and for each [bytes]; the C library computes the same."""
-    at, size = image[blocks.HEAD + 2 : blocks.HEAD + 4].tolist()
-    always, each, once = image[at : at + size].reshape(-1, 3).sum(axis=0).tolist()
-    head = 4 + len(blocks.PARTS) + 1
+    at = image.HEAD + 2 * len(image.SECTIONS)
+    numbers = dict(zip(image.NUMBERS, words[at : at + len(image.NUMBERS)].tolist(), strict=True))
+    always, each, once = image.room_of(numbers)
+    head = 4 + len(image.PARTS) + 1
     return 8 * (head + always), 8 * once, 8 * each
 
 
 def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
     """Write a file from a template."""
     path.write_text(texts.render(template, values, flags), encoding='utf-8')
+
+
+def write_sources(
+    library: ArmLibrary | GenericLibrary, tools: toolchain.Toolchain, folder: Path
+) -> None:
+    """
+    Write all that the compiler reads.
+
+    :param library: what is written.
+    :param tools: name the architecture.
+    :param folder: gets the files.
+    """
+    values = library.values(tools)
+    (folder / 'layout.h').write_text(_layout(), encoding='utf-8')
+    _write(folder / f'{library.name}.h', 'ik.h', values, library.flags)
+    library.write_sources(folder, values)
 
 
 def build(
@@ -153,9 +173,7 @@ def build(
     name, values, flags = library.name, library.values(tools), library.flags
     with tempfile.TemporaryDirectory() as work:
         sources = Path(work)
-        (sources / 'layout.h').write_text(_layout(), encoding='utf-8')
-        _write(sources / f'{name}.h', 'ik.h', values, flags)
-        library.write_sources(sources, values)
+        write_sources(library, tools, sources)
         folders = {part: product / part for part in ('include', 'lib', f'share/{name}')}
         folders |= {part: product / 'lib' / part for part in (f'cmake/{name}', 'pkgconfig')}
         for folder in folders.values():
@@ -175,7 +193,7 @@ def build(
 
 def _layout() -> str:
     """Return ``layout.h`` with the digest of the kernels."""
-    return f'{blocks.layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
+    return f'{layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
 
 
 @contextlib.contextmanager

@@ -115,7 +115,7 @@ def make_libraries(
     renamed = [f'--redefine-sym={name}={own}' for name, own in OWN_MEMORY.items()]
     for part in ('own.o', 'kernels.o'):
         tools.run(copy, *renamed, part, folder=folder)
-    tools.run(*cc, '-r', '-nostdlib', 'own.o', 'kernels.o', '-o', f'{name}.o', folder=folder)
+    tools.run(*cc, '-r', '-nostdlib', 'kernels.o', 'own.o', '-o', f'{name}.o', folder=folder)
     keep = '--wildcard', f'--keep-global-symbol={name}_*'
     tools.run(copy, *keep, '--strip-unneeded', f'{name}.o', folder=folder)
     archive, shared = product / f'lib{name}.a', product / f'lib{name}.so'

@@ -7,13 +7,14 @@
 #include "@NAME@.h"
 
 #include <math.h>
-#include "layout.h" /* S_*, N_*, P_*, MAGIC, FORMAT and constants of the kernels, written by ssik_ros */
+
+typedef int64_t word;
+
+#include "layout.h" /* S_*, N_*, P_*, lay_out_parts and constants of the kernels, written by ssik_ros */
 
 @if arm@
 #include "image.h" /* IMAGE */
 @end@
-
-typedef int64_t word;
 
 #define KERNEL(name) int32_t ssik_ros_##name(void *result, const word *words)
 KERNEL(closed_form__branches__branch_block__solve);
@@ -126,10 +127,8 @@ static double size_of(double value) { return value < 0.0 ? -value : value; }
 /* ---- memory ---- */
 
 static word lay_out(const word *image, word windings, word *at) {
-  const word *room = section(image, S_ROOM);
   at[0] = HEAD_WORDS;
-  for (int k = 0; k < PARTS; ++k, room += 3)
-    at[k + 1] = at[k] + room[0] + windings * room[1] + (windings > 0 ? room[2] : 0);
+  lay_out_parts(section(image, S_NUMBERS), windings, at);
   return at[PARTS];
 }
 
@@ -210,18 +209,128 @@ int @NAME@_init(solver_t **solver, int64_t windings, void *memory, size_t size) 
 }
 @end@
 @if library@
-static word turned(word value, unsigned turns) {
-  const uint64_t bits = (uint64_t)value;
-  return (word)((bits << turns) | (bits >> (64 - turns)));
+/* ---- blocks: looked at once, away from what is called often ---- */
+
+#define COLD __attribute__((cold))
+
+/* SHA-256 (FIPS 180-4) of the words of an image, without those that hold it. */
+static COLD uint32_t turned(uint32_t value, unsigned turns) { return value >> turns | value << (32 - turns); }
+
+static COLD void mix_chunk(uint32_t *state, const uint32_t *chunk) {
+  static const uint32_t parts[] = {@SHA_PARTS@};
+  uint32_t w[64], v[8];
+  for (int k = 0; k < 64; ++k) {
+    const uint32_t early = k < 16 ? 0 : w[k - 15], late = k < 16 ? 0 : w[k - 2];
+    w[k] = k < 16 ? chunk[k]
+                  : w[k - 16] + w[k - 7] + (turned(early, 7) ^ turned(early, 18) ^ early >> 3) +
+                        (turned(late, 17) ^ turned(late, 19) ^ late >> 10);
+  }
+  for (int k = 0; k < 8; ++k) v[k] = state[k];
+  for (int k = 0; k < 64; ++k) {
+    const uint32_t a = v[0], e = v[4];
+    const uint32_t one = v[7] + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + ((e & v[5]) ^ (~e & v[6])) + parts[k] + w[k];
+    const uint32_t two = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+    for (int i = 7; i > 0; --i) v[i] = v[i - 1];
+    v[4] += one;
+    v[0] = one + two;
+  }
+  for (int k = 0; k < 8; ++k) state[k] += v[k];
 }
 
-/* Whether blocks are whole, unchanged, and written for these kernels. */
-static int are_sound(const word *image, size_t size) {
-  word sum = 0;
-  if (!image || (uintptr_t)image % 8 || size < 8 * (HEAD + 2 * SECTIONS)) return 0;
-  if (image[0] != MAGIC || image[1] != FORMAT || image[2] != DIGEST || image[3] < 0 || (size_t)image[3] > size / 8) return 0;
-  for (word k = HEAD; k < image[3]; ++k) sum ^= turned(image[k], (unsigned)((k - HEAD) % 63 + 1));
-  return sum == image[4];
+/* Half a word as SHA-256 reads it: the first of its bytes counts most. */
+static COLD uint32_t half_of(uint64_t value, int which) {
+  uint32_t turned_round = 0;
+  for (int k = 0; k < 4; ++k) turned_round = turned_round << 8 | (uint32_t)(value >> (32 * which + 8 * k) & 255);
+  return turned_round;
+}
+
+static COLD void write_sum(const word *image, uint32_t *state) {
+  static const uint32_t start[] = {@SHA_START@};
+  uint32_t chunk[16];
+  const uint64_t hidden = DIGEST_WORDS, count = (uint64_t)image[3] - hidden;
+  for (int k = 0; k < 8; ++k) state[k] = start[k];
+  /* The message ends with the bit 1, zeros, and its length in bits, which fill the last chunk of eight words. */
+  for (uint64_t first = 0; first < count + 2; first += 8) {
+    for (uint64_t k = 0; k < 8; ++k) {
+      const uint64_t at = first + k;
+      uint64_t value = at < count ? (uint64_t)image[at < HEAD - hidden ? at : at + hidden] : 0;
+      if (at == count) value = 0x80;
+      chunk[2 * k] = half_of(value, 0);
+      chunk[2 * k + 1] = half_of(value, 1);
+    }
+    if (first + 8 >= count + 2) {
+      chunk[14] = (uint32_t)(64 * count >> 32);
+      chunk[15] = (uint32_t)(64 * count);
+    }
+    mix_chunk(state, chunk);
+  }
+}
+
+static COLD int has_digest(const word *image) {
+  uint32_t sum[8];
+  int differs = 0;
+  write_sum(image, sum);
+  for (int k = 0; k < 8; ++k) differs |= sum[k] != half_of((uint64_t)image[HEAD - DIGEST_WORDS + k / 2], k % 2);
+  return !differs;
+}
+
+/* The rules of the words, see checks.h: each function reads some words and moves on. */
+static COLD double real_of(word bits) {
+  double value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static COLD int are_whole(const word **at, word count, word low, word high) {
+  int is_kept = 1;
+  for (; count > 0; --count, ++*at) is_kept &= low <= **at && **at <= high;
+  return is_kept;
+}
+
+static COLD int are_members(const word **at, word count, word members, word unused) {
+  int is_kept = 1;
+  (void)unused;
+  for (; count > 0; --count, ++*at) is_kept &= 0 <= **at && **at < 63 && (members >> **at & 1);
+  return is_kept;
+}
+
+static COLD int are_real(const word **at, word count, double low, double high) {
+  int is_kept = 1;
+  for (; count > 0; --count, ++*at) is_kept &= low <= real_of(**at) && real_of(**at) <= high;
+  return is_kept;
+}
+
+static COLD int are_real_or_none(const word **at, word count, double low, double high) {
+  int is_kept = 1;
+  for (; count > 0; --count, ++*at) is_kept &= real_of(**at) != real_of(**at) || (low <= real_of(**at) && real_of(**at) <= high);
+  return is_kept;
+}
+
+static COLD int are_counted(const word **at, word count, word low, word high) {
+  int is_kept = 1;
+  for (; count > 0; --count, ++*at) {
+    const double value = real_of(**at);
+    is_kept &= (double)low <= value && value <= (double)high && value == (double)(word)value;
+  }
+  return is_kept;
+}
+
+static COLD int has_place(const word *image, int which, word *end, word size) {
+  const word *place = image + HEAD + 2 * which;
+  const int is_right = place[0] == *end && place[1] == size;
+  *end += size;
+  return is_right;
+}
+
+#include "checks.h" /* are_numbers_sound, are_sizes_sound, are_words_sound, written by ssik_ros */
+
+/* Whether blocks are whole, unchanged, written for these kernels, and keep every rule that the kernels rely on. */
+static COLD int are_sound(const word *image, size_t size) {
+  const word *numbers = image + HEAD + 2 * SECTIONS;
+  if (!image || (uintptr_t)image % 8 || size / 8 < HEAD + 2 * SECTIONS + NUMBERS) return 0;
+  if (image[0] != MAGIC || image[1] != FORMAT || image[2] != DIGEST || image[3] < 0 || (uint64_t)image[3] > size / 8) return 0;
+  if (!are_numbers_sound(numbers) || !are_sizes_sound(image, numbers) || !has_digest(image)) return 0;
+  return are_words_sound(numbers + NUMBERS, numbers);
 }
 
 int64_t @NAME@_memory_size(const void *blocks, size_t blocks_size, int64_t windings) {
@@ -492,7 +601,10 @@ int64_t @NAME@_solve_nearest(solver_t *s, const double *pose, const double *seed
   return count;
 }
 
-/* Write how many values each joint of each branch has; return how many postures that makes, no more than `most` and some. */
+/*
+ * Write how many values each joint of each branch has; return how many postures that makes, no more than `most` and some.
+ * It is -1 if a joint has more values than there is room for.
+ */
 static word count_windings(solver_t *s, word b, word most, word *widest) {
   const word n = number(s, N_JOINTS);
   const double *limits = image_reals(image_of(s), S_LIMITS), *rows = reals(s, P_ROWS);
@@ -505,12 +617,15 @@ static word count_windings(solver_t *s, word b, word most, word *widest) {
   at = put_list(at, limits + n, n);
   *at = part(s, P_INTS)[PLAN_SLIDES];
   ssik_ros_closed_form__certification__windings__count_windings(&nothing, words);
+  for (word k = 0; k < b * n; ++k) {
+    if (sizes[k] < 1 || sizes[k] > number(s, N_WIDEST)) return -1;
+    *widest = sizes[k] > *widest ? sizes[k] : *widest;
+  }
   for (word k = 0; k < b && total <= most; ++k) {
     word product = 1;
     for (word i = 0; i < n && product <= most; ++i) product *= sizes[n * k + i];
     total += product;
   }
-  for (word k = 0; k < b * n; ++k) *widest = sizes[k] > *widest ? sizes[k] : *widest;
   return total;
 }
 
@@ -554,7 +669,7 @@ int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *see
   if (b == 0 || most == 0) return 0;
   word widest = 1;
   const word total = count_windings(s, b, most, &widest), count = total < most ? total : most;
-  if (widest > number(s, N_WIDEST)) return 0;
+  if (total < 0) return 0;
   write_windings(s, b, widest, seed != NULL);
   take_best(s, b, widest, count, q);
   return count;

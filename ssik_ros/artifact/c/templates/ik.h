@@ -49,7 +49,7 @@ extern "C" {
 enum {
   @UPPER@_BAD_ARGUMENT = -1, /* a null pointer, a negative capacity, an unknown mode */
   @UPPER@_BAD_MEMORY = -2,   /* the buffer is too small, not aligned, or holds no solver */
-  @UPPER@_BAD_BLOCKS = -3,   /* the blocks are none, cut off, or from another version of the kernels */
+  @UPPER@_BAD_BLOCKS = -3,   /* the blocks are cut off, changed, break a rule, or are from another version of the kernels */
   @UPPER@_NO_CLOSED_FORM = -4 /* the chain has no closed form; @NAME@_solve searches */
 };
 
@@ -104,7 +104,8 @@ typedef struct {
 /*
  * Size of a solver's buffer [bytes], or a negative number that says why there is none.
 @if library@
- * blocks: what "ssik build --blocks" wrote, aligned to 8 bytes; they must stay where they are while a solver uses them.
+ * blocks: what "ssik build --blocks" wrote, aligned to 8 bytes; they must stay as and where they are while a solver uses
+ * them. Every word is checked here and by @NAME@_init, so that blocks from anywhere do no harm.
 @end@
  * windings: most joint vectors that @NAME@_solve_windings may write; 0 if it is never called.
  */

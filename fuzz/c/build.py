@@ -1,0 +1,102 @@
+"""
+Build the harness for hostile blocks: ``python fuzz/c/build.py OUT`` writes a program that libFuzzer or ``driver.c`` runs.
+
+Options name the compiler, its sanitizers, and the object of the kernels. ``tools/build_native.py --checked --portable``
+makes kernels that compare each index with the bounds of its array.
+"""
+
+import argparse
+from pathlib import Path
+import shlex
+import subprocess
+import tempfile
+
+from ssik_ros.artifact.c import blocks, image, library, texts, toolchain
+from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
+from ssik_ros.kernels.native import portable
+
+HERE = Path(__file__).parent
+ARMS = 'ur5e', 'panda', 'gen3', 'xarm6', 'hsr065', 'iiwa14'
+"""Each method: closed forms of six and seven joints, on arcs, by elimination, with a slide."""
+SANITIZERS = 'address,undefined'
+
+
+def pack(name: str) -> image.IntArray:
+    """Return the blocks of an arm of the catalogue."""
+    parser = argparse.ArgumentParser()
+    add_robot_options(parser)
+    chosen = choose_arm(parser.parse_args(['--robot', name]))
+    return blocks.pack(blocks.find_arm(chosen.robot, chosen.group), portable.digest())
+
+
+def seeds_header(arms: list[str]) -> str:
+    """Return ``seeds.h``: the blocks of some arms."""
+    lines, images = [], [pack(name) for name in arms]
+    for number, words in enumerate(images):
+        lines.append(texts.image_header(words).replace('IMAGE', f'SEED_{number}'))
+    names = ', '.join(f'SEED_{number}' for number in range(len(images)))
+    lines.append(f'static const int64_t *const SEEDS[] = {{{names}}};')
+    sizes = ', '.join(str(len(words)) for words in images)
+    lines.append(f'enum {{ SEED_COUNT = {len(images)} }};')
+    lines.append(f'static const int64_t SEED_WORDS[] = {{{sizes}}};')
+    return '\n'.join([*lines, ''])
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Write the program."""
+    tools = toolchain.find(None)
+    made = library.GenericLibrary('fuzz')
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        library.write_sources(made, tools, folder)
+        source = folder / f'{made.name}.c'
+        if arguments.trust_digest:
+            text = source.read_text(encoding='utf-8')
+            source.write_text(text.replace('!has_digest(image)', '0'), encoding='utf-8')
+        if arguments.without_rules:
+            text = source.read_text(encoding='utf-8')
+            source.write_text(
+                text.replace('return are_words_sound(', 'return 1 || are_words_sound('),
+                encoding='utf-8',
+            )
+        (folder / 'seeds.h').write_text(seeds_header(arguments.arms), encoding='utf-8')
+        kernels = folder / 'kernels.o'
+        if arguments.kernels:
+            kernels = arguments.kernels
+        else:
+            kernels.write_bytes(portable.read(portable.object_name(tools.target)))
+        sanitizers = [f'-fsanitize={arguments.sanitize}', '-fno-sanitize-recover=all']
+        flags = ['-std=gnu99', '-g', '-O1', f'-I{folder}', '-Wno-unused-function']
+        flags += ['-DTRUST_DIGEST'] if arguments.trust_digest else []
+        flags += sanitizers if arguments.sanitize else []
+        engine = shlex.split(arguments.engine) if arguments.engine else [str(HERE / 'driver.c')]
+        command = [*shlex.split(arguments.cc), *flags, str(HERE / 'blocks.c'), *engine]
+        subprocess.run([*command, str(kernels), '-lm', '-o', str(arguments.out)], check=True)
+
+
+def main() -> None:
+    """Build as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('out', type=Path)
+    parser.add_argument('--cc', default='cc', help='compiler and its flags')
+    parser.add_argument('--sanitize', default=SANITIZERS, help='sanitizers; empty for none')
+    parser.add_argument('--engine', help='library or flag of a fuzzing engine; default: driver.c')
+    parser.add_argument(
+        '--kernels', type=Path, help='object of the kernels; default: the installed one'
+    )
+    parser.add_argument('--arms', nargs='+', default=ARMS, metavar='ARM')
+    parser.add_argument(
+        '--trust-digest',
+        action='store_true',
+        help='leave out SHA-256: more blocks in the same time',
+    )
+    parser.add_argument(
+        '--without-rules',
+        action='store_true',
+        help='leave out checks: shows that the harness sees faults',
+    )
+    build(parser.parse_args())
+
+
+if __name__ == '__main__':
+    main()
