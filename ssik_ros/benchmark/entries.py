@@ -4,21 +4,31 @@ from pathlib import Path
 
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.errors import DescriptionNotFound, UnknownGroup
-from ssik_ros.model.description_files import find_moveit_config, find_package, MoveItConfig
+from ssik_ros.model.description_files import find_moveit_config, find_package, MoveItConfig, SUFFIX
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 
 
 def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     """
-    Return the robot's files, found by its name as MoveItConfigsBuilder does, else in the package.
+    Return the robot's files: those of the named package, else of the robot's own installed package.
+
+    A robot that comes with this package is taken only where the configuration names its package.
 
     :param config: the configuration.
     :raises DescriptionNotFound: when there are none.
     """
+    package, robot = config.moveit_config_pkg, config.robot_name
+    installed = find_package(package) is not None or Path(package).is_dir()
     try:
-        return find_moveit_config(config.robot_name)
+        return find_moveit_config(package, robot)
     except DescriptionNotFound:
-        return find_moveit_config(config.moveit_config_pkg, config.robot_name)
+        if not installed:
+            raise
+    for name in (f'{robot}{SUFFIX}', robot):
+        if find_package(name) is not None:
+            return find_moveit_config(name)
+    # MoveItConfigsBuilder takes the files that the package itself names, whatever the robot is called.
+    return find_moveit_config(package)
 
 
 def find_kinematics_folder(config: BenchmarkConfig) -> Path:
@@ -29,18 +39,10 @@ def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     :raises DescriptionNotFound: when there is no such package.
     """
     package = config.moveit_config_pkg
-    try:
-        return find_moveit_config(package).directory / 'config'
-    except DescriptionNotFound:
-        pass
-    try:
-        robot_name = find_robot_files(config).robot_name
-        return find_moveit_config(package, robot_name).directory / 'config'
-    except DescriptionNotFound:
-        folder = Path(package) if Path(package).is_dir() else find_package(package)
-        if folder is None or not (folder / 'config').is_dir():
-            raise
+    folder = Path(package) if Path(package).is_dir() else find_package(package)
+    if folder is not None and (folder / 'config').is_dir():
         return folder / 'config'
+    return find_robot_files(config).directory / 'config'
 
 
 def read_entries(

@@ -5,8 +5,9 @@ Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the o
 MoveItConfigsBuilder; then the shipped robots follow.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+import logging
 import os
 from pathlib import Path
 import site
@@ -14,13 +15,27 @@ import sys
 import sysconfig
 from typing import Any
 
-from ssik_ros.errors import ConfigError, DescriptionNotFound, quote
+from ssik_ros.errors import ConfigError, DescriptionNotFound, list_names, quote
+from ssik_ros.model.makers_yaml import read_makers_yaml
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
+
+_LOGGER = logging.getLogger('ssik_ros.model.description_files')
 
 PACKAGE = 'ssik_ros'
 SUFFIX = '_moveit_config'
 SOURCE_TREE = Path(__file__).resolve().parents[2]
+ASSISTANT_KEYS = frozenset(
+    {
+        *('moveit_setup_assistant_config', 'urdf', 'URDF', 'srdf', 'SRDF'),
+        *('package', 'relative_path', 'xacro_args'),
+    }
+)
+"""The keys of a ``.setup_assistant`` that are read; the others may stand there as they like."""
+FOLDERS = ('config', 'srdf', 'urdf', 'robots', '.')
+"""Where packages keep their descriptions."""
+PARTS = ('macro', 'ros2_control', 'gazebo', 'control')
+"""Words in the names of xacro files that are no robots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +127,45 @@ def list_shipped_robots() -> tuple[str, ...]:
 
 
 def find_moveit_config(
-    package_or_robot_name: str | os.PathLike[str], robot_name: str | None = None
+    package_or_robot_name: str | os.PathLike[str],
+    robot_name: str | None = None,
+    *,
+    urdf: str | os.PathLike[str] | None = None,
+    srdf: str | os.PathLike[str] | None = None,
 ) -> MoveItConfig:
     """
-    Return the files that MoveItConfigsBuilder would load.
+    Return the files that MoveItConfigsBuilder would load; logs what is wrong in the package.
 
     :param package_or_robot_name: a package (``panda_moveit_config``), a robot (``panda``), or the
         path of a package's folder.
-    :param robot_name: the robot, where the package's name does not tell.
-    :raises DescriptionNotFound: with the places looked at and the robots that are shipped.
+    :param robot_name: the robot, where the package has several.
+    :param urdf: the path of a URDF that counts instead of that of the package.
+    :param srdf: the path of an SRDF that counts instead of that of the package.
+    :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the
+        files of a package that leaves a choice.
     """
     name = str(package_or_robot_name)
+    given = _Given(robot_name or None, Path(urdf) if urdf else None, Path(srdf) if srdf else None)
     folder = Path(name)
-    if folder.is_dir() and (folder / 'config').is_dir():
-        return _read_package(folder, robot_name or folder.resolve().name.removesuffix(SUFFIX))
-    robot = robot_name or name.removesuffix(SUFFIX)
+    if folder.is_dir() and ((folder / 'config').is_dir() or (folder / 'package.xml').is_file()):
+        return _read_package(folder, folder.resolve().name, given)
     for package in dict.fromkeys((name.removesuffix(SUFFIX) + SUFFIX, name)):
         installed = find_package(package)
         if installed is not None and (installed / 'config').is_dir():
-            return _read_package(installed, robot)
-    return _find_shipped(name, robot_name)
+            return _read_package(installed, name, given)
+    return _find_shipped(name, given)
 
 
-def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the caller chooses of a package."""
+
+    robot: str | None
+    urdf: Path | None
+    srdf: Path | None
+
+
+def _find_shipped(name: str, given: _Given) -> MoveItConfig:
     """Return a robot of this package, by its name or an alias of it or of its package."""
     robots = config_directory() / 'robots'
     aliases = read_mapping(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
@@ -144,11 +175,12 @@ def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
         candidates.append(str((aliases.get(kind) or {}).get(name, '')).removesuffix(SUFFIX))
     for candidate in candidates:
         if candidate in shipped:
-            return _read_package(robots / (candidate + SUFFIX), candidate)
+            own = _Given(None, given.urdf, given.srdf)
+            return _read_package(robots / (candidate + SUFFIX), candidate, own)
     looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']
     raise DescriptionNotFound.unknown(
         f'There is no MoveIt configuration {quote(name)}'
-        + (f' for robot {quote(robot_name)}' if robot_name else '')
+        + (f' for robot {quote(given.robot)}' if given.robot else '')
         + f'; looked for the packages {name.removesuffix(SUFFIX)}{SUFFIX} and {name} in '
         + f'{", ".join(looked)} and for a shipped robot in {robots}',
         name.removesuffix(SUFFIX),
@@ -156,24 +188,26 @@ def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
     )
 
 
-def _read_package(folder: Path, robot: str) -> MoveItConfig:
-    """Return the files of one package in the order of MoveItConfigsBuilder."""
-    config = folder / 'config'
-    assistant = _read_setup_assistant(folder)
-    urdf_entry = assistant.get('urdf', assistant.get('URDF')) or {}
-    srdf_entry = assistant.get('srdf', assistant.get('SRDF')) or {}
-    urdf = _find_urdf(folder, robot, urdf_entry)
-    srdf = folder / str(srdf_entry.get('relative_path') or f'config/{robot}.srdf')
-    for path, what in ((urdf, 'URDF'), (srdf, 'SRDF')):
-        if not path.is_file():
-            raise DescriptionNotFound(
-                f'The MoveIt configuration {quote(folder)} has no {what} of robot {quote(robot)}: there is '
-                f'no file {quote(path)}.',
-                path=str(path),
-                robot=robot,
-            )
+def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
+    """Return the files of one package: MoveItConfigsBuilder's order first, then whatever is without a choice."""
+    config, assistant = folder / 'config', _read_setup_assistant(folder)
+    urdf_entry, srdf_entry = (
+        entry
+        if isinstance(entry := assistant.get(key, assistant.get(key.upper())), Mapping)
+        else {}
+        for key in ('urdf', 'srdf')
+    )
+    written = srdf_entry.get('relative_path')
+    own = [Path(str(written)).name.split('.')[0]] if written else []
+    robots = [given.robot] if given.robot else [name.removesuffix(SUFFIX), *own]
+    srdf = given.srdf or _find_srdf(folder, robots, written, given.robot is not None)
+    if not given.robot and srdf is not None:
+        robots.append(srdf.name.split('.')[0])
+    urdf = given.urdf or _find_urdf(folder, robots, urdf_entry, given.robot is not None)
+    if urdf is None or srdf is None:
+        raise _refuse_choice(folder, robots[0], urdf, srdf)
     return MoveItConfig(
-        robot_name=robot,
+        robot_name=given.robot or (robots[-1] if given.srdf is None else robots[0]),
         directory=folder,
         urdf_path=urdf,
         srdf_path=srdf,
@@ -183,30 +217,116 @@ def _read_package(folder: Path, robot: str) -> MoveItConfig:
     )
 
 
-def _find_urdf(folder: Path, robot: str, entry: Mapping[str, Any]) -> Path:
-    """Return the URDF's path: the package's own xacro, the assistant's entry, the plain file."""
-    own = folder / 'config' / f'{robot}.urdf.xacro'
-    if own.is_file():
-        return own
+def _find_srdf(
+    folder: Path, robots: Iterable[str], written: object, is_chosen: bool
+) -> Path | None:
+    """Return the SRDF of the first robot that has one: the assistant's entry, by its name, the only one."""
+    entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
+    names = [
+        folder / place / f'{robot}.srdf{ending}'
+        for robot in robots
+        for place in FOLDERS
+        for ending in ('', '.xacro')
+    ]
+    by_name = _first(names)
+    found = (by_name or entry) if is_chosen else (entry or by_name)
+    return found or (None if is_chosen else _only(_descriptions(folder, 'srdf')))
+
+
+def _find_urdf(
+    folder: Path, robots: Iterable[str], entry: Mapping[str, Any], is_chosen: bool
+) -> Path | None:
+    """Return the URDF of the first robot that has one: the package's xacro, the assistant's entry, the only one."""
+    own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
+    names = [
+        folder / place / f'{robot}.urdf{ending}'
+        for robot in robots
+        for place in FOLDERS
+        for ending in ('', '.xacro')
+    ]
+    by_name = own or _first(names)
+    if own is not None or (is_chosen and by_name is not None):
+        return by_name
     package, relative = entry.get('package'), entry.get('relative_path')
-    if not package or not relative:
-        return folder / 'config' / f'{robot}.urdf'
-    described = find_package(str(package))
-    if described is None:
+    if package and relative:
+        described = find_package(str(package)) or _package_around(str(package), folder.resolve())
+        path = None if described is None else existing_file(described / str(relative))
+        if path is not None:
+            return path
         raise DescriptionNotFound(
-            f'The MoveIt configuration {quote(folder)} takes its URDF from the package {quote(package)}, '
-            'which is not installed.',
+            f'The MoveIt configuration {quote(folder)} takes its URDF {quote(relative)} from the package '
+            f'{quote(package)}, '
+            + ('which is not installed.' if described is None else 'which has no such file.')
+            + ' Install it, or name a URDF by robot_description_file.',
             package=package,
         )
-    return described / str(relative)
+    return by_name or (None if is_chosen else _only(_descriptions(folder, 'urdf')))
+
+
+def _first(paths: Iterable[Path]) -> Path | None:
+    """Return the first path that is a file."""
+    return next((path for path in paths if existing_file(path) is not None), None)
+
+
+def _only(paths: list[Path]) -> Path | None:
+    """Return the path if there is only one; of a file and its xacro, the xacro."""
+    names = {path.name.split('.')[0] for path in paths}
+    return paths[-1] if len(names) == 1 else None
+
+
+def _descriptions(folder: Path, kind: str) -> list[Path]:
+    """Return the robots' URDF or SRDF files of a package, without files that hold parts of one."""
+    paths = {
+        path
+        for place in FOLDERS
+        for ending in ('', '.xacro')
+        for path in sorted((folder / place).glob(f'*.{kind}{ending}'))
+        if not any(word in path.name.split('.')[0].split('_') for word in PARTS)
+        and not any(word in path.name for word in PARTS[1:3])
+    }
+    return sorted(paths)
+
+
+def _refuse_choice(
+    folder: Path, robot: str, urdf: Path | None, srdf: Path | None
+) -> DescriptionNotFound:
+    """Return the error for a package that does not say which files make the robot."""
+    parts = []
+    for kind, found, parameter in (
+        ('URDF', urdf, 'robot_description_file'),
+        ('SRDF', srdf, 'semantic_file'),
+    ):
+        if found is None:
+            files = list_names(
+                str(path.relative_to(folder)) for path in _descriptions(folder, kind.lower())
+            )
+            parts.append(
+                f'There is no file {quote(folder / "config" / f"{robot}.{kind.lower()}")}; {kind} files of the '
+                f'package: {files or "none"} (or name one by {parameter}).'
+            )
+    return DescriptionNotFound(
+        f'The MoveIt configuration {quote(folder)} does not say which robot it is for. '
+        + ' '.join(parts)
+        + ' Name the robot by robot_name, on the command line by --robot-name.',
+        path=str(folder),
+        robot=robot,
+    )
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
-    """Return the file of MoveIt's setup assistant, empty if there is none."""
+    """Return the file of MoveIt's setup assistant; empty, with a log line, if it cannot be read."""
     path = folder / '.setup_assistant'
     if not path.is_file():
         return {}
-    entry = read_mapping(path).get('moveit_setup_assistant_config')
+    try:
+        content, notes = read_makers_yaml(path)
+    except ConfigError as error:
+        _LOGGER.warning('%s The file is not used.', error)
+        return {}
+    for note in notes:
+        if note.key in ASSISTANT_KEYS:
+            _LOGGER.warning('%s.', note)
+    entry = content.get('moveit_setup_assistant_config') if isinstance(content, Mapping) else None
     return entry if isinstance(entry, Mapping) else {}
 
 

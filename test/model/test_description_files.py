@@ -8,7 +8,7 @@ import types
 import pytest
 from small_robots import joint, robot
 
-from ssik_ros.errors import ConfigError, DescriptionNotFound, ModelError
+from ssik_ros.errors import DescriptionNotFound, ModelError
 from ssik_ros.model import description_files
 from ssik_ros.model.description_files import (
     config_directory,
@@ -130,10 +130,116 @@ def test_the_nearest_overlay_wins(prefix, tmp_path, monkeypatch):
     assert find_moveit_config('arm').directory == nearer
 
 
-def test_a_broken_setup_assistant_file_is_an_error(prefix):
-    write(prefix, 'arm_moveit_config', {**PLAIN, '.setup_assistant': 'a: [1'})
-    with pytest.raises(ConfigError, match='setup_assistant'):
-        find_moveit_config('arm')
+TWICE = """
+moveit_setup_assistant_config:
+  control_xacro: {command: [position]}
+  srdf: {relative_path: config/first.srdf}
+  control_xacro: {command: [velocity]}
+"""
+
+
+def test_a_setup_assistant_file_may_have_keys_twice_that_nobody_reads(prefix, caplog):
+    folder = write(
+        prefix,
+        'arm_moveit_config',
+        {**PLAIN, '.setup_assistant': TWICE, 'config/first.srdf': SRDF},
+    )
+    assert find_moveit_config('arm').srdf_path == folder / 'config/first.srdf'
+    assert caplog.messages == []
+
+
+def test_of_an_entry_of_the_setup_assistant_that_stands_twice_the_last_counts(prefix, caplog):
+    text = TWICE + '  srdf: {relative_path: config/arm.srdf}\n'
+    folder = write(prefix, 'arm_moveit_config', {**PLAIN, '.setup_assistant': text})
+    assert find_moveit_config('arm').srdf_path == folder / 'config/arm.srdf'
+    assert caplog.messages == [
+        f"{folder}/.setup_assistant:6: key 'srdf' stands already in line 4; the value of this line counts."
+    ]
+
+
+def test_a_broken_setup_assistant_file_does_not_matter_where_the_files_say_enough(prefix, caplog):
+    folder = write(prefix, 'arm_moveit_config', {**PLAIN, '.setup_assistant': 'a: [1'})
+    assert find_moveit_config('arm').urdf_path == folder / 'config/arm.urdf'
+    assert f'{folder}/.setup_assistant, line 1' in caplog.messages[0]
+
+
+SEVERAL = {
+    f'config/{name}.{kind}': text
+    for name in ('left', 'right')
+    for kind, text in (('urdf.xacro', ARM), ('srdf', SRDF))
+} | {'config/left.ros2_control.xacro': ARM, 'config/arm_macro.srdf.xacro': SRDF}
+
+
+def test_a_package_of_several_robots_lists_its_files_and_the_parameter(prefix):
+    write(prefix, 'cell_moveit_config', SEVERAL)
+    with pytest.raises(DescriptionNotFound) as caught:
+        find_moveit_config('cell_moveit_config')
+    message = str(caught.value)
+    assert 'config/left.srdf, config/right.srdf (' in message
+    assert 'config/left.urdf.xacro, config/right.urdf.xacro (' in message
+    assert 'robot_name' in message and '--robot-name' in message
+
+
+def test_the_robot_of_a_package_of_several_can_be_named(prefix):
+    folder = write(prefix, 'cell_moveit_config', SEVERAL)
+    found = find_moveit_config('cell_moveit_config', 'right')
+    assert found.urdf_path == folder / 'config/right.urdf.xacro'
+    assert (found.srdf_path, found.robot_name) == (folder / 'config/right.srdf', 'right')
+
+
+def test_a_named_robot_is_never_replaced_by_the_one_of_the_setup_assistant(prefix):
+    files = {**SEVERAL, '.setup_assistant': TWICE.replace('first', 'left')}
+    folder = write(prefix, 'cell_moveit_config', files)
+    assert (
+        find_moveit_config('cell_moveit_config', 'right').srdf_path == folder / 'config/right.srdf'
+    )
+    with pytest.raises(DescriptionNotFound, match=r'config/middle\.urdf'):
+        find_moveit_config('cell_moveit_config', 'middle')
+
+
+@pytest.mark.parametrize('place', ['config', 'srdf'])
+@pytest.mark.parametrize('ending', ['', '.xacro'])
+def test_the_only_robot_of_a_package_needs_no_name(prefix, place, ending):
+    files = {
+        'config/kinematics.yaml': '',
+        f'{place}/lx.srdf{ending}': SRDF,
+        f'urdf/lx.urdf{ending}': ARM,
+    }
+    folder = write(prefix, 'cell', files)
+    found = find_moveit_config('cell')
+    assert found.srdf_path == folder / f'{place}/lx.srdf{ending}'
+    assert (found.urdf_path, found.robot_name) == (folder / f'urdf/lx.urdf{ending}', 'lx')
+
+
+def test_an_srdf_that_became_a_xacro_since_the_setup_assistant_is_found(prefix):
+    files = {
+        'config/first.srdf.xacro': SRDF,
+        'config/arm.urdf.xacro': ARM,
+        '.setup_assistant': TWICE,
+    }
+    folder = write(prefix, 'arm_moveit_config', files)
+    assert find_moveit_config('arm').srdf_path == folder / 'config/first.srdf.xacro'
+
+
+def test_a_package_without_a_urdf_takes_a_given_one(prefix, tmp_path):
+    folder = write(prefix, 'cell', {'config/kinematics.yaml': '', 'config/lx.srdf': SRDF})
+    with pytest.raises(DescriptionNotFound, match='robot_description_file'):
+        find_moveit_config('cell')
+    found = find_moveit_config('cell', urdf=tmp_path / 'own.urdf')
+    assert (found.urdf_path, found.srdf_path) == (tmp_path / 'own.urdf', folder / 'config/lx.srdf')
+
+
+def test_a_description_package_beside_the_configuration_need_not_be_installed(tmp_path):
+    described = write(tmp_path, 'arm_description', {'urdf/robot.urdf': ARM, 'package.xml': ''})
+    folder = write(
+        tmp_path,
+        'arm_moveit_config',
+        {
+            '.setup_assistant': ASSISTANT.format(key='urdf', srdf='srdf'),
+            'config/semantics.srdf': SRDF,
+        },
+    )
+    assert find_moveit_config(folder).urdf_path == described / 'urdf/robot.urdf'
 
 
 def test_an_unknown_name_lists_the_places_and_the_shipped_robots(prefix):
