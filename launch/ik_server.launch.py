@@ -24,6 +24,7 @@ PARAMETERS = (
         'ik_server',
         (
             'moveit_config_package',
+            'robot_name',
             'robot_description_file',
             'xacro_args',
             'semantic_file',

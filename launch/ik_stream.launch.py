@@ -22,6 +22,7 @@ PARAMETERS = node_arguments(
         'task_sets_file',
         'task_sets',
         'moveit_config_package',
+        'robot_name',
         'robot_description_file',
         'xacro_args',
         'joint_limits_file',

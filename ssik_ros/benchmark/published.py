@@ -1,6 +1,15 @@
 """Figures that others published, for comparison; they were not measured by this package."""
 
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.description_files import config_directory, find_moveit_config, SUFFIX
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_package
 from ssik_ros.value_class import dataclass
+
+SAME_LIMIT = 1e-3
+"""Limits that differ by less are those of the same joint, written with other digits [rad or m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +48,29 @@ PUBLISHED: tuple[PublishedFigure, ...] = (
 )
 
 
-def published_for(robot_name: str) -> tuple[PublishedFigure, ...]:
+def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, ...]:
     """
-    Return the published figures of a robot.
+    Return the published figures of a robot; none where only its name is that of a published one.
 
     :param robot_name: the robot's name, with or without a prefix such as ``moveit_resources_``.
+    :param group: the group that is measured; its joints and limits are compared with the published robot's.
     """
-    return tuple(figure for figure in PUBLISHED if figure.robot in robot_name.lower())
+    named = [figure for figure in PUBLISHED if figure.robot in robot_name.lower()]
+    return tuple(named) if named and _is_same_arm(named[0].robot, group) else ()
+
+
+def _is_same_arm(name: str, group: JointGroup) -> bool:
+    """Return whether a group has the joints and limits of a group of the robot that was published."""
+    folder = config_directory() / 'robots' / f'{name}{SUFFIX}'
+    robot = load_package(find_moveit_config(folder))
+    return any(
+        other.variable_count == group.variable_count
+        and _are_same(other.lower, group.lower)
+        and _are_same(other.upper, group.upper)
+        for other in robot.groups.values()
+    )
+
+
+def _are_same(first: FloatArray, second: FloatArray) -> bool:
+    """Return whether limits are equal but for the digits of a file."""
+    return bool(np.allclose(first, second, rtol=0.0, atol=SAME_LIMIT))

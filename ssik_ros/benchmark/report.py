@@ -14,7 +14,7 @@ from rich.table import Table
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.harness import markdown_row
 from ssik_ros.benchmark.machine import Machine
-from ssik_ros.benchmark.published import published_for, PUBLISHED_SOURCE, PublishedFigure
+from ssik_ros.benchmark.published import PUBLISHED_SOURCE, PublishedFigure
 from ssik_ros.benchmark.summary import RunSummary, summarise
 from ssik_ros.benchmark.trials import RunStatus, SolverRun
 from ssik_ros.errors import counted
@@ -71,16 +71,13 @@ class BenchmarkReport:
     """The source of goals and seeds."""
     machine: Machine
     runs: tuple[SolverRun, ...]
+    published: tuple[PublishedFigure, ...] = ()
+    """Figures that others published for the same robot."""
 
     @property
     def summaries(self) -> tuple[tuple[SolverRun, RunSummary], ...]:
         """Return each run with its figures."""
         return tuple((run, summarise(run)) for run in self.runs)
-
-    @property
-    def published(self) -> tuple[PublishedFigure, ...]:
-        """Return the published figures of this robot."""
-        return published_for(self.config.robot_name)
 
     @property
     def columns(self) -> tuple[str, ...]:

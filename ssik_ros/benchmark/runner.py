@@ -16,6 +16,7 @@ from ssik_ros.benchmark.cases import BenchmarkCases
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle, in_group_order
+from ssik_ros.benchmark.published import published_for
 from ssik_ros.benchmark.report import BenchmarkReport
 from ssik_ros.benchmark.trials import RunStatus, SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.errors import SolverError, SsikError
@@ -67,6 +68,7 @@ class BenchmarkSession:
             goals_source=self.goals_source,
             machine=describe_machine(),
             runs=runs,
+            published=published_for(self.config.robot_name, self.oracle.group),
         )
 
     def from_live_state(self, state: FloatArray) -> 'BenchmarkSession':

@@ -5,7 +5,12 @@ from pathlib import Path
 
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.errors import InvalidOption
-from ssik_ros.manipulator.named_robot import load_named, load_package_by_name, NamedRobot
+from ssik_ros.manipulator.named_robot import (
+    load_named,
+    load_package_by_name,
+    NamedRobot,
+    PackageChoice,
+)
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
@@ -45,12 +50,14 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument('path', nargs='?', type=Path, metavar='URDF', help='a URDF or xacro file')
     add_option(group, '--urdf PATH', 'the same as an option', type=Path)
     add_option(group, '--srdf PATH', 'the semantic description of the URDF', type=Path)
-    text = 'an argument for xacro; may be repeated'
+    text = 'an argument for xacro, of the URDF and the SRDF; may be repeated'
     add_option(group, '--xacro-arg NAME:=VALUE', text, action='append')
     text = 'instead of a URDF: a shipped robot, a catalogue arm (`ssik robots --all`) or an installed robot'
     add_option(group, '--robot NAME', text)
     text = 'instead of a URDF: a MoveIt configuration package or its folder'
     add_option(group, '--moveit-config PACKAGE', text)
+    text = 'the robot of a package with several (default: the one that the package tells)'
+    add_option(group, '--robot-name NAME', text)
     add_option(group, '--group NAME', 'a planning group of the SRDF (default: the only one)')
     add_option(group, '--base LINK', 'base link of the chain (default: the root link)')
     text = 'tip link of the chain (default: the last moved link of the longest chain)'
@@ -153,15 +160,20 @@ def _load(arguments: argparse.Namespace) -> NamedRobot:
     """Return the robot that one of the options names."""
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]
-    if len(files) + len(names) != 1:
+    # A package may lack a URDF, or have another one than the user's.
+    is_package = len(names) == 1 and arguments.path is None
+    if not is_package and (names or len(files) != 1):
         raise InvalidOption(
             'Name one robot: a URDF file, --robot NAME or --moveit-config PACKAGE.'
         )
-    if files:
-        xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
+    xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
+    if not names:
+        if arguments.robot_name is not None:
+            raise InvalidOption('--robot-name chooses a robot of --moveit-config PACKAGE.')
         return NamedRobot(load_robot(files[0], arguments.srdf, xacro_args=xacro_args or None))
-    if arguments.srdf is not None or arguments.xacro_arg:
-        raise InvalidOption('--srdf and --xacro-arg go with a URDF; a named robot brings its own.')
+    choice = PackageChoice(
+        arguments.robot_name, files[0] if files else None, arguments.srdf, xacro_args
+    )
     if arguments.moveit_config is not None:
-        return load_package_by_name(arguments.moveit_config)
-    return load_named(arguments.robot)
+        return load_package_by_name(arguments.moveit_config, choice)
+    return load_named(arguments.robot, choice)

@@ -1,6 +1,9 @@
 """Robots by name: shipped robots, arms of the catalogue, and installed MoveIt configurations."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
@@ -52,32 +55,54 @@ class NamedRobot:
         return groups[0]
 
 
-def load_named(name: str) -> NamedRobot:
+class PackageChoice(NamedTuple):
+    """What a user chooses of a MoveIt configuration."""
+
+    robot_name: str | None = None
+    """The robot of a package with several."""
+    urdf: Path | None = None
+    """A URDF that counts instead of that of the package."""
+    srdf: Path | None = None
+    xacro_args: Mapping[str, str] = MappingProxyType({})
+    """They add to those of the package."""
+
+
+def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
     """
     Return a shipped robot, an arm of the catalogue, or an installed MoveIt configuration.
 
     :param name: the name; with or without ``_ik`` at the end for arms of the catalogue.
+    :param choice: files and arguments for a MoveIt configuration.
     :raises DescriptionNotFound: with the nearest name.
+    :raises InvalidOption: when there are files or arguments for an arm of the catalogue.
     """
     shipped, arms = list_shipped_robots(), list_arms()
     plain = name.removesuffix('_ik')
     arm = plain if plain in (*shipped, *arms) else name
     if arm in arms and arm not in shipped:
+        if choice not in (None, PackageChoice()):
+            raise InvalidOption(
+                f'{quote(arm)} is an arm of the catalogue, which has all its files.'
+            )
         data = arm_data(arm)
         return NamedRobot(load_arm(arm), None, data.base_link, data.tip_link)
     try:
-        return load_package_by_name(arm)
+        return load_package_by_name(arm, choice)
     except DescriptionNotFound as error:
+        if 'available' not in error.evidence:
+            raise  # A package of that name exists, and says what it lacks.
         text = f'There is no robot {quote(name)}, neither as a MoveIt configuration nor in the catalogue'
         raise DescriptionNotFound.unknown(text, name, dict.fromkeys([*shipped, *arms])) from error
 
 
-def load_package_by_name(name: str) -> NamedRobot:
+def load_package_by_name(name: str, choice: PackageChoice | None = None) -> NamedRobot:
     """
     Return the robot of a MoveIt configuration.
 
     :param name: the package, the robot, or the folder of the package.
+    :param choice: the robot of the package, files and arguments.
     :raises DescriptionNotFound: when there is none.
     """
-    files = find_moveit_config(name)
-    return NamedRobot(load_package(files), files.kinematics_path)
+    robot_name, urdf, srdf, xacro_args = choice or PackageChoice()
+    files = find_moveit_config(name, robot_name, urdf=urdf, srdf=srdf)
+    return NamedRobot(load_package(files.with_arguments(xacro_args)), files.kinematics_path)

@@ -6,7 +6,7 @@ MoveItConfigsBuilder; then the shipped robots follow.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 import logging
 import os
 from pathlib import Path
@@ -50,6 +50,14 @@ class MoveItConfig:
     kinematics_path: Path | None
     joint_limits_path: Path | None
     xacro_args: Mapping[str, str] = field(default_factory=dict)
+
+    def with_arguments(self, xacro_args: Mapping[str, str]) -> 'MoveItConfig':
+        """
+        Return the same files with more arguments for xacro.
+
+        :param xacro_args: count more than those of the package.
+        """
+        return replace(self, xacro_args={**self.xacro_args, **xacro_args})
 
 
 def share_directories() -> Iterator[Path]:
@@ -173,8 +181,9 @@ def _find_shipped(name: str, given: _Given) -> MoveItConfig:
     candidates = [name.removesuffix(SUFFIX)]
     for kind in ('packages', 'robots'):
         candidates.append(str((aliases.get(kind) or {}).get(name, '')).removesuffix(SUFFIX))
+    meant = str((aliases.get('robots') or {}).get(given.robot, given.robot or ''))
     for candidate in candidates:
-        if candidate in shipped:
+        if candidate in shipped and meant in ('', candidate):
             own = _Given(None, given.urdf, given.srdf)
             return _read_package(robots / (candidate + SUFFIX), candidate, own)
     looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']

@@ -38,7 +38,7 @@ class Papers(NamedTuple):
     kinematics: Path | None = None
     joint_limits: Path | None = None
     xacro_args: Mapping[str, str] | None = None
-    """Of a URDF that is a xacro file."""
+    """Of the URDF and the SRDF, where they are xacro files."""
 
 
 def examine(papers: Papers) -> list[Finding]:
@@ -86,7 +86,7 @@ def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
             continue
         try:
             semantics, limits = (*sources[1:], None, None)[:2]
-            with _heard('ssik_ros.model'):
+            with heard('ssik_ros.model'):
                 robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
         except SsikError as error:
             findings.append(Finding(Level.FAULT, str(path), str(error), mend))
@@ -175,7 +175,7 @@ def _read_kinematics(
         return {}
     where = str(papers.kinematics)
     try:
-        with _heard('ssik_ros.solvers') as lines:
+        with heard('ssik_ros.solvers') as lines:
             kinematics = read_kinematics_yaml(papers.kinematics, robot.groups)
     except SsikError as error:
         findings.append(Finding(Level.FAULT, where, str(error), 'mend the entry that is named'))
@@ -284,8 +284,12 @@ def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> 
 
 
 @contextlib.contextmanager
-def _heard(name: str) -> Iterator[Sequence[str]]:
-    """Give a list that warnings of a logger go to while this lasts."""
+def heard(name: str) -> Iterator[Sequence[str]]:
+    """
+    Give a list that warnings of a logger go to while this lasts.
+
+    :param name: the logger.
+    """
     lines: list[str] = []
 
     class Listener(logging.Handler):

@@ -7,11 +7,10 @@ Groups stand at the root, or below a node name (or ``/**``), ``ros__parameters``
 
 from collections.abc import Mapping
 import logging
-from pathlib import Path
 from typing import Any
 
 from ssik_ros.errors import quote
-from ssik_ros.model.makers_yaml import find_sections, read_makers_yaml
+from ssik_ros.model.makers_yaml import find_sections
 from ssik_ros.strict_yaml import location
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
@@ -46,20 +45,6 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
     }
 )
 """Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
-
-
-def read_content(path: str | Path) -> Any:
-    """
-    Return the content of a kinematics.yaml; logs what is wrong and did not stop the reader.
-
-    :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises ConfigError: when it is not YAML; with line and column.
-    """
-    content, notes = read_makers_yaml(path)
-    for note in notes:
-        _LOGGER.warning('%s.', note)
-    return content
 
 
 def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:

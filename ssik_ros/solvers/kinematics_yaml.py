@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ssik_ros.errors import (
+    ConfigError,
     describe_choices,
     InvalidParameter,
     list_names,
@@ -23,8 +24,9 @@ from ssik_ros.errors import (
     quote,
     UnknownSolver,
 )
+from ssik_ros.model.makers_yaml import read_makers_yaml
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.solvers.kinematics_layout import find_groups, KEYS_OF_OTHER_SOLVERS, read_content
+from ssik_ros.solvers.kinematics_layout import find_groups, KEYS_OF_OTHER_SOLVERS
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import flatten
 from ssik_ros.solvers.registry import (
@@ -95,6 +97,23 @@ def read_kinematics_yaml(
     return parse_kinematics(
         read_content(path), source=str(path), groups=groups, substitute=substitute
     )
+
+
+def read_content(path: str | Path) -> Any:
+    """
+    Return the content of a kinematics.yaml; logs what is wrong and does not matter to MoveIt.
+
+    :param path: the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when it is not YAML, or a parameter of a solver of ours stands twice in a group.
+    """
+    content, notes = read_makers_yaml(path)
+    for note in notes:
+        ours = (solver_spec(name) for name in known_names() if name.startswith('ssik_ros/'))
+        if any(_is_own(spec, note.key) for spec in ours):
+            raise ConfigError(f'{note.place}: {note.text.split(";")[0]}.', place=note.place)
+        _LOGGER.warning('%s.', note)
+    return content
 
 
 def parse_kinematics(

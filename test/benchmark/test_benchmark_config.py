@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from planar_arm import SRDF, URDF
 import pytest
 
 from ssik_ros.benchmark.config import parse_benchmark_config, read_benchmark_config, SolverEntry
+from ssik_ros.benchmark.entries import find_kinematics_folder, find_robot_files
 from ssik_ros.benchmark.session import find_benchmark_config, prepare_benchmark
 from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
 from ssik_ros.strict_yaml import parse_yaml
@@ -144,3 +146,51 @@ def test_a_shipped_configuration_is_found_by_name():
 def test_a_configuration_that_does_not_exist_is_an_error_with_the_shipped_names():
     with pytest.raises(DescriptionNotFound, match=r'fanuc, gen3, panda, ur5e'):
         find_benchmark_config('pandda')
+
+
+def small_package(share, package, name):
+    """Write an installed MoveIt configuration of a robot with two joints."""
+    config = share / 'share' / package / 'config'
+    config.mkdir(parents=True)
+    (config / f'{name}.urdf').write_text(URDF, encoding='utf-8')
+    (config / f'{name}.srdf').write_text(SRDF, encoding='utf-8')
+    (config / 'kinematics.yaml').write_text('arm: {kinematics_solver: ssik_ros/Auto}\n')
+    return config
+
+
+@pytest.mark.parametrize('own_package', [False, True])
+def test_a_shipped_robot_of_the_same_name_is_never_measured_instead(
+    tmp_path, monkeypatch, own_package
+):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    name = 'gen3' if own_package else 'small'
+    config = small_package(tmp_path, 'small_gen3_moveit_config', name)
+    text = TEXT.replace('moveit_resources_panda_moveit_config', 'small_gen3_moveit_config')
+    text = text.replace('robot_name: moveit_resources_panda', 'robot_name: gen3')
+    files = find_robot_files(read(text))
+    assert files.urdf_path == config / f'{name}.urdf'
+    assert find_kinematics_folder(read(text)) == config
+
+
+def test_a_package_with_kinematics_alone_gets_the_robot_from_its_own_package(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    config = small_package(tmp_path, 'gen3_moveit_config', 'gen3')
+    (tmp_path / 'share/solvers/config').mkdir(parents=True)
+    text = TEXT.replace('moveit_resources_panda_moveit_config', 'solvers')
+    text = text.replace('robot_name: moveit_resources_panda', 'robot_name: gen3')
+    assert find_robot_files(read(text)).urdf_path == config / 'gen3.urdf'
+    assert find_kinematics_folder(read(text)) == tmp_path / 'share/solvers/config'
+
+
+def test_a_package_without_a_robot_is_an_error_although_a_shipped_one_has_the_name(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    (tmp_path / 'share/solvers/config').mkdir(parents=True)
+    text = TEXT.replace('moveit_resources_panda_moveit_config', 'solvers')
+    with pytest.raises(DescriptionNotFound, match='does not say which robot'):
+        find_robot_files(
+            read(text.replace('robot_name: moveit_resources_panda', 'robot_name: gen3'))
+        )

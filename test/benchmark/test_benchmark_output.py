@@ -13,7 +13,7 @@ from rich.console import Console
 from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config, SolverEntry
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.plots import plot_grid, plot_report
-from ssik_ros.benchmark.published import published_for
+from ssik_ros.benchmark.published import PUBLISHED, published_for
 from ssik_ros.benchmark.report import (
     BenchmarkReport,
     describe,
@@ -31,6 +31,8 @@ from ssik_ros.benchmark.trials import (
     TrialVerdict,
     write_csv,
 )
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.loader import load_package
 
 PNG = b'\x89PNG'
 
@@ -61,7 +63,10 @@ def make_run(name, trials, status=RunStatus.RAN, reason=''):
 
 def make_report(*runs, robot='panda'):
     config = BenchmarkConfig('bench', 'pkg', robot, 'arm', 4, 12345, 0.1, 1, ())
-    return BenchmarkReport(config, robot, 'robot.urdf', 'random goals', describe_machine(), runs)
+    published = tuple(figure for figure in PUBLISHED if figure.robot == robot)
+    return BenchmarkReport(
+        config, robot, 'robot.urdf', 'random goals', describe_machine(), runs, published
+    )
 
 
 @pytest.fixture
@@ -235,9 +240,22 @@ def test_json_has_configuration_machine_and_figures(mixed, absent):
 
 
 def test_published_figures_are_those_of_the_document():
-    means = {figure.solver: figure.mean_ms for figure in published_for('moveit_resources_fanuc')}
+    group = load_package(find_moveit_config('fanuc')).group('manipulator')
+    figures = published_for('moveit_resources_fanuc', group)
+    means = {figure.solver: figure.mean_ms for figure in figures}
     assert means == {'KDL': 3.28, 'TRAC-IK': 0.489, 'PoseIK': 0.0416}
-    assert published_for('ur5e') == ()
+    assert published_for('ur5e', group) == ()
+
+
+@pytest.mark.parametrize('change', ['other limits', 'another number of joints'])
+def test_published_figures_stand_beside_the_same_arm_only(change):
+    group = load_package(find_moveit_config('gen3')).group('manipulator')
+    assert len(published_for('gen3', group)) == 3
+    if change == 'other limits':
+        other = dataclasses.replace(group, upper=group.upper + 0.01 * np.isfinite(group.upper))
+    else:
+        other = load_package(find_moveit_config('ur5e')).group('ur_manipulator')
+    assert published_for('gen3', other) == ()
 
 
 def test_the_four_plots_of_ik_benchmarking_are_written(mixed, absent, tmp_path):

@@ -138,7 +138,9 @@ def test_a_follower_in_the_chain_ends_with_one(capsys, tmp_path):
         (['--robot', 'panda_arn'], "Did you mean 'panda'"),
         (['--robot', 'ur5e', '--base', 'bas_link'], "Did you mean 'base_link'"),
         (['--robot', 'ur5e', '--base', 'tool0', '--ee', 'base_link'], 'tool0'),
-        (['--robot', 'ur5e', '--xacro-arg', 'a:=1'], 'go with a URDF'),
+        (['--robot', 'ur5e', '--robot-name', 'ur6'], "There is no robot 'ur5e'"),
+        (['a.urdf', '--robot-name', 'ur6'], '--moveit-config PACKAGE'),
+        (['--robot', 'iiwa14', '--xacro-arg', 'a:=1'], 'arm of the catalogue'),
     ],
 )
 def test_a_request_that_makes_no_sense_ends_with_two(words, message, capsys):

@@ -270,3 +270,42 @@ def test_the_messages_are_those_of_the_package():
     imported = re.findall(r'^\s*from (\w+_(?:msgs|interfaces))\.', sources, re.MULTILINE)
     # ik_view sends goals to actions where they are installed; no node needs them.
     assert set(imported) - {'control_msgs'} == {*installation.MESSAGES, 'ssik_msgs'}
+
+
+def small_package(folder):
+    """Write a MoveIt configuration with two robots, in xacro, and return its folder."""
+    (folder / 'cell_moveit_config/config').mkdir(parents=True)
+    joint = (
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/><limit lower="-1" upper="1" '
+        'velocity="1" effort="1"/></joint>'
+    )
+    for name in ('left', 'right'):
+        head = f'<robot name="{name}" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        texts = {
+            'urdf.xacro': f'{head}<link name="a"/><link name="b"/>{joint}</robot>',
+            'srdf': f'{head}<group name="arm"><chain base_link="a" tip_link="b"/></group></robot>',
+        }
+        for ending, text in texts.items():
+            (folder / f'cell_moveit_config/config/{name}.{ending}').write_text(text)
+    return folder / 'cell_moveit_config'
+
+
+def test_the_robot_of_a_package_and_xacro_arguments_can_be_named(tmp_path, capsys):
+    pytest.importorskip('xacro', reason='xacro is not installed (pip install xacro)')
+    folder = small_package(tmp_path)
+    assert main(['doctor', str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert 'config/left.srdf, config/right.srdf' in error and '--robot-name' in error
+    words = ['--robot-name', 'right', '--xacro-arg', 'unused:=1', '--json']
+    assert main(['doctor', str(folder), *words]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert any(row['where'].endswith('right.urdf.xacro') for row in rows)
+
+
+def test_verbs_take_the_robot_of_a_package_and_xacro_arguments(tmp_path, capsys):
+    pytest.importorskip('xacro', reason='xacro is not installed (pip install xacro)')
+    package = ['--moveit-config', str(small_package(tmp_path))]
+    assert main(['solve', *package, '--joints', '0.5']) == 2
+    assert '--robot-name' in capsys.readouterr().err
+    words = ['--robot-name', 'right', '--xacro-arg', 'unused:=1', '--joints', '0.5']
+    assert main(['solve', *package, *words]) == 0

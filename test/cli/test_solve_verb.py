@@ -140,7 +140,8 @@ def test_the_group_of_the_kinematics_file_is_meant_when_none_is_named(capsys):
         (['--pose', *POSE, '--solver', 'ssik_ros/PosIK'], "Did you mean 'ssik_ros/PoseIK'"),
         (['--pose', *POSE, '--group', 'arm'], 'ur_manipulator'),
         (['--pose', *POSE, '--base', 'base_link'], '--base and --tip together'),
-        (['--pose', *POSE, '--srdf', 'x.srdf'], '--srdf and --xacro-arg go with a URDF'),
+        (['--pose', *POSE, '--srdf', 'x.srdf'], "'x.srdf' is neither a file nor XML"),
+        (['--pose', *POSE, '--xacro-arg', 'x'], 'NAME:=VALUE'),
         (['--pose', *POSE, '--kinematics', 'gone.yaml'], 'gone.yaml'),
     ],
 )

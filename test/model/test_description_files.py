@@ -444,3 +444,42 @@ def test_a_file_that_is_not_text_is_an_error(tmp_path):
     path.write_bytes(b'\xff\xfe\x00binary')
     with pytest.raises(ModelError, match='utf-8'):
         load_robot(path)
+
+
+XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+ARM_XACRO = f'<robot name="arm" {XACRO}><link name="$(arg link)"/></robot>'
+SRDF_XACRO = (
+    f'<robot name="arm" {XACRO}><xacro:include filename="part.xacro"/>'
+    '<group name="$(arg group)"><link name="a"/></group></robot>'
+)
+PART = f'<robot {XACRO}><xacro:arg name="side" default="left"/></robot>'
+
+
+@pytest.fixture
+def xacro_files(tmp_path):
+    """Return a URDF and an SRDF in xacro that need an argument each."""
+    pytest.importorskip('xacro', reason='xacro is not installed (pip install xacro)')
+    texts = {'arm.urdf.xacro': ARM_XACRO, 'arm.srdf.xacro': SRDF_XACRO, 'part.xacro': PART}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path / 'arm.urdf.xacro', tmp_path / 'arm.srdf.xacro'
+
+
+def test_each_file_takes_the_xacro_arguments_that_it_declares(xacro_files):
+    model = load_robot(*xacro_files, xacro_args={'link': 'a', 'group': 'g'})
+    assert (model.tree.root_link, list(model.groups)) == ('a', ['g'])
+
+
+def test_a_missing_xacro_argument_is_named_with_file_parameter_and_declared_ones(xacro_files):
+    with pytest.raises(ModelError) as caught:
+        load_robot(*xacro_files, xacro_args={'link': 'a'})
+    message = str(caught.value)
+    assert str(xacro_files[1]) in message
+    assert 'Its arguments: group, side; given (xacro_args, --xacro-arg): link:=a' in message
+
+
+def test_a_warning_about_an_expanded_file_says_so(xacro_files):
+    path = xacro_files[1]
+    path.write_text(SRDF_XACRO.replace('"a"', '"b"'))
+    warnings = load_robot(*xacro_files, xacro_args={'link': 'a', 'group': 'g'}).warnings
+    assert warnings[0].startswith(f'{path} (expanded):')

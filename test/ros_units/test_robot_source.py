@@ -24,6 +24,7 @@ NO_PARAMETERS = {
     'robot_description_file': '',
     'semantic_file': '',
     'moveit_config_package': '',
+    'robot_name': '',
     'xacro_args': '',
     'kinematics_file': '',
     'joint_limits_file': '',
@@ -412,3 +413,43 @@ def test_xacro_arguments_are_words():
 def test_wrong_xacro_arguments_are_told(text):
     with pytest.raises(InvalidParameter, match='name:=value'):
         Source(xacro_args=text)
+
+
+def test_a_robot_of_a_package_of_several_is_named_by_robot_name(tmp_path):
+    (tmp_path / 'config').mkdir()
+    for name in ('left', 'right'):
+        text, semantic = made(name)
+        (tmp_path / f'config/{name}.urdf').write_text(text)
+        (tmp_path / f'config/{name}.srdf').write_text(semantic)
+    with pytest.raises(DescriptionNotFound, match='robot_name'):
+        Source(moveit_config_package=str(tmp_path))
+    found = Source(moveit_config_package=str(tmp_path), robot_name='right').last
+    assert found.load().name == 'right'
+    assert found.srdf.source == tmp_path / 'config/right.srdf'
+
+
+def test_robot_name_without_a_package_is_an_error():
+    with pytest.raises(InvalidParameter, match='moveit_config_package'):
+        Source(robot_description=TEXT, robot_name='right')
+
+
+def test_a_package_without_a_urdf_adds_to_a_urdf_that_is_given(tmp_path):
+    (tmp_path / 'config').mkdir()
+    (tmp_path / 'config/arm.srdf').write_text(SEMANTIC)
+    found = Source(moveit_config_package=str(tmp_path), robot_description=TEXT).last
+    assert (found.urdf.origin, found.srdf.source) == (
+        'parameter robot_description',
+        tmp_path / 'config/arm.srdf',
+    )
+
+
+def test_xacro_args_add_to_those_of_the_package(tmp_path):
+    (tmp_path / 'config').mkdir()
+    text, semantic = made()
+    (tmp_path / 'config/arm.urdf').write_text(text)
+    (tmp_path / 'config/arm.srdf').write_text(semantic)
+    (tmp_path / '.setup_assistant').write_text(
+        'moveit_setup_assistant_config: {urdf: {xacro_args: "a:=1 b:=2"}}'
+    )
+    found = Source(moveit_config_package=str(tmp_path), xacro_args='b:=3 c:=4').last
+    assert found.xacro_args == {'a': '1', 'b': '3', 'c': '4'}

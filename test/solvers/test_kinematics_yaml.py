@@ -236,6 +236,15 @@ def test_of_a_key_that_stands_twice_the_last_value_counts(tmp_path, caplog):
     )
 
 
+def test_a_parameter_of_ours_must_not_stand_twice(tmp_path):
+    path = tmp_path / 'k.yaml'
+    path.write_text('arm:\n  gd_max_iters: 3\n  gd_max_iters: 4\n')
+    with pytest.raises(
+        ConfigError, match=r"k\.yaml:3: key 'gd_max_iters' stands already in line 2"
+    ):
+        read_kinematics_yaml(path)
+
+
 def test_nested_parameters_of_a_node_are_read_as_well():
     groups = parse_kinematics({'arm': {'epsilon': 0.01}}, source='/ik_server')
     assert groups['arm'].sources['target_tolerance'] == '/ik_server (epsilon)'

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ssik_ros.cli.installation import examine_installation
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.printing import print_table
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.findings import Finding, Level
@@ -20,7 +20,12 @@ _FILES = {
 }
 _WORDS = {Level.FINE: 'fine', Level.NOTE: 'note', Level.FAULT: 'fault'}
 
-EXAMPLES = ('ssik doctor', 'ssik doctor panda', 'ssik doctor my_robot_moveit_config --json')
+EXAMPLES = (
+    'ssik doctor',
+    'ssik doctor panda',
+    'ssik doctor my_robot_moveit_config --json',
+    'ssik doctor my_cell_moveit_config --robot-name left_arm --xacro-arg ur_type:=ur5e',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for option, file in _FILES.items():
         add_option(parser, f'{option} PATH', f'{file}, instead of that of the package', type=Path)
+    add_option(
+        parser, '--urdf PATH', 'a URDF or xacro file, instead of that of the package', type=Path
+    )
+    add_option(parser, '--robot-name NAME', 'the robot of a package with several')
+    text = 'an argument for xacro, of the URDF and the SRDF; may be repeated'
+    add_option(parser, '--xacro-arg NAME:=VALUE', text, action='append')
     add_option(parser, '--json', 'print JSON')
 
 
@@ -50,9 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     names = [option.removeprefix('--').replace('-', '_') for option in _FILES]
     given = {name: path for name in names if (path := getattr(arguments, name)) is not None}
     if arguments.robot is not None:
-        findings = _examine_robot(arguments.robot, given)
-    elif given:
-        raise InvalidOption('--srdf, --kinematics and --joint-limits belong to a robot; name it.')
+        findings = _examine_robot(arguments, given)
+    elif given or arguments.urdf or arguments.robot_name or arguments.xacro_arg:
+        raise InvalidOption(
+            '--urdf, --srdf, --kinematics, --joint-limits, --robot-name and --xacro-arg belong to a robot; '
+            'name it.'
+        )
     else:
         findings = examine_installation()
     if arguments.json:
@@ -65,24 +79,32 @@ def run(arguments: argparse.Namespace) -> int:
     return int(any(finding.level == Level.FAULT for finding in findings))
 
 
-def _examine_robot(robot: str, given: Mapping[str, Any]) -> list[Finding]:
+def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> list[Finding]:
     """Return what there is to say about the files of a robot; these imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
-    from ssik_ros.server.checkup import examine, Papers
+    from ssik_ros.server.checkup import examine, heard, Papers
 
-    path = Path(robot)
-    if path.is_file():
-        papers = Papers(path)
-    else:
-        found = find_moveit_config(robot)
-        papers = Papers(
-            found.urdf_path,
-            found.srdf_path,
-            found.kinematics_path,
-            found.joint_limits_path,
-            found.xacro_args,
-        )
-    return examine(papers._replace(**given))
+    xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
+    if Path(arguments.robot).is_file():
+        if arguments.urdf or arguments.robot_name:
+            raise InvalidOption('--urdf and --robot-name go with a package, not with a URDF.')
+        return examine(Papers(Path(arguments.robot), xacro_args=xacro_args)._replace(**given))
+    with heard('ssik_ros.model') as lines:
+        found = find_moveit_config(
+            arguments.robot, arguments.robot_name, urdf=arguments.urdf, srdf=given.get('srdf')
+        ).with_arguments(xacro_args)
+    papers = Papers(
+        found.urdf_path,
+        found.srdf_path,
+        found.kinematics_path,
+        found.joint_limits_path,
+        found.xacro_args,
+    )
+    notes = [
+        Finding(Level.NOTE, str(found.directory), line, 'see whether this is meant')
+        for line in lines
+    ]
+    return [*notes, *examine(papers._replace(**given))]
 
 
 def _print_lines(findings: list[Finding]) -> None:

@@ -184,6 +184,7 @@ def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | boo
         'semantic_file': arguments.srdf and str(arguments.srdf.resolve()),
         'xacro_args': ' '.join(arguments.xacro_arg),
         'moveit_config_package': arguments.moveit_config or arguments.robot,
+        'robot_name': arguments.robot_name,
         'group': arguments.group,
         'base_link': arguments.base,
         'tip_link': arguments.tip,

@@ -166,7 +166,7 @@ def _xacro_failure(path: Path, reason: str, mappings: Mapping[str, str]) -> Mode
     given = list_names(f'{name}:={value}' for name, value in mappings.items()) or 'none'
     known = list_names(declared) or 'none'
     return ModelError(
-        f'xacro failed on {quote(path)}: {reason.strip().rstrip(".")}. Arguments that the file declares: '
+        f'xacro failed on {quote(path)}: {reason.strip().rstrip(".")}. Its arguments: '
         f'{known}; given (xacro_args, --xacro-arg): {given}.',
         path=str(path),
         declared=tuple(declared),

@@ -34,10 +34,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 MOST_JOINTS = 2000
 """Joints of a robot that is taken from a topic where no parameter says how many."""
 LIMITS_PREFIX = 'robot_description_planning.'
+_TEXT = 'given as text'
+"""Stands for the path of a description that a parameter holds."""
 _NOT_GIVEN = {
     **dict.fromkeys(('robot_description', 'robot_description_semantic'), ''),
     **dict.fromkeys(('robot_description_file', 'semantic_file', 'moveit_config_package'), ''),
     **dict.fromkeys(('kinematics_file', 'xacro_args', 'joint_limits_file', 'tip_link'), ''),
+    'robot_name': '',
     'semantic_timeout': 0.0,
     'max_robot_joints': MOST_JOINTS,
 }
@@ -280,7 +283,7 @@ class RobotSource:
         return None if self._files is None else self._files.joint_limits_path
 
     def _find_xacro_args(self) -> Mapping[str, str] | None:
-        """Return the arguments for xacro: those of the parameter, else those of the package."""
+        """Return the arguments for xacro: those of the parameter count more than those of the package."""
         words = self._parameters.xacro_args.split()
         wrong = [word for word in words if word.find(':=') < 1]
         if wrong:
@@ -289,15 +292,28 @@ class RobotSource:
                 key='xacro_args',
                 value=wrong[0],
             )
-        if words:
-            return dict(word.split(':=', 1) for word in words)
-        return (self._files.xacro_args or None) if self._files is not None else None
+        own = {} if self._files is None else self._files.xacro_args
+        return {**own, **dict(word.split(':=', 1) for word in words)} or None
 
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
     """Return the files of the MoveIt configuration package, if one is named."""
-    package = parameters.moveit_config_package
-    return find_moveit_config(package) if package else None
+    if not parameters.moveit_config_package:
+        if parameters.robot_name:
+            raise InvalidParameter(
+                f'robot_name {quote(parameters.robot_name)} chooses a robot of a package: give '
+                'moveit_config_package too.',
+                key='robot_name',
+                value=parameters.robot_name,
+            )
+        return None
+    # A description that is a text counts instead of the file, too: the package need not have one.
+    return find_moveit_config(
+        parameters.moveit_config_package,
+        parameters.robot_name,
+        urdf=parameters.robot_description_file or (parameters.robot_description and _TEXT),
+        srdf=parameters.semantic_file or (parameters.robot_description_semantic and _TEXT),
+    )
 
 
 def _file(path: str | Path) -> DescriptionText:

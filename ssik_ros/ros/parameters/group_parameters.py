@@ -16,12 +16,13 @@ from rclpy.parameter import Parameter
 from ssik_ros.errors import InvalidParameter, LocatedMapping, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.solvers.kinematics_layout import find_groups, read_content
+from ssik_ros.solvers.kinematics_layout import find_groups
 from ssik_ros.solvers.kinematics_yaml import (
     COMMON_PARAMETERS_FILE,
     GroupKinematics,
     KINEMATICS_FIELDS,
     parse_kinematics,
+    read_content,
 )
 from ssik_ros.solvers.registry import DEFAULT_SOLVER, is_known, solver_schema, solver_spec
 

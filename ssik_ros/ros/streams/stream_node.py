@@ -53,7 +53,7 @@ from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set
 NAME = 'ik_stream'
 FOR_SOURCE = (
     *('robot_description', 'robot_description_file', 'moveit_config_package'),
-    *('joint_limits_file', 'max_robot_joints', 'xacro_args'),
+    *('robot_name', 'joint_limits_file', 'max_robot_joints', 'xacro_args'),
 )
 """The parameters that find a robot."""
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'

@@ -251,6 +251,7 @@ def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
         'robot_description_file',
         'semantic_file',
         'moveit_config_package',
+        'robot_name',
         'xacro_args',
         'joint_limits_file',
         'semantic_timeout',
