@@ -101,13 +101,15 @@ def run_page(page: Path) -> list[Difference]:
 
 
 def run_in_new_folder(page: Path) -> list[Difference]:
-    """Return the outputs of a page that differ, run in a folder of its own."""
+    """Return the outputs of a page that differ, run in a folder of its own, from which modules are imported."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        sys.path.insert(0, folder)
         try:
             return run_page(page)
         finally:
+            sys.path.remove(folder)
             os.chdir(before)
 
 

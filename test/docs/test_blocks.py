@@ -6,6 +6,7 @@ Every block of code of the pages is run or read, or stands in a list here with t
 are read by what reads them.
 """
 
+import codeop
 import contextlib
 import io
 from itertools import groupby
@@ -115,6 +116,48 @@ def reason_not_to_run(words: list[str]) -> str | None:
 def test_each_language_has_its_rule():
     known = {'python', 'text', 'console', 'bash', 'yaml', 'xml', 'c', ''}
     assert {b.language for page in PAGES for b in run_pages.read_blocks(page.read_text())} <= known
+
+
+def refused_when_pasted(code):
+    """
+    Return the first line that the prompt of Python 3.12 and older refuses, None if it takes all.
+
+    Such a prompt reads line by line: an empty line ends a compound statement, and nothing else does.
+    """
+    compiled, pending = codeop.CommandCompiler(), []
+    for line in code.splitlines():
+        pending.append(line)
+        try:
+            statement = compiled('\n'.join(pending), symbol='single')
+        except SyntaxError:
+            return line
+        if statement is not None:
+            pending = []
+    return None
+
+
+@pytest.mark.parametrize(
+    ('code', 'refused'),
+    [
+        ('for i in (1, 2):\n    j = i\nprint(j)\n', 'print(j)'),
+        ('for i in (1, 2):\n    j = i\n\nprint(j)\n', None),
+        ('class A:\n    a = 1\n\n    b = 2\n', '    b = 2'),
+        ('x = (\n    1,\n\n    2,\n)\nprint(x)\n', None),
+        ('with open("f") as file:\n    file.read()\n', None),
+    ],
+)
+def test_a_prompt_that_reads_lines_needs_an_empty_line_after_a_loop(code, refused):
+    assert refused_when_pasted(code) == refused
+
+
+@pytest.mark.parametrize('page', PAGES, ids=NAMES.get)
+def test_python_blocks_can_be_pasted_into_every_prompt(page):
+    refused = {
+        refused_when_pasted(block.text)
+        for block in run_pages.read_blocks(page.read_text(encoding='utf-8'))
+        if block.language == 'python' and not run_pages.FILE.search(block.before)
+    }
+    assert refused <= {None}, 'an empty line is missing before, or is too many inside'
 
 
 def test_each_text_block_is_printed_by_the_block_before_or_has_a_reason():
