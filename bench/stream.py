@@ -192,7 +192,16 @@ def measure(rate: float, targets: float, seconds: float) -> Row:
             '-p',
             'task_sets:=arm',
         ),
-        *('-p', f'rate:={rate:g}.0', '-p', 'max_state_age:=3600.0', '-p', 'report_period:=1.0'),
+        *(
+            '-p',
+            f'rate:={rate:g}.0',
+            '-p',
+            'max_state_age:=3600.0',
+            '-p',
+            'max_lag:=0.0',
+            '-p',
+            'report_period:=1.0',
+        ),
     ]
     with tempfile.TemporaryDirectory() as folder, ServerProcesses(None, LIFETIME) as processes:
         processes.start(command, Path(folder) / 'node.log')

@@ -32,6 +32,7 @@ PARAMETERS = node_arguments(
         'rate',
         'max_age',
         'max_state_age',
+        'max_lag',
         'speed_scale',
     ),
 )

@@ -96,6 +96,7 @@ def stream(tmp_path_factory):
         'task_sets_file': str(folder / 'arm.yaml'),
         'max_age': 0.5,
         'max_state_age': 3600.0,
+        'max_lag': 0.0,
         'overlay_rate': 20.0,
         'report_period': 0.5,
     }
@@ -326,3 +327,39 @@ def test_a_file_of_another_robot_ends_the_node(tmp_path):
     parameters = {'moveit_config_package': 'panda', 'task_sets_file': 'ur5e'}
     server, code = ended_server(tmp_path, parameters, program=NODE)
     assert code == 1 and "ur5e.yaml:3: the parent of 'tool', 'tool0'" in server.log
+
+
+def test_a_motion_ends_when_states_die_and_when_the_robot_is_stuck(tmp_path):
+    """The target goes on; the joints first are reported where they began, then not at all."""
+    (tmp_path / 'arm.yaml').write_text(GROUPS)
+    parameters = {
+        'moveit_config_package': 'panda',
+        'task_sets_file': str(tmp_path / 'arm.yaml'),
+        'max_age': 5.0,
+        'max_state_age': 0.5,
+        'max_lag': 0.05,
+    }
+    with running_server(tmp_path, parameters, program=NODE) as server, client_of(server) as client:
+        server.wait_for_log(READY)
+        listener = Listener(client)
+        listener.follow(PANDA.pose(START), 'a first target')
+        away = PANDA.pose(START)
+        away[2, 3] -= 0.3
+
+        def lags(status):
+            client.publish_joints(START, qos_profile_sensor_data)
+            listener.send(away)
+            return status.cause == 'LAG'
+
+        status = listener.wait_for(lags, 'the cause LAG')
+        assert status.status == StreamStatus.HELD and 'panda_joint' in status.message
+        velocity = 2.62
+        for command in listener.commands:
+            apart = np.abs(np.array(command.position) - [START[name] for name in command.name])
+            assert (apart <= 0.06 * velocity).all()
+
+        def dies(status):
+            listener.send(away)
+            return status.cause == 'NO_STATE'
+
+        assert listener.wait_for(dies, 'the cause NO_STATE').status == StreamStatus.HELD

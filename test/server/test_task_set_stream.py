@@ -263,3 +263,54 @@ def test_the_report_counts_what_was_missed_and_late():
     p50, p95, p99, most = report.latencies
     assert PERIOD < p50 < p95 <= p99 <= most == pytest.approx(PERIOD + 0.009)
     assert records.report().cycles == 0
+
+
+def test_a_motion_ends_when_the_state_is_lost_and_says_so():
+    setup = Setup()
+    setup.send(shifted(setup.pose(), 0.2, 0.0, 0.0))
+    assert setup.step().status is not HELD
+    step = setup.step(None)
+    assert (step.status, step.cause) == (HELD, StreamCause.NO_STATE)
+
+
+def test_a_robot_that_is_stuck_is_not_left_behind():
+    """The target moves on for 3 s; no command is farther from the robot than the bound, and it says which joint."""
+    lag = 0.2
+    setup = Setup(max_lag=lag, max_age=10.0)
+    velocity, goal = PANDA.tree.velocity[:7], setup.pose()
+    causes, commands = set(), []
+    for k in range(300):
+        setup.send(shifted(goal, 0.0, 0.4 * np.sin(0.02 * k), -0.1 * np.sin(0.01 * k)))
+        step = setup.step()
+        causes.add((step.status, step.cause))
+        commands.append(step.positions[:7])
+        if step.cause is StreamCause.LAG:
+            assert "'panda_joint" in step.text and 'max_lag' in step.text
+    assert (HELD, StreamCause.LAG) in causes
+    apart = np.abs(np.array(commands) - BENT[:7])
+    assert (apart <= (lag + PERIOD) * velocity + 1e-12).all()
+
+
+def test_a_robot_that_comes_again_is_led_on_without_a_jump():
+    setup = Setup(max_lag=0.2, max_age=10.0)
+    goal = shifted(setup.pose(), 0.0, 0.3, 0.0)
+    last = BENT[:7]
+    for k in range(400):
+        setup.send(goal)
+        step = setup.step()
+        assert (
+            np.abs(step.positions[:7] - last) <= PERIOD * PANDA.tree.velocity[:7] + 1e-12
+        ).all()
+        last = step.positions[:7]
+        if k > 100:
+            # Half of the way in each cycle.
+            positions = setup.state.positions.copy()
+            positions[:7] += 0.5 * (last - positions[:7])
+            setup.state = FullState(positions, AT_MODEL_FRAME)
+    assert step.status is OK
+
+
+@pytest.mark.parametrize('value', [0.0, -1.0, np.nan])
+def test_a_lag_has_to_be_positive(value):
+    with pytest.raises(InvalidOption, match='max_lag'):
+        Setup(max_lag=value)

@@ -8,6 +8,7 @@ independent of ROS time.
 from collections.abc import Sequence
 import functools
 import logging
+import math
 import sys
 import time
 from typing import Any
@@ -115,7 +116,12 @@ class StreamNode(ProcessNode):
             scene,
             task_sets,
             settings.task_sets.replace(',', ' ').split(),
-            StreamSettings(1.0 / settings.rate, settings.max_age, settings.speed_scale),
+            StreamSettings(
+                1.0 / settings.rate,
+                settings.max_age,
+                settings.speed_scale,
+                (settings.max_state_age and settings.max_lag) or math.inf,
+            ),
         )
         self._planning_scene, self._robot = scene, robot
         self._names = task_sets.worlds.variable_names(stream.joints)
@@ -160,11 +166,9 @@ class StreamNode(ProcessNode):
         self._stream.take(name, pose, stamp, now)
 
     def _state(self) -> FullState | None:
-        """Return the state of the robot; None if a joint that would move was not reported lately."""
+        """Return the state of the robot; None if a joint that moves was not reported lately."""
         limit = self._settings.max_state_age
-        stream = self._stream
-        assert stream is not None
-        if limit > 0.0 and stream.begins and self._live.too_old(self._names, limit):
+        if limit > 0.0 and self._live.too_old(self._names, limit):
             return None
         return self._live.current(self._planning_scene.states)
 

@@ -26,6 +26,10 @@ from ssik_ros.tasks.solve_result import SolveResult
 from ssik_ros.value_class import dataclass
 
 ORIGIN: FloatArray = np.eye(4)
+UNLIMITED = math.pi
+"""Velocity that counts for the lag of joints without a velocity limit [rad/s or m/s]."""
+NOISE = 1e-2
+"""No joint lags that is this close to its command [rad or m]."""
 CAREFUL = (0.1, 0.4, 1.6)
 """Damping of steps towards targets that cannot be met."""
 
@@ -41,7 +45,7 @@ class StreamCause(IntEnum):
     UNREACHED = 3
     """The steps of one cycle did not reach the target: it is out of reach, or past a singularity."""
     NO_STATE = 4
-    """The positions of the joints are unknown, so that no motion can start."""
+    """The positions of the joints are unknown: no motion starts, and one that is under way ends."""
     NO_TARGET = 5
     STALE = 6
     """A target has not been updated within its largest age."""
@@ -50,6 +54,8 @@ class StreamCause(IntEnum):
     """The frame of a target is unknown."""
     SINGULAR = 9
     """A step was not finite."""
+    LAG = 10
+    """A joint is too far from its command: the robot does not follow."""
 
 
 class Arrived(NamedTuple):
@@ -90,9 +96,13 @@ class StreamSettings:
     """A target that is older counts as stale [s]."""
     speed_scale: float = 1.0
     """Part of the velocity limits that joints may use."""
+    max_lag: float = math.inf
+    """A motion goes on only while each joint would reach its command within this time at its velocity limit [s]."""
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning."""
+        if not self.max_lag > 0.0:
+            raise InvalidOption(f'max_lag must be > 0, not {self.max_lag}.')
         for name in ('period', 'max_age', 'speed_scale'):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise InvalidOption(f'{name} must be > 0, not {getattr(self, name)}.')
@@ -143,6 +153,13 @@ class TaskSetStream:
         """Where in a full state their values stand."""
         velocity = task_sets.robot.tree.velocity[self._worlds.places(self.world.joints)]
         self._steps = velocity * settings.period * settings.speed_scale
+        limits = task_sets.robot.tree.velocity[self.places]
+        self._lags = np.maximum(
+            NOISE, settings.max_lag * np.where(np.isfinite(limits), limits, UNLIMITED)
+        )
+        self._cyclic = np.repeat(
+            [joint.cyclic for joint in self.joints], [joint.size for joint in self.joints]
+        )
         self._damped = [self._damped_copy(damping) for damping in CAREFUL]
         self._latest: dict[str, Arrived] = {}
         self._count = self._known = 0
@@ -210,6 +227,9 @@ class TaskSetStream:
             return self._hold(
                 StreamCause.NO_STATE, 'Not all joints that would move were reported lately.'
             )
+        lag = '' if self.begins else self._why_behind(current)
+        if lag:
+            return self._hold(StreamCause.LAG, lag)
         base = current.positions.copy()
         if not self.begins and self._positions is not None:
             base[self.places] = self._positions[self.places]
@@ -276,6 +296,24 @@ class TaskSetStream:
             if age > self.settings.max_age:
                 return f'The target {quote(name)} is {age:.3f} s old, older than {self.settings.max_age:g} s.'
         return ''
+
+    def _why_behind(self, current: FullState) -> str:
+        """Return which joint is too far from its last command; nothing when none is."""
+        if self._positions is None:
+            return ''
+        way = np.abs(self._positions[self.places] - current.positions[self.places])
+        way = np.where(
+            self._cyclic, np.abs(np.remainder(way + math.pi, 2.0 * math.pi) - math.pi), way
+        )
+        worst = int((way / self._lags).argmax()) if way.size else 0
+        # In this form a value that is not a number is too far.
+        if not way.size or way[worst] <= self._lags[worst]:
+            return ''
+        name = self._worlds.variable_names(self.joints)[worst]
+        return (
+            f'{quote(name)} is {way[worst]:.3g} away from its command, more than {self._lags[worst]:.3g}: the robot does not '
+            f'follow within max_lag, {self.settings.max_lag:g} s.'
+        )
 
     def _place(self, current: FullState, begins: bool) -> None:
         """Place the targets; frames defined at a tip are placed when a motion starts."""
