@@ -264,11 +264,13 @@ class Frame(CamelCaseNames):
             raise InvalidClosure(
                 f'{child!r} already has the parent {child._parent!r}.', frame=child
             )
+        # A frame without frames below is above itself only. So a tree that is built from its root down, or from its leaves
+        # up, is walked through once in all.
         above: Frame | None = self
         while above is not None:
             if above is child:
                 raise InvalidClosure(f'{child!r} cannot be put below itself.', frame=child)
-            above = above._parent
+            above = above._parent if child._children else None
 
     def add_child(self, child: 'Frame') -> None:
         """

@@ -8,6 +8,7 @@ import pytest
 from small_robots import joint
 
 from ssik_ros.errors import ModelError, SsikError
+from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.loader import load_robot, MOST_WARNINGS
 from ssik_ros.model.srdf import MOST_GROUPS
@@ -102,6 +103,18 @@ def processor_time(urdf, srdf):
 def test_loading_takes_time_in_proportion_to_the_joints(make):
     # Quadratic growth would be 8 times as much again.
     assert processor_time(*make(FACTOR * SMALL)) < 3.0 * FACTOR * processor_time(*make(SMALL))
+
+
+def test_frames_of_a_chain_take_time_in_proportion_to_the_joints():
+    def frames_time(count):
+        robot, tries = load_robot(chain(count)[0]), []
+        for _ in range(2):
+            start = time.process_time()
+            from_urdf(robot)
+            tries.append(time.process_time() - start)
+        return min(tries)
+
+    assert frames_time(FACTOR * SMALL) < 3.0 * FACTOR * frames_time(SMALL)
 
 
 def test_a_chain_of_ten_thousand_joints_is_loaded_whole():
