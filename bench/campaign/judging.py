@@ -12,6 +12,7 @@ import functools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.arms import FloatArray
 from bench.campaign.postures import Group, scaled_jacobians
@@ -25,6 +26,8 @@ SEARCHES = ('ssik_ros/Auto', 'ssik_ros/LevenbergMarquardt', 'ssik_ros/PoseIK')
 """Solvers that may know a posture where a closed form returns none."""
 PROOFS = (Cause.UNREACHABLE, Cause.LIMITS)
 """Causes that say that no posture exists."""
+IntArray = NDArray[np.int64]
+
 CLOSES = 1e-6
 """Error of a search's posture up to which it counts as a solution [rad, and lengths of the arm below 1 m]."""
 FROBENIUS = 1.5
@@ -99,11 +102,11 @@ class Judged:
         jacobians = scaled_jacobians(self.robot, self.group.q)
         return np.linalg.svd(jacobians, compute_uv=False)[:, -1]
 
-    def errors(self, row: int, q: FloatArray) -> FloatArray:
-        """Return (m,) Frobenius norms of FK(q) - T for postures (m, n) of a pose, lengths in metres."""
+    def errors(self, rows: int | IntArray, q: FloatArray) -> FloatArray:
+        """Return (m,) Frobenius norms of FK(q) - T for postures (m, n) of one pose or of one each, lengths in metres."""
         if not len(q):
             return np.zeros(0)
-        return np.linalg.norm(self.robot.arm.fk(q) - self.poses[row], axis=(1, 2))
+        return np.linalg.norm(self.robot.arm.fk(q) - self.poses[rows], axis=(1, 2))
 
     @property
     def tolerance(self) -> float:
@@ -122,6 +125,13 @@ class Judged:
         turns = self.robot.turns
         wrapped = np.abs((difference + math.pi) % (2.0 * math.pi) - math.pi)
         return np.where(turns, wrapped, difference).max(axis=1, initial=0.0)
+
+    def repeated(self, q: FloatArray) -> IntArray:
+        """Return the indices of postures (m, n) that are as good as an earlier one."""
+        away = np.abs(q[:, None] - q[None]) / self._unit
+        wrapped = np.abs((away + math.pi) % (2.0 * math.pi) - math.pi)
+        gaps = np.where(self.robot.turns, wrapped, away).max(axis=2)
+        return np.flatnonzero((np.tril(gaps < DUPLICATE, -1)).any(axis=1))
 
     def fault(self, claim: str, judge: str, row: int, detail: str) -> Fault:
         """Return a fault of one planted posture."""
@@ -184,20 +194,26 @@ def judge_nothing(
 
 
 def judge_solutions(
-    judged: Judged, tally: Tally, row: int, solutions: FloatArray, judge: str, allowed: float
+    judged: Judged,
+    tally: Tally,
+    row: int,
+    solutions: FloatArray,
+    judge: str,
+    allowed: float,
+    errors: FloatArray | None = None,
 ) -> Iterator[Fault]:
     """Return what is wrong with the solutions (m, n) of a pose; their error must not exceed the allowed one."""
     if not len(solutions):
         return
-    errors, outside = judged.errors(row, solutions), judged.outside(solutions)
+    if errors is None:
+        errors = judged.errors(row, solutions)
+    outside = judged.outside(solutions)
     tally.residual[judge] = max(tally.residual[judge], float(errors.max() / allowed))
     tally.outside = max(tally.outside, float(outside.max()))
     if errors.max() > allowed:
         yield judged.fault('extra', judge, row, f'error {errors.max():.2g}')
     if outside.max() > 0.0:
         yield judged.fault('limits', judge, row, f'outside by {outside.max():.2g}')
-    for index in range(1, len(solutions)):
+    for index in judged.repeated(solutions)[:1]:
         gap = judged.distances(solutions[:index], solutions[index]).min()
-        if gap < DUPLICATE:
-            yield judged.fault('duplicate', judge, row, f'distance {gap:.2g}')
-            break
+        yield judged.fault('duplicate', judge, row, f'distance {gap:.2g}')

@@ -23,8 +23,12 @@ SMALL = 0.3
 WIDTHS = (2.0, 2.0, 1.0, 0.5, 0.1)
 """Half widths of limits around a posture [rad]."""
 SCANNED = 97
-"""Values of a joint at which the determinant is looked at."""
-BISECTIONS = 42
+"""Values of a joint between which the determinant may change its sign."""
+BISECTIONS = 40
+SAMPLES = 8
+"""Angles of a joint from which the harmonics of the determinant are read."""
+SECANT, POLISHES = 1e-6, 4
+"""First step and number of the secants that end at a root [rad]."""
 STARTS = 5
 """Postures from which the special values of each joint are learned."""
 FLAT = 1e-12
@@ -228,28 +232,60 @@ class Planter:
     def _roots(self, q: FloatArray, joint: int) -> list[FloatArray]:
         """Return for each posture (k, n) the values of a joint at which it is singular: of seven, with one of them held."""
         count, nothing = len(q), np.zeros(0)
-        if self._robot.dof < 6:
+        if self._robot.dof < 6 or not self._robot.turns[joint]:
             return [nothing] * count
         dropped = None
         if self._robot.dof == 7:
             others = [other for other in range(7) if other != joint]
             dropped = int(self._rng.choice(others))
+        # Three columns at most lie on one side of the joint, so that the determinant has three harmonics of its angle.
+        angles = 2.0 * math.pi * np.arange(SAMPLES) / SAMPLES
+        rows = np.repeat(q, SAMPLES, axis=0)
+        rows[:, joint] = np.tile(angles, count)
+        found = self._determinants(rows, dropped).reshape(count, SAMPLES)
+        found[np.abs(found).max(axis=1) < FLAT] = 1.0
+        waves = np.fft.rfft(found, axis=1) / SAMPLES
+        waves[:, 1:] *= 2.0
         values = np.linspace(self._lower[joint], self._upper[joint], SCANNED)
-        rows = np.repeat(q, SCANNED, axis=0)
-        rows[:, joint] = np.tile(values, count)
-        found = self._determinants(rows, dropped).reshape(count, SCANNED)
-        is_flat = np.abs(found).max(axis=1) < FLAT
-        found[is_flat] = 1.0
-        is_below = found < 0.0
+        is_below = _sum_waves(waves[:, None], values) < 0.0
         owner, cells = np.nonzero(is_below[:, :-1] != is_below[:, 1:])
         left, right = values[cells].copy(), values[cells + 1].copy()
-        sign, probe = is_below[owner, cells], q[owner].copy()
+        sign = is_below[owner, cells]
         for _ in range(BISECTIONS if len(owner) else 0):
-            probe[:, joint] = middle = 0.5 * (left + right)
-            is_left = (self._determinants(probe, dropped) < 0.0) == sign
+            middle = 0.5 * (left + right)
+            is_left = (_sum_waves(waves[owner], middle) < 0.0) == sign
             left, right = np.where(is_left, middle, left), np.where(is_left, right, middle)
-        ends = 0.5 * (left + right)
+        ends = self._polished(
+            q[owner], joint, dropped, 0.5 * (left + right), values[1] - values[0]
+        )
         return [ends[owner == row] for row in range(count)]
+
+    def _polished(
+        self, q: FloatArray, joint: int, dropped: int | None, values: FloatArray, room: float
+    ) -> FloatArray:
+        """Return roots (r,) of the determinant itself near roots of its harmonics, by secants."""
+        if not len(values):
+            return values
+        before, after, probe = values + SECANT, values.copy(), q.copy()
+        probe[:, joint] = before
+        old = self._determinants(probe, dropped)
+        for _ in range(POLISHES):
+            probe[:, joint] = after
+            new = self._determinants(probe, dropped)
+            slope = (new - old) / np.where(after == before, 1.0, after - before)
+            step = np.where(slope == 0.0, 0.0, new / np.where(slope == 0.0, 1.0, slope))
+            before, old, after = after, new, after - np.clip(step, -room, room)
+        # Where the determinant only touches zero the secants lead astray.
+        result: FloatArray = np.where(np.abs(after - values) < room, after, values)
+        return np.clip(result, self._lower[joint], self._upper[joint])
+
+
+def _sum_waves(waves: NDArray[np.complex128], angles: FloatArray) -> FloatArray:
+    """Return sums of harmonics (..., h) at angles (...)."""
+    orders = np.arange(waves.shape[-1])
+    turned = waves * np.exp(1j * np.asarray(angles)[..., None] * orders)
+    result: FloatArray = turned.sum(axis=-1).real
+    return result
 
 
 def scaled_jacobians(robot: Robot, q: FloatArray, dropped: int | None = None) -> FloatArray:

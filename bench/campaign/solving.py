@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bench.campaign.judging import (
     Fault,
     FROBENIUS,
@@ -15,6 +17,7 @@ from bench.campaign.judging import (
     Tally,
 )
 from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import Cause
 
 ANALYTIC = 'ssik_ros/Analytic'
 
@@ -26,9 +29,11 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
     options = {} if plan.is_analytic else {'target_tolerance': judged.tolerance}
     allowed = arm.policy.fk_atol if plan.is_analytic else FROBENIUS * judged.tolerance
     batch = arm.solve_batch(judged.poses, threads=1, **options)
+    counts = np.diff(batch.offsets)
+    errors = judged.errors(np.repeat(np.arange(len(counts)), counts), batch.q)
     for row, pose in enumerate(judged.poses):
-        solutions = batch[row]
-        yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed)
+        solutions, own = batch[row], errors[batch.offsets[row] : batch.offsets[row + 1]]
+        yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed, own)
         if len(solutions):
             if judged.is_complete and judged.sigma[row] >= ISOLATED:
                 unsure = max(NEAREST, LOCATED / judged.sigma[row])
@@ -38,7 +43,9 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
             continue
         solutions, diagnostic = arm.solve(pose, explain=True, **options)
         if not len(solutions):
-            yield from judge_nothing(judged, row, 'solve', diagnostic.cause, True)
+            # Of samples of a held joint LIMITS says what became of them.
+            is_fact = judged.is_complete or diagnostic.cause == Cause.UNREACHABLE
+            yield from judge_nothing(judged, row, 'solve', diagnostic.cause, is_fact)
 
 
 def judge_analytic(judged: Judged, tally: Tally) -> Iterator[Fault]:
