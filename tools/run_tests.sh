@@ -7,6 +7,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=$1
 shift
+if [ "${SSIK_ROS_CLOCK_FACTOR:-1}" != 1 ]; then
+  # Budgets and timeouts end sooner, as on a slower machine.
+  mkdir -p build
+  cc -O2 -shared -fPIC -o build/fast_clock.so tools/fast_clock.c -ldl -pthread
+  export LD_PRELOAD=$PWD/build/fast_clock.so
+fi
 checked=(test/kernels test/closed_form test/search test/tasks test/mechanisms)
 options=()
 if [ "$#" -eq 0 ]; then
