@@ -3,26 +3,20 @@
 from collections.abc import Iterator
 import importlib.util
 from pathlib import Path
-import sys
 import tempfile
 
 import numpy as np
 
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
-
-if any(importlib.util.find_spec(name) is None for name in ('pyarrow', 'distributed', 'zarr')):
-    print('skipped: pip install "ssik_ros[reach]"')
-    sys.exit()
-
-import pyarrow.parquet as parquet
-
 from ssik_ros.reach.dataset import DatasetPlan, make_dataset
 from ssik_ros.reach.engine import Workers
 
 
 def batches(folder: Path, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield poses (size, 7) and whether each is reached (size,), file by file."""
+    import pyarrow.parquet as parquet
+
     for file in sorted(folder.glob('part-*.parquet')):
         for batch in parquet.ParquetFile(file).iter_batches(size, columns=['pose', 'cause']):
             poses = np.array(batch['pose'].to_pylist(), dtype=np.float32)
@@ -44,14 +38,22 @@ def count_with_torch(folder: Path) -> tuple[int, int]:
     return tuple(map(sum, zip(*both, strict=True)))
 
 
-arm = Manipulator.from_prebuilt('ur5e')
-plan = DatasetPlan(SerialChain.from_group(arm.robot, arm.group), 'ur5e', samples=2000, seed=1)
-with tempfile.TemporaryDirectory() as name:
-    make_dataset(plan, Path(name), Workers(0))
+def show_samples(folder: Path) -> None:
+    """Make a data set in a folder and count what it holds."""
+    arm = Manipulator.from_prebuilt('ur5e')
+    chain = SerialChain.from_group(arm.robot, arm.group)
+    make_dataset(DatasetPlan(chain, 'ur5e', samples=2000, seed=1), folder, Workers(0))
     if importlib.util.find_spec('torch') is not None:
-        samples, reached = count_with_torch(Path(name))
+        samples, reached = count_with_torch(folder)
         print(f'{samples} samples by torch, {reached} are reached')
-    else:
-        own = [(len(poses), int(reached.sum())) for poses, reached in batches(Path(name), 256)]
-        samples, reached = map(sum, zip(*own, strict=True))
-        print(f'{samples} samples by numpy, {reached} are reached (torch is not installed)')
+        return
+    own = [(len(poses), int(reached.sum())) for poses, reached in batches(folder, 256)]
+    samples, reached = map(sum, zip(*own, strict=True))
+    print(f'{samples} samples by numpy, {reached} are reached (torch is not installed)')
+
+
+if all(importlib.util.find_spec(name) for name in ('pyarrow', 'zarr')):
+    with tempfile.TemporaryDirectory() as name:
+        show_samples(Path(name))
+else:
+    print('skipped: pip install "ssik_ros[reach]"')

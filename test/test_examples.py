@@ -62,6 +62,31 @@ def test_example_shows_what_it_is_for(path, tmp_path):
     assert re.search(SHOWN[path.stem], run_example(path, tmp_path), re.S)
 
 
+@pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)
+def test_example_does_not_end_the_process(path):
+    """The site runs examples inside Sphinx, which an exit would end without a site and without an error."""
+    text = path.read_text(encoding='utf-8')
+    assert not re.search(r'\b(sys\.exit|SystemExit|os\._exit|quit\(|exit\()', text)
+
+
+EXTRAS = ('dask', 'distributed', 'numcodecs', 'pyarrow', 'torch', 'zarr')
+
+
+def test_the_example_of_an_extra_says_what_is_missing(tmp_path):
+    program = (
+        'import runpy, sys\n'
+        f'sys.modules.update(dict.fromkeys({EXTRAS}))\n'
+        'import importlib.util as finders\n'
+        'own = finders.find_spec\n'
+        f'finders.find_spec = lambda name: None if name in {EXTRAS} else own(name)\n'
+        f'runpy.run_path({str(ROOT / "examples/29_learn_from_samples.py")!r})\n'
+        'print("after the example")\n'
+    )
+    (tmp_path / 'program.py').write_text(program)
+    shown = run_example(tmp_path / 'program.py', tmp_path)
+    assert shown == 'skipped: pip install "ssik_ros[reach]"\nafter the example\n'
+
+
 def test_nearer_solutions_are_nearer_than_the_first_ones(tmp_path):
     output = run_example(ROOT / 'examples/02_nearest_to_the_seed.py', tmp_path)
     first, nearest = (float(number) for number in re.findall(r'seed ([\d.]+) rad', output))
