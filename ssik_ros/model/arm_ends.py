@@ -1,10 +1,27 @@
-"""Base link and tip link of an arm without an SRDF: from the root link to the last moved link."""
+"""Base link and tip link of an arm without an SRDF: from the root link to the last moved link before a hand."""
 
+import logging
+import math
 from typing import NamedTuple
 
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import list_names, ModelError, quote
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.data import UrdfJoint
+
+_LOGGER = logging.getLogger('ssik_ros.model.arm_ends')
+
+JAW_RANGE = {'revolute': math.pi, 'prismatic': 0.2}
+"""The last joint of a chain may be a jaw if its range is smaller than this [rad or m]."""
+CLOSED = 0.15
+"""A jaw is closed near zero: one limit is zero but for this share of the range."""
+ACROSS = 0.1
+"""Largest cosine of the angle between a jaw's axis and the axis before it."""
+FEWEST_JOINTS = 3
+"""Joints that an arm has before a jaw."""
 
 
 class Ends(NamedTuple):
@@ -19,7 +36,8 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
     Return base link and tip link of the longest chain of joints.
 
     Without a given base, the root link is the base. Without a given end effector, the last moved link of the longest
-    chain below the base is the end effector. A hand is left out if each finger has fewer joints than the chain above it.
+    chain below the base is the end effector. A hand is left out, with a log line: fingers with fewer joints than the chain
+    above them, a joint that other joints mimic, and a single jaw, which closes near zero across the joint before it.
 
     :param robot: the robot.
     :param base: the base link, None to find it.
@@ -40,10 +58,12 @@ class _ChainSearch:
         """Index the joints below each link."""
         self.robot = robot
         self.below = robot.urdf.children()
+        self.above = {joint.child: joint for joint in robot.urdf.joints.values()}
 
     def follow(self, start: str) -> str:
-        """Return the last moved link of the longest chain below a link."""
-        link, joints = start, 0
+        """Return the last moved link of the longest chain below a link, without a hand."""
+        link = start
+        chain: list[UrdfJoint] = []
         while True:
             moving = self.moving_below(link)
             depths = sorted(
@@ -52,21 +72,61 @@ class _ChainSearch:
             )
             if not depths:
                 break
-            longest = depths[-1][0]
-            if depths[-1][1].mimic is not None:
+            longest, joint = depths[-1]
+            is_hand = joint.mimic is not None or self.is_jaw(joint, chain)
+            if is_hand or (len(depths) > 1 and longest < len(chain)):
+                if chain:
+                    self.say_hand(link, moving)
                 break
-            if len(depths) > 1:
-                if longest < joints:
-                    break
-                if depths[-2][0] == longest:
-                    self.refuse(start, [joint for depth, joint in depths if depth == longest])
-            link, joints = depths[-1][1].child, joints + 1
+            if len(depths) > 1 and depths[-2][0] == longest:
+                self.refuse(start, [joint for depth, joint in depths if depth == longest])
+            link, chain = joint.child, [*chain, joint]
         if link == start:
             raise ModelError(
                 f'Robot {quote(self.robot.name)} has no joint that moves below {quote(start)}.',
                 base=start,
             )
         return link
+
+    def is_jaw(self, joint: UrdfJoint, chain: list[UrdfJoint]) -> bool:
+        """Return whether a joint moves a jaw rather than the end of the arm."""
+        further = self.all_below(joint.child)
+        followed = {joint.name, *(other.name for other in further)}
+        if len(chain) < FEWEST_JOINTS:
+            return False
+        if further:
+            return all(o.mimic is not None and o.mimic.joint in followed for o in further)
+        width = joint.upper - joint.lower
+        if not 0.0 < width < JAW_RANGE.get(joint.type, 0.0):
+            return False
+        closes = min(abs(joint.lower), abs(joint.upper)) <= CLOSED * width
+        return closes and abs(float(self.axis(joint) @ self.axis(chain[-1]))) < ACROSS
+
+    def axis(self, joint: UrdfJoint) -> FloatArray:
+        """Return the axis of a joint in the root link, all joints at zero."""
+        rotation = np.eye(3)
+        above: list[UrdfJoint] = [joint]
+        while above[-1].parent in self.above:
+            above.append(self.above[above[-1].parent])
+        for other in reversed(above):
+            rotation = rotation @ matrix_of_rpy(*other.rpy)
+        axis: FloatArray = rotation @ joint.axis
+        return axis
+
+    def all_below(self, link: str) -> list[UrdfJoint]:
+        """Return all joints below a link that move."""
+        return [
+            j for first in self.moving_below(link) for j in (first, *self.all_below(first.child))
+        ]
+
+    def say_hand(self, link: str, joints: list[UrdfJoint]) -> None:
+        """Log that a hand is left out."""
+        _LOGGER.warning(
+            'The arm of robot %s ends at link %s. The hand is left out (%s); name another tip to include it.',
+            quote(self.robot.name),
+            quote(link),
+            list_names(f'joint {joint.name}' for joint in joints),
+        )
 
     def moving_below(self, link: str) -> list[UrdfJoint]:
         """Return the first joints below a link that move, fixed ones passed over."""

@@ -317,6 +317,53 @@ def test_a_hand_ends_an_arm_and_a_fixed_frame_is_passed_over():
     assert find_ends(load_robot(tree(*ARM, ('tool', 'fixed', 'l3', 'tcp')))) == ('root', 'l3')
 
 
+def with_end(limit, kind='revolute', axis='1 0 0', inside='', further=''):
+    """Return an arm of three joints about z, and one more joint at its end."""
+    end = (
+        f'<joint name="end" type="{kind}"><parent link="l3"/><child link="e"/><axis xyz="{axis}"/>'
+        f'<limit {limit} effort="1" velocity="1"/>{inside}</joint><link name="e"/>{further}'
+    )
+    return load_robot(tree(*ARM).replace('</robot>', f'{end}</robot>'))
+
+
+MIMIC = (
+    '<joint name="f" type="revolute"><parent link="e"/><child link="f"/><mimic joint="end"/>'
+    '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint><link name="f"/>'
+)
+HANDS = {
+    'a jaw that closes at zero': {'limit': 'lower="0" upper="0.8"'},
+    'a jaw that closes near zero': {'limit': 'lower="-0.17" upper="1.9"'},
+    'a jaw that opens to negative angles': {'limit': 'lower="-1.2" upper="0"'},
+    'a sliding jaw': {'limit': 'lower="0" upper="0.04"', 'kind': 'prismatic'},
+    'a joint that a finger mimics': {'limit': 'lower="-1" upper="1"', 'further': MIMIC},
+}
+ENDS = {
+    'a wrist with symmetric limits': {'limit': 'lower="-1.2" upper="1.2"'},
+    'a joint that turns far': {'limit': 'lower="0" upper="3.5"'},
+    'a joint parallel to the one before': {'limit': 'lower="0" upper="0.8"', 'axis': '0 0 1'},
+    'a quill': {'limit': 'lower="0" upper="0.18"', 'kind': 'prismatic', 'axis': '0 0 1'},
+    'a long slide': {'limit': 'lower="0" upper="0.4"', 'kind': 'prismatic'},
+}
+
+
+@pytest.mark.parametrize('case', HANDS)
+def test_a_hand_is_left_out_with_one_line(case, caplog):
+    assert find_ends(with_end(**HANDS[case])).ee == 'l3'
+    (line,) = caplog.messages
+    assert "ends at link 'l3'. The hand is left out (joint end" in line
+
+
+@pytest.mark.parametrize('case', ENDS)
+def test_the_last_joint_of_an_arm_is_no_hand(case, caplog):
+    assert find_ends(with_end(**ENDS[case])).ee == 'e'
+    assert caplog.messages == []
+
+
+def test_a_tip_in_the_hand_can_be_named(caplog):
+    assert find_ends(with_end('lower="0" upper="0.8"'), ee='e').ee == 'e'
+    assert caplog.messages == []
+
+
 def test_two_equal_arms_are_an_error_that_names_both():
     left = [('x1', 'revolute', 'torso', 'x'), ('x2', 'revolute', 'x', 'xx')]
     right = [('y1', 'revolute', 'torso', 'y'), ('y2', 'revolute', 'y', 'yy')]
