@@ -4,17 +4,20 @@ Inverse kinematics for any robot a URDF can describe: verified solutions, or the
 Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
 """
 
+import difflib
 import importlib
 from typing import Any, TYPE_CHECKING
 
 __version__ = '0.1.0'
 
 _HOMES = {
+    'ArmScene': 'ssik_ros.manipulator.arm_scene',
     'BatchSolutions': 'ssik_ros.manipulator.batch_solutions',
     'Cause': 'ssik_ros.results',
     'create_solver': 'ssik_ros.solvers.registry',
     'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.manipulator.tolerance_policy',
     'Diagnostic': 'ssik_ros.manipulator.diagnostic',
+    'find_moveit_config': 'ssik_ros.model.description_files',
     'ik_GN': 'ssik_ros.manipulator.newton_family',
     'ik_LM': 'ssik_ros.manipulator.newton_family',
     'ik_NR': 'ssik_ros.manipulator.newton_family',
@@ -29,6 +32,8 @@ _HOMES = {
     'list_solvers': 'ssik_ros.solvers.registry',
     'load_robot': 'ssik_ros.model.loader',
     'Manipulator': 'ssik_ros.manipulator.manipulator',
+    'plan_tool_path': 'ssik_ros.paths.planner',
+    'pose': 'ssik_ros.problem.pose_input',
     'PoseIkOptions': 'ssik_ros.solvers.search.pose_ik.options',
     'PoseTarget': 'ssik_ros.solvers.search.pose_ik.solve_ik',
     'RefinementMode': 'ssik_ros.manipulator.solution',
@@ -44,13 +49,14 @@ _HOMES = {
     'TrackStatus': 'ssik_ros.solvers.search.newton.tracker',
 }
 """Where each public name lives."""
-_MODULES = ('postprocess',)
-"""Modules that are public as they are."""
+_MODULES = ('mechanisms', 'postprocess', 'reach', 'tasks')
+"""Modules and packages that are public as they are."""
 
 __all__ = [*_HOMES, *_MODULES, '__version__']
 
 if TYPE_CHECKING:
     from ssik_ros.errors import SsikError as SsikError
+    from ssik_ros.manipulator.arm_scene import ArmScene as ArmScene
     from ssik_ros.manipulator.batch_solutions import BatchSolutions as BatchSolutions
     from ssik_ros.manipulator.diagnostic import Diagnostic as Diagnostic
     from ssik_ros.manipulator.kin_body import KinBody as KinBody, KinBodyJoint as KinBodyJoint
@@ -68,11 +74,14 @@ if TYPE_CHECKING:
         DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY,
         TolerancePolicy as TolerancePolicy,
     )
+    from ssik_ros.model.description_files import find_moveit_config as find_moveit_config
     from ssik_ros.model.joint_group import JointGroup as JointGroup
     from ssik_ros.model.loader import load_robot as load_robot
     from ssik_ros.model.robot_model import RobotModel as RobotModel
     from ssik_ros.model.robot_state import RobotState as RobotState
+    from ssik_ros.paths.planner import plan_tool_path as plan_tool_path
     from ssik_ros.problem.contract import SolveRequest as SolveRequest
+    from ssik_ros.problem.pose_input import pose as pose
     from ssik_ros.problem.problem import Rows as Rows
     from ssik_ros.results import Cause as Cause, IkResult as IkResult, IkStatus as IkStatus
     from ssik_ros.solvers.registry import (
@@ -96,7 +105,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:
-        raise AttributeError(f"module 'ssik_ros' has no attribute '{name}'")
+        near = difflib.get_close_matches(name, __all__, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ''
+        raise AttributeError(f"module 'ssik_ros' has no attribute '{name}'.{hint}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -89,7 +89,9 @@ def test_the_jacobian_is_the_derivative_of_forward_kinematics(arm):
             assert jacobian[:, k] == pytest.approx(slope, abs=1e-7)
 
 
-@pytest.mark.parametrize('q', [[0.0] * 6, [0.0] * 8, [[0.0] * 7], [np.nan] * 7, [np.inf] * 7, 0.0])
+@pytest.mark.parametrize(
+    'q', [[0.0] * 6, [0.0] * 8, [[0.0] * 6], [[[0.0] * 7]], [np.nan] * 7, [np.inf] * 7, 0.0]
+)
 def test_forward_kinematics_of_something_else_is_a_value_error(panda, q):
     with pytest.raises(DimensionMismatch, match='7') as caught:
         panda.fk(q)

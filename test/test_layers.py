@@ -36,6 +36,11 @@ LATE_IMPORTS = {
     ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
     ('cli.verb.solve', 'cli.case_file'): 'few solves replay a test case, which loads the view',
     ('manipulator.manipulator', 'manipulator.self_motion_arms'): 'few users ask for curves',
+    ('manipulator.arm_geometry', 'manipulator.arm_scene'): 'few arms check collisions',
+    ('manipulator.arm_tasks', 'paths.planner'): 'few arms plan paths',
+    ('manipulator.arm_tasks', 'view.browser.page'): 'few arms are shown',
+    ('manipulator.arm_tasks', 'view.recordings'): 'few arms are shown',
+    ('manipulator.arm_tasks', 'view.session'): 'few arms are shown',
     ('ros.node', 'ros.interactive_targets'): 'few nodes have targets to drag',
     ('ros.node', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
     ('ros.node', 'ros.services.reach_services'): 'few nodes have a reach map',
@@ -301,7 +306,11 @@ def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
             'imports errors inside a function',
         ),
         ('postprocess', 'f = lambda: import_module("ssik_ros.errors")', 'inside a function'),
-        ('artifact/a', 'from ssik_ros.benchmark import b', 'imports benchmark.b of rank 8.0'),
+        (
+            'artifact/a',
+            'from ssik_ros.view.pictures import b',
+            'imports view.pictures.b of rank 8.0',
+        ),
         ('solvers/auto/a', 'import ssik_ros.solvers.registry', 'solvers.registry of rank 4.4'),
         ('solvers/search/newton/a', 'import ssik_ros.solvers.search.pose_ik.b', 'of rank 4.2'),
         ('model/a', 'import numba', 'numba belongs into kernels'),
@@ -338,7 +347,7 @@ def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
 )
 def test_the_checker_finds(package, where, source, fault):
     others = {
-        'benchmark/b': '',
+        'view/pictures/b': '',
         'solvers/registry': '',
         'solvers/search/pose_ik/b': '',
         'model/b': '',

@@ -10,10 +10,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.cli.options import add_option
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
-from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.problem.pose_input import read_pose
 
 
 def add_target_options(target: argparse._ActionsContainer) -> None:
@@ -43,9 +41,9 @@ def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArr
         return oracle.tip_poses(positions)
     if arguments.pose is not None:
         rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
-        return np.array([_pose_of_row(row) for row in rows])
+        return np.array([read_pose(row, '--pose') for row in rows])
     rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
-    return np.array([_pose_of_angles(row) for row in rows])
+    return np.array([read_pose(row, '--xyz-rpy') for row in rows])
 
 
 def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: str) -> FloatArray:
@@ -55,19 +53,6 @@ def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: 
             f'{len(numbers)}: {" ".join(f"{number:g}" for number in numbers)}.'
         )
     return np.array(numbers, dtype=np.float64).reshape(tips, size)
-
-
-def _pose_of_row(row: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a position and a quaternion; a norm within rounding of 1 is accepted."""
-    norm = float(np.linalg.norm(row[3:]))
-    if abs(norm - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
-        raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')
-    return pose_of_numbers(*row)
-
-
-def _pose_of_angles(row: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a position, and of roll, pitch and yaw."""
-    return pose_matrix(row[:3], matrix_of_rpy(*row[3:]))
 
 
 def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: str) -> Any:

@@ -11,6 +11,7 @@ branch. If it has none, or if ``method`` names another solver, that solver searc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import functools
+import inspect
 import itertools
 from pathlib import Path
 from typing import Any, Literal, overload, TYPE_CHECKING
@@ -25,12 +26,14 @@ from ssik_ros.errors import (
     quote,
     TopologyMismatch,
 )
+from ssik_ros.manipulator.arm_tasks import ArmTasks
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.closed_form_solve import ArmClosedForm, ClosedFormSolve
 from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.kin_body import KinBody, Limits
 from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
+from ssik_ros.manipulator.newton_solution import IkSolution
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
 from ssik_ros.manipulator.solution import Solution, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
@@ -39,19 +42,19 @@ from ssik_ros.manipulator.solve_settings import (
     METRICS,
     NAMES,
     read_numbers,
-    read_poses,
     read_seeds,
+    SEED_NAMES,
     SolveSettings,
+    take_seed,
 )
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import IkSolver
+from ssik_ros.problem.pose_input import pose, read_poses
 from ssik_ros.solvers.auto.policy import (
     find_closed_form,
     Knowledge,
@@ -68,13 +71,43 @@ if TYPE_CHECKING:
     from ssik_ros.solvers.self_motions.motions import SelfMotions
 
 ANALYTIC = 'ssik_ros/Analytic'
+POSITION_ROWS = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+"""Weights of the rows of a pose error of which only the position counts."""
+_EMPTY: Any = inspect.Parameter.empty
 ITERATIVE_TIER = 3
 REFINEMENT_ITERATIONS = 15
+SHORT_SIGNATURE = inspect.Signature(
+    [
+        inspect.Parameter(name, kind, default=default)
+        for kind, parameters in (
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, {'self': _EMPTY, 'T_target': _EMPTY}),
+            (
+                inspect.Parameter.KEYWORD_ONLY,
+                {
+                    'q_seed': None,
+                    'max_solutions': None,
+                    'explain': False,
+                    'respect_limits': True,
+                    'allow_refinement': False,
+                    'policy': DEFAULT_TOLERANCE_POLICY,
+                    'refinement_max_iters': REFINEMENT_ITERATIONS,
+                    'method': None,
+                    'timeout': None,
+                    'scene': None,
+                    'cost': None,
+                },
+            ),
+            (inspect.Parameter.VAR_KEYWORD, {'solver_kwargs': _EMPTY}),
+        )
+        for name, default in parameters.items()
+    ]
+)
+"""What ``help`` shows of :meth:`Manipulator.solve`; its text describes the other keywords."""
 MOST_KEPT = 64
 """Combinations of options that an arm keeps prepared."""
 
 
-class Manipulator:
+class Manipulator(ArmTasks):
     """An arm between two links of a robot."""
 
     def __init__(
@@ -97,19 +130,16 @@ class Manipulator:
             raise InvalidOption(f'policy must be a TolerancePolicy, not {policy!r}.')
         if isinstance(kinbody_or_robot, KinBody) and group is None:
             body = kinbody_or_robot
-            self.robot = load_robot(body.to_urdf())
-            self.group = self.robot.group_from_links(body.base_link, body.ee_link)
+            robot = load_robot(body.to_urdf())
+            super().__init__(robot, robot.group_from_links(body.base_link, body.ee_link))
         elif isinstance(kinbody_or_robot, RobotModel) and isinstance(group, JointGroup):
-            self.robot, self.group = kinbody_or_robot, group
+            super().__init__(kinbody_or_robot, group)
         else:
             raise InvalidOption(
                 'Manipulator takes a KinBody, or a RobotModel and one of its groups, not '
                 f'{type(kinbody_or_robot).__name__} and {type(group).__name__}.'
             )
         self.policy = policy
-        self._kinematics = ChainKinematics(
-            self.robot, self.group, self.group.base_link, self.group.tip
-        )
         self._solvers: dict[tuple[str, str], IkSolver] = {}
         self._prepared: dict[Any, PreparedSolve] = {}
         self._last: tuple[str | None, dict[str, Any], PreparedSolve | None] = None, {}, None
@@ -121,6 +151,7 @@ class Manipulator:
         *,
         base: str | None = None,
         ee: str | None = None,
+        tip: str | None = None,
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
         joint_limits: Mapping[str, Any] | str | Path | None = None,
         xacro_args: Mapping[str, object] | None = None,
@@ -130,7 +161,8 @@ class Manipulator:
 
         :param path: URDF or xacro file, or the XML itself.
         :param base: link that targets are given in; None means the root link.
-        :param ee: link that is to reach them; None means the last moved link of the longest chain, hands left out.
+        :param ee, tip: link that is to reach them, by either name; None means the last moved link of the longest chain, hands
+            left out.
         :param policy: tolerances.
         :param joint_limits: joint_limits.yaml (mapping or path), whose limits win, as in MoveIt.
         :param xacro_args: arguments of a xacro file by name.
@@ -138,7 +170,9 @@ class Manipulator:
         :raises ValueError: when the description is malformed, there is no such chain, or several could be meant.
         """
         robot = load_robot(path, joint_limits=joint_limits, xacro_args=xacro_args)
-        ends = find_ends(robot, base, ee)
+        if ee is not None and tip is not None:
+            raise InvalidOption('ee and tip are two names of one link: give one of them.')
+        ends = find_ends(robot, base, tip if ee is None else ee)
         return cls(robot, robot.group_from_links(ends.base, ends.ee), policy=policy)
 
     @classmethod
@@ -248,24 +282,6 @@ class Manipulator:
         )
 
     @property
-    def dof(self) -> int:
-        """Return the number of joint variables."""
-        return self.group.variable_count
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Return the names of the joints, in the order of every joint vector."""
-        return self.group.joint_names
-
-    @property
-    def joint_limits(self) -> list[tuple[float, float] | None]:
-        """Return (lower, upper) of each joint variable, None for one without limits [rad or m]."""
-        return [
-            (float(lo), float(hi)) if np.isfinite([lo, hi]).any() else None
-            for lo, hi in zip(self.group.lower, self.group.upper, strict=True)
-        ]
-
-    @property
     def solver_name(self) -> str:
         """Return the dotted name of the default solver, such as ``ikgeo.three_parallel``."""
         return self.dispatch_plan.solver_name
@@ -287,42 +303,6 @@ class Manipulator:
         :raises NotImplementedError: for arms with mimic joints or joints of several degrees of freedom.
         """
         return KinBody.from_chain(SerialChain.from_group(self.robot, self.group))
-
-    @property
-    def neutral(self) -> FloatArray:
-        """
-        Return the default posture (dof,), which is the seed of requests that give none [rad or m].
-
-        It is the SRDF's posture ``ready``, else ``home``, else the middle of the limits.
-        """
-        return self._seed.copy()
-
-    @functools.cached_property
-    def _seed(self) -> FloatArray:
-        """Return the default seed (dof,), without a copy."""
-        return default_seed(self.robot, self.group)
-
-    def fk(self, q: ArrayLike) -> FloatArray:
-        """
-        Return the pose (4, 4) of the end effector in the base at a joint vector.
-
-        :param q: (dof,) joint vector [rad or m].
-        :raises ValueError: when the size is another or a value is not finite.
-        """
-        vector = np.asarray(q, dtype=np.float64)
-        if vector.shape != (self.dof,) or not np.isfinite(vector).all():
-            raise DimensionMismatch(
-                f'fk needs {self.dof} finite joint values, not {q!r}.', expected=(self.dof,)
-            )
-        return self._kinematics.pose(vector)
-
-    def jacobian(self, q: ArrayLike) -> FloatArray:
-        """
-        Return the Jacobian (6, m) of the end effector: its twist (linear, angular) in base axes per joint velocity.
-
-        :param q: (dof,) joint vector [rad or m].
-        """
-        return self._kinematics.jacobian(np.asarray(q, dtype=np.float64))
 
     def branch_names(self, q: ArrayLike) -> tuple[str, ...]:
         """
@@ -377,7 +357,8 @@ class Manipulator:
         hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to ``max_solutions``. A
         ``target_tolerance`` never changes which solver is called: of a closed form it bounds the residual.
 
-        :param T_target: (4, 4) pose of the end effector in the base.
+        :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz, rotation),
+            pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
         :param max_solutions: most solutions that are returned, the best ones; None means all.
         :param q_seed: (dof,) reference of the order, and first start of iterative solvers; None means :attr:`neutral`.
@@ -396,7 +377,9 @@ class Manipulator:
         :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
         :param method: name of a solver, see ``ssik solvers``.
         :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
-        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``.
+        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; ``seed`` or ``q0``, other names of
+            ``q_seed``; ``scene``, objects from :meth:`scene` that solutions keep clear of; ``cost``, a function of a joint
+            vector whose least value comes first.
         :returns: the solutions, empty when there is none.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.
@@ -435,6 +418,8 @@ class Manipulator:
                 'redundancy_samples': redundancy_samples,
                 'timeout': timeout,
             }
+            if not solver_kwargs.keys().isdisjoint(SEED_NAMES):
+                q_seed = take_seed(q_seed, solver_kwargs)
             prepared = self._prepare(method, settings | solver_kwargs)
         rows = None if explain else prepared.find(T_target, q_seed, True)
         if rows is not None:
@@ -444,6 +429,7 @@ class Manipulator:
         solutions = list(map(Solution, found.q, found.residuals.tolist(), refinements))
         return (solutions, prepared.explain(found, self.policy)) if explain else solutions
 
+    solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]
     ik = solve
     """The same call by the other name that ssik's documentation has for it."""
 
@@ -464,6 +450,8 @@ class Manipulator:
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
+        if not options.keys().isdisjoint(SEED_NAMES):
+            q_seed = take_seed(q_seed, options)
         prepared = self._prepare(method, options) if options or method else self._default
         rows = prepared.find(T_target, q_seed, False)
         return prepared.solve(T_target, q_seed).q if rows is None else rows
@@ -482,15 +470,30 @@ class Manipulator:
 
         A pose that is no rigid transform does not stop the others; its status is REFUSED.
 
-        :param poses: (m, 4, 4) poses of the end effector in the base.
+        :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each; None means :attr:`neutral`.
         :param threads: threads that share the work of a closed form; None means one for each processor.
         :param method, options: as for :meth:`solve`.
         :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
         """
-        targets = read_poses('poses', poses)
-        seeds = read_seeds(q_seed, len(targets), self.dof)
+        targets = read_poses(poses)
+        seeds = read_seeds(take_seed(q_seed, options), len(targets), self.dof)
         return self._prepare(method, options).solve_batch(targets, seeds, count_threads(threads))
+
+    def solve_position(
+        self, xyz: ArrayLike, q_seed: ArrayLike | None = None, **options: Any
+    ) -> IkSolution:
+        """
+        Find a joint vector with which the end effector is at a position, whatever its orientation.
+
+        :param xyz: (3,) position in the base [m].
+        :param q_seed: (dof,) where the search begins; None means :attr:`neutral`.
+        :param options: as for :meth:`ik_LM`, which this calls with ``mask=(1, 1, 1, 0, 0, 0)``.
+        :raises ValueError, TypeError: as :meth:`ik_LM`.
+        """
+        seed = take_seed(q_seed, options)
+        found: IkSolution = self.ik_LM(pose(xyz), seed, mask=POSITION_ROWS, **options)
+        return found
 
     def self_motions(
         self,
@@ -635,7 +638,7 @@ class Manipulator:
         names = {*schema.names, *spec.parameter_aliases}
         for name in parameters:
             if name not in names:
-                choices = {*names, *NAMES, 'explain', 'q_seed', 'method'}
+                choices = {*names, *NAMES, 'explain', 'q_seed', 'seed', 'q0', 'method'}
                 raise InvalidOption.unknown(
                     f'solve has no keyword {quote(name)}, and {method} no such parameter',
                     name,

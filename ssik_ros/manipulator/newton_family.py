@@ -31,6 +31,7 @@ from ssik_ros.manipulator.solve_settings import count_threads, read_numbers, rep
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
+from ssik_ros.problem.pose_input import read_pose, read_poses
 from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
@@ -138,7 +139,7 @@ class NewtonFamily:
             pool.append(arrays)
             return failure
         pool.append(arrays)
-        solution = NEW(IkSolution, (q, 1, report[1], report[2], report[7]))
+        solution = NEW(IkSolution, (q, True, report[1], report[2], report[7]))
         solution._facts = (report, self._group, NO_CAUSE, False)
         return solution
 
@@ -170,7 +171,7 @@ class NewtonFamily:
                 return self._failure(solver, report, arrays, arrays.best[: self._size], target)
             norm = arrays.scalars.item(state.ERROR)
             report = (code, *work, 0.5 * norm * norm, *out[0, nq : nq + 2].tolist())
-            values = (out[0, : self._size], 1, *report[1:4])
+            values = (out[0, : self._size], True, *report[1:4])
             return make_solution(values, (report, self._group, NO_CAUSE, False))
         finally:
             solver.give_back(arrays)
@@ -191,7 +192,7 @@ class NewtonFamily:
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
         cause = solver.explain(code, arrays.counters, target)[1]
         facts = (report, self._group, cause, clock_ended)
-        return make_solution((q.copy(), 0, *report[1:4]), facts)
+        return make_solution((q.copy(), False, *report[1:4]), facts)
 
     def many(
         self,
@@ -233,7 +234,7 @@ class NewtonFamily:
     def _stacked(self, found: StackResult, jump_threshold: float) -> IkSolutions:
         """Return the results for a stack."""
         q, numbers, codes, causes = found
-        success = (codes[:, paths.CODE] == state.FOUND).astype(np.int64)
+        success = codes[:, paths.CODE] == state.FOUND
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
         result = IkSolutions((q, success, *columns))
         result.causes = causes
@@ -479,13 +480,10 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
 
 
 def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
-    """Return poses as an array (4, 4) or (N, 4, 4)."""
-    poses = read_numbers('Tep', getattr(Tep, 'A', Tep))
-    if poses.shape[-2:] != (4, 4) or poses.ndim not in (2, 3):
-        raise DimensionMismatch(
-            f'Tep must have the shape (4, 4) or (N, 4, 4), not {poses.shape}.', actual=poses.shape
-        )
-    poses = np.ascontiguousarray(poses)
+    """Return one pose in any form as an array (4, 4), or a stack (N, 4, 4)."""
+    given = getattr(Tep, 'A', Tep)
+    is_stack = isinstance(given, np.ndarray | list) and np.ndim(given) == 3
+    poses = read_poses(given, 'Tep') if is_stack else read_pose(given, 'Tep')
     if not normalize:
         return poses
     if not np.isfinite(poses).all():

@@ -30,8 +30,8 @@ class IkSolution(tuple[Any, ...]):
         return self[0]  # type: ignore[no-any-return]
 
     @property
-    def success(self) -> int:
-        """Return 1 when every tolerance and every limit is kept, else 0."""
+    def success(self) -> bool:
+        """Return whether every tolerance and every limit is kept."""
         return self[1]  # type: ignore[no-any-return]
 
     @property
@@ -128,8 +128,8 @@ class IkSolutions(tuple[Any, ...]):
         return self[0]  # type: ignore[no-any-return]
 
     @property
-    def success(self) -> IntArray:
-        """Return (N,) 1 for poses that are solved, 0 for others."""
+    def success(self) -> NDArray[np.bool_]:
+        """Return (N,) which poses are solved."""
         return self[1]  # type: ignore[no-any-return]
 
     @property

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
+from ssik_ros.manipulator.chosen_solutions import choose
 from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.solution import Candidates, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
@@ -29,6 +30,8 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkStatus
 
+RANKED = 16
+"""Solutions of a search that a cost chooses from."""
 CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 """Settings that need all branches."""
 
@@ -73,7 +76,11 @@ class PreparedSolve(ABC):
             raise InvalidOption(
                 'seed_tolerance needs q_seed, the posture that it is measured from.'
             )
-        return self._solve(target, settings)
+        if not settings.is_chosen:
+            return self._solve(target, settings)
+        # Those that are not refused count, and the cheapest of all is the first.
+        found = self._solve(target, settings._replace(max_solutions=None))
+        return choose(found, settings, self.settings.max_solutions)
 
     @abstractmethod
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
@@ -212,9 +219,17 @@ def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> 
         seed=settings.seed,
         locked={names[joint]: value for joint, value in settings.hold},
         consistency_limits=settings.seed_tolerance,
-        max_solutions=1 if settings.max_solutions is None else settings.max_solutions,
+        max_solutions=_count(settings),
+        validate=None if settings.scene is None else settings.scene.is_free,
         timeout=settings.timeout,
     )
+
+
+def _count(settings: SolveSettings) -> int:
+    """Return how many solutions to search for."""
+    if settings.cost is not None:
+        return RANKED
+    return 1 if settings.max_solutions is None else settings.max_solutions
 
 
 def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> FloatArray:

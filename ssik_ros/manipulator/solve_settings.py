@@ -20,10 +20,13 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
+from ssik_ros.problem.pose_input import read_pose
 from ssik_ros.problem.scheduling import processors
 
 METRICS = ('wrap_l2', 'wrap_linf')
 WRAP = 'wrap'
+SEED_NAMES = ('seed', 'q0')
+"""Other names of ``q_seed``."""
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -47,6 +50,10 @@ class SolveSettings(NamedTuple):
     arm_angle: float | None = None
     redundancy_samples: int | None = None
     timeout: float | None = None
+    scene: Any = None
+    """Objects that solutions keep clear of, an :class:`ssik_ros.manipulator.arm_scene.ArmScene`."""
+    cost: Callable[[FloatArray], float] | None = None
+    """Function of a joint vector whose least value comes first."""
 
     @property
     def is_plain(self) -> bool:
@@ -56,7 +63,13 @@ class SolveSettings(NamedTuple):
             or self.enumerate_windings
             or self.seed_tolerance is not None
             or self.arm_angle is not None
+            or self.is_chosen
         )
+
+    @property
+    def is_chosen(self) -> bool:
+        """Return whether solutions are refused by a scene or ordered by a cost."""
+        return self.scene is not None or self.cost is not None
 
 
 NAMES = frozenset(SolveSettings._fields) - {'seed'}
@@ -89,20 +102,16 @@ def read_target(T_target: ArrayLike) -> FloatArray:
     """
     Return a target as a contiguous array (4, 4); whether it is rigid is not looked at.
 
-    :param T_target: what the caller gave.
+    :param T_target: a pose in any form of :mod:`ssik_ros.problem.pose_input`.
     :raises TypeError: when it holds no real numbers.
-    :raises ValueError: when it has another shape.
+    :raises ValueError: when it is no pose.
     """
     if type(T_target) is np.ndarray and T_target.dtype == _FLOAT64:
         array = T_target
     else:
-        array = read_numbers('T_target', T_target)
+        return read_pose(T_target, 'T_target')
     if array.shape != (4, 4):
-        raise DimensionMismatch(
-            f'T_target must have the shape (4, 4), not {array.shape}.',
-            expected=(4, 4),
-            actual=array.shape,
-        )
+        return read_pose(array, 'T_target')
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
@@ -129,6 +138,24 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
     if not math.hypot(*seed.tolist()) <= joint_values.LARGEST:
         _check_usable(seed, 'q_seed')
     return seed
+
+
+def take_seed(q_seed: ArrayLike | None, options: dict[str, Any]) -> ArrayLike | None:
+    """
+    Return the seed, which may have the names ``seed`` and ``q0`` among the options; they are removed there.
+
+    :param q_seed: the seed by its first name.
+    :param options: all other keywords; a whole number as ``seed`` stays, as the seed of random numbers.
+    :raises InvalidOption: for two seeds.
+    """
+    for name in SEED_NAMES:
+        if name not in options or (name == 'seed' and isinstance(options[name], int | np.integer)):
+            continue
+        value = options.pop(name)
+        if value is not None and q_seed is not None:
+            raise InvalidOption(f'q_seed and {name} are two names of one seed: give one of them.')
+        q_seed = q_seed if value is None else value
+    return q_seed
 
 
 def repair_target(target: FloatArray, rigid: float) -> FloatArray:
@@ -216,6 +243,18 @@ def _time(name: str, value: float) -> float:
     return seconds
 
 
+def _scene(name: str, value: Any) -> Any:
+    if not hasattr(value, 'colliding_pair'):
+        _refuse(name, value, 'a scene, as arm.scene(boxes=...) returns it')
+    return value
+
+
+def _callable(name: str, value: Any) -> Any:
+    if not callable(value):
+        _refuse(name, value, 'a function of a joint vector that returns a number')
+    return value
+
+
 def _refuse(name: str, value: object, wanted: str) -> NoReturn:
     raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)
 
@@ -276,9 +315,11 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     'arm_angle': _number,
     'redundancy_samples': functools.partial(_count, least=1),
     'timeout': _time,
+    'scene': _scene,
+    'cost': _callable,
 }
 """Each returns the checked value of a setting, called with its name and the value given."""
-MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout')
+MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 'scene', 'cost')
 
 
 def read_numbers(name: str, value: Any) -> FloatArray:
@@ -296,23 +337,6 @@ def read_numbers(name: str, value: Any) -> FloatArray:
     if array.dtype.kind not in 'fiu':
         _refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
     return array.astype(np.float64)
-
-
-def read_poses(name: str, poses: ArrayLike) -> FloatArray:
-    """
-    Return targets as a contiguous array (m, 4, 4).
-
-    :param name: the argument, for messages.
-    :param poses: what the caller gave.
-    :raises TypeError: when it holds no real numbers.
-    :raises ValueError: when it has another shape.
-    """
-    array = read_numbers(name, poses)
-    if array.ndim != 3 or array.shape[1:] != (4, 4):
-        raise DimensionMismatch(
-            f'{name} must have the shape (m, 4, 4), not {array.shape}.', actual=array.shape
-        )
-    return np.ascontiguousarray(array)
 
 
 def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:

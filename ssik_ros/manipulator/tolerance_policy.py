@@ -40,6 +40,15 @@ class TolerancePolicy:
                     value=value,
                 )
 
+    def __repr__(self) -> str:
+        """Return the fields that differ from their defaults."""
+        changed = [
+            f'{field.name}={getattr(self, field.name)!r}'
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f'TolerancePolicy({", ".join(changed)})'
+
     @property
     def fk_atol(self) -> float:
         """Return the Frobenius norm of FK(q) - T up to which a solution is accepted."""

@@ -33,7 +33,7 @@ class SolveRequest:
     targets: FloatArray
     """(t, 4, 4), or (4, 4) for one tip: poses of the tip frames in the base frame."""
     seed: FloatArray | None = None
-    """(n,) first start and reference of distances; None means the middle of the limits."""
+    """(n,) first start and reference of distances; None means :func:`ssik_ros.model.default_seed.default_seed`."""
     state: FloatArray | None = None
     """(nq,) full state of the robot, read for joints outside the group; None means default values."""
     locked: Mapping[str, float | None] | None = None

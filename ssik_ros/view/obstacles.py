@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DescriptionNotFound, InvalidOption, quote
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.checks import import_coal
-from ssik_ros.model.collision.geometry import MESH_SUFFIXES, read_triangles
-from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
+from ssik_ros.model.collision.geometry import MESH_SUFFIXES
+from ssik_ros.model.collision.objects import (
+    check_shape,
+    ObjectShape,
+    read_mesh_shape,
+    SolidKind,
+    WorldObject,
+)
 from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.solids import (
@@ -60,7 +66,7 @@ def read_obstacles(path: Path) -> list[WorldObject]:
     :raises SsikError: for a file that cannot be read, and for what it says wrong, with the place.
     """
     if path.suffix.lower() in MESH_SUFFIXES:
-        return [WorldObject(path.stem, ORIGIN, (_read_mesh(path, 1.0),))]
+        return [WorldObject(path.stem, ORIGIN, (read_mesh_shape(path, 1.0, import_coal()),))]
     return parse_obstacles(read_yaml(path), str(path), path.parent)
 
 
@@ -99,23 +105,11 @@ def _read_entry(name: str, entry: Any, place: str, folder: Path) -> WorldObject:
 def _read_shape(reader: EntryReader, kind: str, folder: Path) -> ObjectShape:
     if kind == 'mesh':
         scale = reader.positive('scale') if 'scale' in reader.entry else 1.0
-        return _read_mesh(folder / reader.text('mesh'), scale)
+        return read_mesh_shape(folder / reader.text('mesh'), scale, import_coal())
     count = KINDS[kind].count
     sizes = [reader.positive(kind)] if count == 1 else list(reader.numbers(kind, count))
     shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
     check_shape(shape, f'{reader.place}: {reader.what}')
-    return shape
-
-
-def _read_mesh(path: Path, scale: float) -> ObjectShape:
-    """Return the mesh in a file."""
-    if not path.is_file():
-        raise DescriptionNotFound(f"There is no mesh '{path}'.")
-    mesh = read_triangles(path, np.full(3, scale), import_coal())
-    if isinstance(mesh, str):
-        raise InvalidOption(f'Obstacle: {mesh}')
-    shape = ObjectShape(SolidKind.MESH, (), ORIGIN, *mesh)
-    check_shape(shape, f"Mesh '{path}'")
     return shape
 
 

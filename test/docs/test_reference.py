@@ -17,13 +17,13 @@ REFERENCE = ROOT / 'docs' / 'reference'
 COMPAT = REFERENCE / 'python' / 'compat.md'
 PUBLIC = ('ssik_ros', 'ssik_ros.tasks', 'ssik_ros.mechanisms', 'ssik_ros.reach')
 """Packages whose ``__all__`` is for users."""
-NO_SECTION = {'ssik_ros.__version__', 'ssik_ros.postprocess'}
+NO_SECTION = {
+    f'ssik_ros.{name}' for name in ('__version__', 'mechanisms', 'postprocess', 'reach', 'tasks')
+}
 """Named in the introductions of their pages."""
 FROM_MODULES = {
     'ssik_ros.model.collision.checks': {'CollisionChecker'},
-    'ssik_ros.model.description_files': {'find_moveit_config'},
     'ssik_ros.paths.measures': {'PathMeasures', 'measure_path'},
-    'ssik_ros.paths.planner': {'plan_tool_path'},
     'ssik_ros.paths.requests': {'PathObjective', 'PathProgress', 'ToolPath', 'ToolPathRequest'},
     'ssik_ros.view.pictures': {'RobotPictures', 'save_animation', 'save_picture'},
 }

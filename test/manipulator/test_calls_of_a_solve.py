@@ -60,4 +60,4 @@ def test_a_warm_solve_enters_eight_functions_at_most(arm, options, call, has_see
 
 def test_profiling_sees_the_functions_of_this_package(arm):
     names = entered(lambda: arm.fk(np.zeros(arm.dof)))
-    assert 'Manipulator.fk' in names
+    assert 'ArmGeometry.fk' in names

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import counted, ModelError
+from ssik_ros.errors import counted, DescriptionNotFound, InvalidOption, ModelError, quote
+from ssik_ros.model.collision.geometry import read_triangles
 from ssik_ros.value_class import dataclass
 
 
@@ -107,6 +109,26 @@ def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
     if int(triangles.max()) >= len(vertices) or int(triangles.min()) < 0:
         return 'a triangle of vertices that it does not have'
     return ''
+
+
+def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
+    """
+    Return the mesh in a file as a shape.
+
+    :param path: the file.
+    :param scale: factor of its coordinates.
+    :param coal: the collision library.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises InvalidOption: for a file that is no mesh.
+    """
+    if not path.is_file():
+        raise DescriptionNotFound(f'There is no mesh {quote(path)}.')
+    mesh = read_triangles(path, np.full(3, scale), coal)
+    if isinstance(mesh, str):
+        raise InvalidOption(f'Obstacle: {mesh}')
+    shape = ObjectShape(SolidKind.MESH, (), np.eye(4), *mesh)
+    check_shape(shape, f'Mesh {quote(path)}')
+    return shape
 
 
 def make_geometry(shape: ObjectShape, coal: Any) -> Any:

@@ -17,6 +17,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.robot_state import RobotState
 from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.pose_input import read_pose
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.pose_ik.options import (
@@ -52,6 +53,11 @@ class IkOutcome(NamedTuple):
     """Everything else that is known about the search."""
 
     def __bool__(self) -> bool:
+        """Return whether there is a solution."""
+        return self.q is not None
+
+    @property
+    def success(self) -> bool:
         """Return whether there is a solution."""
         return self.q is not None
 
@@ -139,12 +145,7 @@ def _seconds(timeout: Any) -> float | None:
 
 def _pose(target: PoseTarget) -> FloatArray:
     """Return a target's pose as an array."""
-    pose = np.asarray(target.pose, dtype=np.float64)
-    if pose.shape != (4, 4):
-        raise InvalidTarget(
-            f'The target of link {quote(target.link)} must be a 4x4 matrix, not of shape {pose.shape}.'
-        )
-    return pose
+    return read_pose(target.pose, f'The target of link {quote(target.link)}')
 
 
 def _solver_for(

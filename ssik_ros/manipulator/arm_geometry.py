@@ -1,0 +1,183 @@
+"""Joints, forward kinematics and collisions of an arm: everything that needs no solver."""
+
+from collections.abc import Iterable
+import functools
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.manipulator.solve_settings import read_numbers
+from ssik_ros.model.default_seed import default_seed
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+
+if TYPE_CHECKING:
+    from ssik_ros.manipulator.arm_scene import ArmScene, Items
+    from ssik_ros.model.collision.objects import WorldObject
+
+
+class ArmGeometry:
+    """The joints of an arm, its forward kinematics, and its collisions."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        """
+        Take a group of a robot.
+
+        :param group: one with a single tip.
+        :raises ModelError: for several tips.
+        """
+        self.robot, self.group = robot, group
+        self._kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
+
+    @property
+    def dof(self) -> int:
+        """Return the number of joint variables."""
+        return self.group.variable_count
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the joints, in the order of every joint vector."""
+        return self.group.joint_names
+
+    @property
+    def joint_limits(self) -> list[tuple[float, float] | None]:
+        """Return (lower, upper) of each joint variable, None for one without limits [rad or m]."""
+        return [
+            (float(lo), float(hi)) if np.isfinite([lo, hi]).any() else None
+            for lo, hi in zip(self.group.lower, self.group.upper, strict=True)
+        ]
+
+    @property
+    def lower(self) -> FloatArray:
+        """Return the lower limits (dof,), -inf for a joint without one [rad or m]."""
+        return self.group.lower
+
+    @property
+    def upper(self) -> FloatArray:
+        """Return the upper limits (dof,), inf for a joint without one [rad or m]."""
+        return self.group.upper
+
+    @property
+    def neutral(self) -> FloatArray:
+        """
+        Return the default posture (dof,), which is the seed of requests that give none [rad or m].
+
+        It is the SRDF's posture ``ready``, else ``home``, else the middle of the limits.
+        """
+        return self._seed.copy()
+
+    @functools.cached_property
+    def _seed(self) -> FloatArray:
+        """Return the default seed (dof,), without a copy."""
+        return default_seed(self.robot, self.group)
+
+    def random(self, rng: 'np.random.Generator | int | None' = None) -> FloatArray:
+        """
+        Return a random posture (dof,) within the limits [rad or m].
+
+        :param rng: a generator of numpy, or the seed of a new one; None draws from a generator of this arm, which gives
+            the same sequence in every run.
+        :raises ValueError: for a sliding joint without limits.
+        """
+        if rng is None:
+            rng = self._rng
+        elif isinstance(rng, int | np.integer):
+            rng = np.random.default_rng(rng)
+        elif not isinstance(rng, np.random.Generator):
+            raise InvalidOption(f'rng must be a numpy Generator, a seed or None, not {rng!r}.')
+        return self.robot.sample(self.group, rng)
+
+    @functools.cached_property
+    def _rng(self) -> 'np.random.Generator':
+        """Return the generator of random postures."""
+        return np.random.default_rng(0)
+
+    def fk(self, q: ArrayLike) -> FloatArray:
+        """
+        Return the pose (4, 4) of the end effector in the base at a joint vector, or (k, 4, 4) at k of them.
+
+        :param q: (dof,) or (k, dof) joint vectors [rad or m].
+        :raises ValueError: when the size is another or a value is not finite.
+        """
+        rows = self._rows('fk', q)
+        if rows.ndim == 1:
+            return self._kinematics.pose(rows)
+        return np.array([self._kinematics.pose(row) for row in rows]).reshape(-1, 4, 4)
+
+    def jacobian(self, q: ArrayLike) -> FloatArray:
+        """
+        Return the Jacobian (6, m) of the end effector: its twist (linear, angular) in base axes per joint velocity.
+
+        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k, 6, m).
+        :raises ValueError: when the size is another or a value is not finite.
+        """
+        rows = self._rows('jacobian', q)
+        if rows.ndim == 1:
+            return self._kinematics.jacobian(rows)
+        jacobians = [self._kinematics.jacobian(row) for row in rows]
+        return np.array(jacobians).reshape(len(rows), 6, -1)
+
+    def manipulability(self, q: ArrayLike) -> Any:
+        """
+        Return Yoshikawa's manipulability: the product of the singular values of the Jacobian, 0 at a singularity.
+
+        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k,).
+        :raises ValueError: when the size is another or a value is not finite.
+        """
+        values = np.linalg.svd(self.jacobian(q), compute_uv=False).prod(axis=-1)
+        return float(values) if values.ndim == 0 else values
+
+    def scene(
+        self,
+        boxes: 'Items' = (),
+        spheres: 'Items' = (),
+        meshes: 'Items' = (),
+        objects: 'Iterable[WorldObject]' = (),
+    ) -> 'ArmScene':
+        """
+        Return the arm among objects, for ``solve(..., scene=)``, :meth:`in_collision` and ``plan(..., scene=)``.
+
+        Each object is a pair (size, where), in a list or by name. ``where`` is a position or a pose in the base frame.
+
+        :param boxes: (edges x y z, where) of each [m].
+        :param spheres: (radius, where) of each [m].
+        :param meshes: (file, where) of each, in metres.
+        :param objects: more objects.
+        :raises ModelError: when the robot has no collision shapes, and for a malformed object.
+        """
+        from ssik_ros.manipulator.arm_scene import ArmScene
+
+        return ArmScene(self.robot, self.group, boxes, spheres, meshes, objects)
+
+    def in_collision(self, q: ArrayLike, scene: 'ArmScene | None' = None) -> Any:
+        """
+        Return whether a posture collides with itself or with objects.
+
+        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k,) of bool.
+        :param scene: the objects, from :meth:`scene`; None checks the robot with itself.
+        :raises ModelError: when the robot has no collision shapes.
+        :raises ValueError: when the size is another or a value is not finite.
+        """
+        rows, scene = self._rows('in_collision', q), scene or self._alone
+        if rows.ndim == 1:
+            return not scene.is_free(rows)
+        return np.array([not scene.is_free(row) for row in rows], dtype=bool)
+
+    @functools.cached_property
+    def _alone(self) -> 'ArmScene':
+        """Return the scene without objects."""
+        return self.scene()
+
+    def _rows(self, call: str, q: ArrayLike) -> FloatArray:
+        """Return a joint vector (dof,), or several (k, dof)."""
+        rows = read_numbers('q', q)
+        if rows.shape[-1:] != (self.dof,) or rows.ndim > 2 or not np.isfinite(rows).all():
+            raise DimensionMismatch(
+                f'{call} needs {self.dof} finite joint values, or (k, {self.dof}) of them, not {q!r}.',
+                expected=(self.dof,),
+            )
+        return rows

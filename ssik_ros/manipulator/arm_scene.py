@@ -1,0 +1,129 @@
+"""An arm among boxes, spheres and meshes: which postures collide, and with what."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, ModelError, quote
+from ssik_ros.model.collision.checks import CollisionChecker, import_coal
+from ssik_ros.model.collision.objects import (
+    check_shape,
+    ObjectShape,
+    read_mesh_shape,
+    SolidKind,
+    WorldObject,
+)
+from ssik_ros.model.default_seed import default_state
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.pose_input import pose, read_pose
+
+ORIGIN = np.eye(4)
+Items = Mapping[str, Any] | Iterable[Any]
+"""Objects of one kind: ``(size, where)`` by name, or without names; ``where`` is a position or a pose."""
+
+
+class ArmScene:
+    """The robot of an arm among objects; joints outside the arm have their default positions. Serves one thread."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        boxes: Items = (),
+        spheres: Items = (),
+        meshes: Items = (),
+        objects: Iterable[WorldObject] = (),
+    ) -> None:
+        """
+        Load the collision shapes of the robot.
+
+        :param robot: the robot.
+        :param group: the joints of the arm.
+        :param boxes: (edges, where) of each [m].
+        :param spheres: (radius, where) of each [m].
+        :param meshes: (file, where) of each, in metres.
+        :param objects: more objects, as :func:`ssik_ros.paths.planner.plan_tool_path` takes them.
+        :raises ModelError: when the robot has no collision shapes, and for a malformed object.
+        """
+        self.objects: tuple[WorldObject, ...] = (
+            *_make('box', boxes, SolidKind.BOX),
+            *_make('sphere', spheres, SolidKind.SPHERE),
+            *_make('mesh', meshes, SolidKind.MESH),
+            *objects,
+        )
+        """The objects, in the frame of the arm's base link."""
+        checker = CollisionChecker(robot)
+        if not checker.available:
+            more = ' '.join(checker.warnings)
+            raise ModelError(
+                f'Robot {quote(robot.name)} has no collision shapes, so that nothing can be checked: load a URDF with '
+                f'<collision> elements. {more}'.rstrip()
+            )
+        self._idx_q, self._state = group.idx_q, default_state(robot)
+        poses = compute_joint_poses(robot.tree, self._state)
+        base = compute_link_pose(robot.tree, poses, robot.tree.link(group.base_link))
+        self.in_model = [
+            WorldObject(item.name, base @ item.pose, item.shapes) for item in self.objects
+        ]
+        """The objects, in the root link of the robot."""
+        self._scene = checker.scene(self.in_model)
+        self._with_mimic = robot.with_mimic
+
+    def colliding_pair(self, q: FloatArray) -> tuple[str, str] | None:
+        """
+        Return the first two bodies that collide, or None.
+
+        :param q: (n,) joint vector [rad or m].
+        """
+        state = self._state.copy()
+        state[self._idx_q] = q
+        return self._scene.colliding_pair(self._with_mimic(state))
+
+    def is_free(self, q: FloatArray) -> bool:
+        """
+        Return whether a posture collides with nothing, itself included.
+
+        :param q: (n,) joint vector [rad or m].
+        """
+        return self.colliding_pair(q) is None
+
+    def __repr__(self) -> str:
+        """Return the names of the objects."""
+        return f'<ArmScene: {", ".join(item.name for item in self.objects) or "no objects"}>'
+
+
+def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
+    """Return objects of one kind."""
+    named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
+    for name, item in named:
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise InvalidOption(
+                f'{name}: an object is a pair (size, where), such as ((0.1, 0.2, 0.3), (0.5, 0, 0.2)) for a box, not '
+                f'{item!r}.'
+            )
+        size, where = item
+        shape = _shape_of(kind, size)
+        check_shape(shape, f'Object {quote(name)}')
+        yield WorldObject(str(name), _place(where, str(name)), (shape,))
+
+
+def _numbered(noun: str, items: Iterable[Any]) -> Iterable[tuple[str, Any]]:
+    """Return objects without names with a name for each."""
+    return ((f'{noun} {number}', item) for number, item in enumerate(items, start=1))
+
+
+def _shape_of(kind: SolidKind, size: Any) -> ObjectShape:
+    """Return the shape of an object."""
+    if kind is SolidKind.MESH:
+        return read_mesh_shape(Path(size), 1.0, import_coal())
+    return ObjectShape(kind, np.atleast_1d(np.asarray(size, dtype=np.float64)).tolist(), ORIGIN)
+
+
+def _place(where: Any, name: str) -> FloatArray:
+    """Return the pose (4, 4) of an object; a position alone leaves it unturned."""
+    return pose(where) if np.shape(where) == (3,) else read_pose(where, name)

@@ -1,0 +1,56 @@
+"""Solutions that a scene accepts, the cheapest first."""
+
+from collections.abc import Callable
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.manipulator.solution import Candidates
+from ssik_ros.manipulator.solve_settings import SolveSettings
+from ssik_ros.results import Cause
+
+
+def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Candidates:
+    """
+    Return the solutions that collide with nothing, in the order of their cost, up to a number.
+
+    :param found: all solutions, nearest to the seed first.
+    :param settings: with a scene, a cost or both.
+    :param most: most solutions to return; None means all.
+    :raises InvalidOption: for a cost that is no number.
+    """
+    rows = np.arange(len(found.q))
+    hits = ''
+    if settings.scene is not None:
+        pairs = [settings.scene.colliding_pair(q) for q in found.q]
+        rows = rows[[pair is None for pair in pairs]]
+        first = next((pair for pair in pairs if pair is not None), None)
+        hits = '' if first is None else f'{first[0]} with {first[1]}'
+    kept = len(rows)
+    if settings.cost is not None:
+        rows = rows[_order(settings.cost, found.q[rows])]
+    rows = rows[:most]
+    chosen = found._replace(
+        q=np.ascontiguousarray(found.q[rows]),
+        residuals=found.residuals[rows],
+        dropped_by_max_solutions=found.dropped_by_max_solutions + kept - len(rows),
+        branches=min(found.branches, kept),
+        representatives=min(found.representatives, kept),
+    )
+    if kept or not len(found.q):
+        return chosen
+    return chosen._replace(
+        cause=Cause.COLLISION,
+        detail=f'All {len(found.q)} solutions of the pose collide, the nearest one {hits}: move the object or the pose.',
+    )
+
+
+def _order(cost: Callable[[FloatArray], float], q: FloatArray) -> IntArray:
+    """Return the order of joint vectors (k, n) by their costs; equal ones keep their order."""
+    values = [float(cost(row)) for row in q]
+    if any(map(math.isnan, values)):
+        raise InvalidOption('cost returned NaN: it must return a number for each joint vector.')
+    order: IntArray = np.argsort(values, kind='stable')
+    return order
