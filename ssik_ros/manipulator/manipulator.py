@@ -510,8 +510,10 @@ class Manipulator(ArmTasks):
             vector in its frame.
         :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
             sixteenth part of its range, or less; at least a thousandth of it.
-        :returns: the curves, empty when there is no solution; ``is_complete`` proves that none is missing.
-        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form.
+        :returns: the curves, empty when there is no solution; ``is_complete`` proves that none is missing. Of six joints
+            or fewer without a free axis, those at a singular pose on which joints move while the tip stays.
+        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form; when
+            it has fewer joints and the pose has no curve.
         :raises ValueError: when the target is not a finite rigid transform.
         :raises TypeError: for arguments of a wrong type.
         """

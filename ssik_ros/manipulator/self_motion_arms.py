@@ -14,10 +14,14 @@ from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.self_motions.continuum import (
+    find_singular,
+    follow_continuum,
+    insert_joint,
+)
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker, Objective
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
@@ -26,6 +30,8 @@ TOOL_AXES = {'x': (1.0, 0.0, 0.0), 'y': (0.0, 1.0, 0.0), 'z': (0.0, 0.0, 1.0)}
 SPIN = 'spin'
 """Name of the joint that stands for the free axis of the tool."""
 SHORTEST_AXIS = 1e-6
+SEVEN = 7
+"""Joints that have curves at every pose."""
 
 
 class SelfMotionArm:
@@ -40,6 +46,7 @@ class SelfMotionArm:
         """
         self._robot, self._group, self._policy = robot, group, policy
         self._tracers: dict[tuple[float, float, float] | None, SelfMotionTracer] = {}
+        self._closed_form: AnalyticArm | None = None
 
     def find(
         self, T_target: ArrayLike, free_axis: str | ArrayLike | None, resolution: float | None
@@ -52,7 +59,12 @@ class SelfMotionArm:
         axis = read_axis(free_axis)
         if resolution is not None and not 0.0 < resolution < math.inf:
             raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
-        tracer, target = self._tracer(axis), read_target(T_target)
+        target = read_target(T_target)
+        if axis is None and len(self._group.joint_names) < SEVEN:
+            continuum = self._find_continuum(target)
+            if continuum is not None:
+                return continuum
+        tracer = self._tracer(axis)
         found = tracer.motions(target, resolution)
         if found is None:
             target = repair_target(target, self._policy.rigid)
@@ -62,6 +74,27 @@ class SelfMotionArm:
                 f'T_target is no rigid transform: {target.tolist()}', target=target
             )
         return found
+
+    def _find_continuum(self, target: FloatArray) -> SelfMotions | None:
+        """Return the curves that six joints or fewer have at a singular pose, None where there are none."""
+        chain = SerialChain.from_group(self._robot, self._group)
+        if self._closed_form is None:
+            try:
+                self._closed_form = AnalyticArm(
+                    chain, parallel=self._policy.axis_parallel, meeting=self._policy.axis_intersect
+                )
+            except TopologyMismatch:
+                return None
+        found = self._closed_form.branches(target, BranchRequest(mode=KEEP_ALL))
+        if found is None:
+            return None
+        rows = [found.q]
+        # A closed form may lose its solutions there: with a free axis the arm reaches them at no spin.
+        for name in TOOL_AXES if len(chain.axes) == SEVEN - 1 else ():
+            if not len(find_singular(chain, np.vstack(rows))):
+                tracer = self._tracer(TOOL_AXES[name])
+                rows.append(tracer.postures_at_zero(target)[:, : SEVEN - 1])
+        return follow_continuum(chain, np.vstack(rows), self._clearance)
 
     def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
         """Return the tracer of the curves, made at the first call for a free axis."""
@@ -110,7 +143,8 @@ def make_tracer(
     if dof != (7 if free_axis is None else 6):
         raise TopologyMismatch(
             f"Self-motions need one redundant joint: '{chain.base_link}' to '{chain.tip_link}' has {dof} joints"
-            f'{"" if free_axis is None else " and a free axis of the tool"}; it takes seven, or six and a free axis.'
+            f'{"" if free_axis is None else " and a free axis of the tool"}; it takes seven, or six and a free axis. '
+            'Six joints alone have curves at singular poses.'
         )
     whole = chain if free_axis is None else add_spin(chain, np.array(free_axis))
     # Of six joints the spin is held: then the others keep the closed form that they have without it.
@@ -151,16 +185,5 @@ def add_spin(chain: SerialChain, axis: FloatArray) -> SerialChain:
     :param chain: the arm.
     :param axis: (3,) unit vector in the tip's frame.
     """
-    return SerialChain(
-        base_link=chain.base_link,
-        tip_link=chain.tip_link,
-        joint_names=(*chain.joint_names, SPIN),
-        kinds=np.append(chain.kinds, JointKind.CONTINUOUS),
-        axes=np.vstack([chain.axes, chain.home[:3, :3] @ axis]),
-        points=np.vstack([chain.points, chain.home[:3, 3]]),
-        home=chain.home.copy(),
-        lower=np.append(chain.lower, -np.inf),
-        upper=np.append(chain.upper, np.inf),
-        joint_indices=np.append(chain.joint_indices, -1),
-        idx_q=np.append(chain.idx_q, -1),
-    )
+    axis, point = chain.home[:3, :3] @ axis, chain.home[:3, 3]
+    return insert_joint(chain, SPIN, axis, point, len(chain.axes))

@@ -44,6 +44,8 @@ LEAST_SECOND = 8
 """Values at least of that joint: half as many as of the other one suffice, for nothing is proved with it."""
 STARTS = 128
 """Postures from which Newton looks for short closed curves."""
+AT_ZERO = 1e-8
+"""How far the held joint may be from zero by rounding [rad or m]."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
@@ -91,7 +93,7 @@ class SelfMotionTracer:
         self._pool: list[PoseArrays] = []
         self._spheres = _find_spheres(arm)
         self._circles: list[CircleArrays] = []
-        self._tables: list[tuple[FloatArray, FloatArray]] = []
+        self._tables: Tables = []
 
     def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
         """
@@ -101,6 +103,32 @@ class SelfMotionTracer:
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]; None for the
             arm's own, see :attr:`SelfMotions.resolution`.
         """
+        made = self._make(pose, resolution)
+        return None if made is None else made[0]
+
+    def postures_at_zero(self, pose: FloatArray) -> FloatArray:
+        """
+        Return postures (m, 7) of a rigid transform with the held joint at zero, on curves along which it may stand still.
+
+        :param pose: (4, 4) of the tip in the base.
+        """
+        made = self._make(pose, None)
+        if made is None:
+            return np.empty((0, JOINTS.size))
+        motions, look = made
+        held, still = self._arm.plan.held, []
+        for curve in motions:
+            if np.ptp(curve.knots[:, held]) < AT_ZERO:
+                still.append(curve.knots[len(curve.knots) // 2, : JOINTS.size])
+        rows = np.vstack([look(), *still])
+        rows = rows[np.abs(rows[:, held]) < AT_ZERO]
+        rows[:, held] = 0.0
+        return rows
+
+    def _make(
+        self, pose: FloatArray, resolution: float | None
+    ) -> tuple[SelfMotions, CandidateFinder] | None:
+        """Return the self-motions of a pose, and what finds postures for the proof; None for no rigid transform."""
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
         low, high = self._range(pose) if self._is_slide else self._turning
@@ -117,7 +145,7 @@ class SelfMotionTracer:
             curves = found[:3]
             look = functools.partial(self._with_still_curves, curves[0], found[3])
         prove = functools.partial(self._find_gap, *curves, look)
-        return SelfMotions(*curves, (high - low) / shares, prove)
+        return SelfMotions(*curves, (high - low) / shares, prove), look
 
     def _find_gap(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
@@ -300,20 +328,39 @@ class SelfMotionTracer:
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the knots of the curves through postures, and how many knots each curve has."""
-        scratch = lane_trace.scratch_size(len(seeds))
-        knots, work = self._tables.pop() if self._tables else (_knots(FIRST_KNOTS), np.empty(0))
-        work = work if len(work) >= scratch else np.empty(scratch)
-        heads = np.empty((len(seeds), 2), dtype=np.int64)
-        while True:
-            is_done = np.zeros(len(seeds), dtype=np.int64)
-            where = own.target, seeds, is_done, JOINTS, work
-            count = lane_trace.follow(knots, heads, own.plan.ints, own.reals, *where)
-            if count >= 0:
-                break
-            knots = _knots(2 * len(knots))
-        self._tables.append((knots, work))
-        rows = heads[:count, trace.ROWS].copy()
-        return knots[: int(rows.sum())].copy(), rows
+        return follow_curves(own, seeds, self._tables)
+
+
+Tables = list[tuple[FloatArray, FloatArray]]
+"""Room for knots and scratch that later calls reuse."""
+
+
+def follow_curves(
+    own: TracedPose, seeds: FloatArray, tables: Tables | None = None
+) -> tuple[FloatArray, IntArray]:
+    """
+    Return the knots of the curves through postures, and how many knots each curve has.
+
+    :param own: what the curves share.
+    :param seeds: (m, 7) postures that reach the pose, contiguous.
+    :param tables: idle room, and what this call leaves.
+    """
+    scratch = lane_trace.scratch_size(len(seeds))
+    knots, work = tables.pop() if tables else (_knots(FIRST_KNOTS), np.empty(0))
+    work = work if len(work) >= scratch else np.empty(scratch)
+    heads = np.empty((len(seeds), 2), dtype=np.int64)
+    while True:
+        is_done = np.zeros(len(seeds), dtype=np.int64)
+        where = own.target, seeds, is_done, JOINTS, work
+        count = lane_trace.follow(knots, heads, own.plan.ints, own.reals, *where)
+        if count >= 0:
+            break
+        knots = _knots(2 * len(knots))
+    rows = heads[:count, trace.ROWS].copy()
+    found = knots[: int(rows.sum())].copy()
+    if tables is not None:
+        tables.append((knots, work))
+    return found, rows
 
 
 class CurveArrays:

@@ -1,0 +1,228 @@
+"""Curves on which six joints, or fewer, move while the tip stays: they exist at singular poses."""
+
+import dataclasses
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification.chain import pack_slides
+from ssik_ros.kernels.closed_form.self_motions import curve_points, inside, segments, trace
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
+from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
+from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
+from ssik_ros.solvers.self_motions.tracer import follow_curves
+
+SEVEN = len(JOINTS)
+LEAST_JOINTS = 2
+STANDS = 1e-7
+"""How far an added joint may move along a curve by rounding [rad]."""
+SINGULAR = 1e-6
+"""Least singular value, metres as shares of the arm's size, up to which a posture counts as singular."""
+RESOLVED = 1e-4
+"""Least singular value of all seven joints from which on their curve is followed."""
+BESIDE = 1e-9
+"""How far a posture may be beyond a limit by rounding [rad or m]."""
+PER_JOINT = ('joint_names', 'kinds', 'axes', 'points', 'lower', 'upper', 'joint_indices', 'idx_q')
+"""Attributes of a chain with one entry for each joint."""
+OPEN = 'only the curves through the postures that were met are followed: six joints have curves at singular poses only'
+
+
+def follow_continuum(
+    chain: SerialChain, postures: FloatArray, clearance: ClearanceMaker | None = None
+) -> SelfMotions | None:
+    """
+    Return the curves through singular postures of one pose within the limits, None where the arm moves along none.
+
+    Joints are added that complete the Jacobian, and stand still along the curves. Where the Jacobian turns along a
+    curve, as that of a straight wrist, these joints have to turn with it: they are put behind each joint in turn.
+
+    :param chain: two to six joints.
+    :param postures: (k, n) solutions of the pose. They may be outside the limits if their curves pass inside.
+    :param clearance: makes the objective of that name, None where there is no robot to measure.
+    """
+    n = len(chain.axes)
+    rows = np.atleast_2d(np.asarray(postures, dtype=np.float64))
+    rows = rows[find_singular(chain, rows)] if LEAST_JOINTS <= n < SEVEN else rows[:0]
+    if not len(rows):
+        return None
+    target = chain.pose(rows[0])
+    best: tuple[int, list[FloatArray]] | None = None
+    for place in range(n, -1, -1):
+        whole = _complete(chain, rows[0], place)
+        parts = _follow(whole, place, target, rows) if whole else []
+        cost = sum(int((part[:, segments.KIND] >= trace.CROSSING).sum()) for part in parts)
+        if parts and (best is None or cost < best[0]):
+            best = cost, parts
+        if best is not None and best[0] == 0:
+            break
+    last = _complete(chain, rows[0], n)
+    if best is None or last is None:
+        return None
+    own = _share(last, n, target, clearance)
+    counts = np.array([len(part) for part in best[1]], dtype=np.int64)
+    return SelfMotions(own, np.vstack(best[1]), counts, 0.0, lambda: OPEN)
+
+
+def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
+    """
+    Return the indices of singular postures, in which the joints can move while the tip stays to first order.
+
+    :param chain: up to seven joints.
+    :param rows: (k, n) postures.
+    """
+    least = [np.linalg.svd(_jacobian(chain, q))[1][-1] for q in rows]
+    return np.asarray(np.flatnonzero(np.array(least) < SINGULAR), dtype=np.int64)
+
+
+def insert_joint(
+    chain: SerialChain, name: str, axis: FloatArray, point: FloatArray, place: int
+) -> SerialChain:
+    """
+    Return a chain with one more revolute joint, without limits.
+
+    :param chain: the arm.
+    :param name: of the joint.
+    :param axis: (3,) unit vector in the base, all joints at zero.
+    :param point: (3,) a point of the axis in the base, all joints at zero [m].
+    :param place: number of joints before it.
+    """
+    names = list(chain.joint_names)
+    names.insert(place, name)
+    return SerialChain(
+        base_link=chain.base_link,
+        tip_link=chain.tip_link,
+        joint_names=tuple(names),
+        kinds=np.insert(chain.kinds, place, JointKind.CONTINUOUS),
+        axes=np.insert(chain.axes, place, axis, axis=0),
+        points=np.insert(chain.points, place, point, axis=0),
+        home=chain.home.copy(),
+        lower=np.insert(chain.lower, place, -np.inf),
+        upper=np.insert(chain.upper, place, np.inf),
+        joint_indices=np.insert(chain.joint_indices, place, -1),
+        idx_q=np.insert(chain.idx_q, place, -1),
+    )
+
+
+def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
+    """Return the Jacobian (6, n) of the tip, metres as shares of the arm's size."""
+    axes, points = (each[0] for each in move_axes(chain, q[None]))
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    linear = np.where(turns, np.cross(axes, chain.pose(q)[:3, 3] - points), axes) / _size(chain)
+    return np.hstack([linear, np.where(turns, axes, 0.0)]).T
+
+
+def _size(chain: SerialChain) -> float:
+    """Return the length of an arm, from axis to axis [m]."""
+    places = np.vstack([chain.points, chain.home[:3, 3]])
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) or 1.0
+
+
+def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | None:
+    """
+    Return seven joints, the new ones moving the tip as the others cannot at a posture; None where there are too few.
+
+    :param chain: two to six joints.
+    :param q: (n,) a singular posture.
+    :param place: number of joints before the new ones.
+    """
+    n, size, tip = len(chain.axes), _size(chain), chain.pose(q)[:3, 3]
+    _, points = (each[0] for each in move_axes(chain, q[None]))
+    places = [points[min(place, n - 1)], *points, tip, tip + 0.5 * size * np.eye(3)[0]]
+    before = {name: getattr(chain, name)[:place] for name in PER_JOINT}
+    here = dataclasses.replace(chain, **before, home=np.eye(4))
+    link = here.pose(q[:place]) if place else np.eye(4)
+    whole = chain
+    for rank in range(n, SEVEN):
+        # A force and moment on the tip that no joint feels: the axis is their moment about a point.
+        force = np.linalg.svd(_jacobian(whole, q))[0][:, rank - 1]
+        for point in places:
+            moment = force[3:] + np.cross(tip - point, force[:3] / size)
+            length = float(np.linalg.norm(moment))
+            if length < RESOLVED:
+                continue
+            line = link[:3, :3].T @ moment / length, link[:3, :3].T @ (point - link[:3, 3])
+            longer = insert_joint(whole, f'added_{rank}', *line, place)
+            moved = np.insert(q, place, 0.0)
+            if np.linalg.svd(_jacobian(longer, moved))[1][rank - 1] > RESOLVED:
+                whole, q = longer, moved
+                break
+        else:
+            return None
+    return whole
+
+
+def _share(
+    whole: SerialChain, dof: int, target: FloatArray, clearance: ClearanceMaker | None = None
+) -> TracedPose:
+    """Return what the curves of seven joints share."""
+    plan, numbers = _bare_plan(whole), np.empty(12)
+    se3.from_matrix(numbers, target, 0)
+    se3.orthonormalise(numbers)
+    limits = whole.lower, whole.upper
+    return TracedPose(plan, dof, plan.reals, numbers, TOLERANCE, *limits, clearance)
+
+
+def _follow(
+    whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
+) -> list[FloatArray]:
+    """
+    Return the knots of each curve within the limits, the added joints last.
+
+    :param whole: seven joints.
+    :param place: index of the first added joint.
+    :param target: (4, 4) the pose.
+    :param rows: (k, n) postures without the added joints.
+    """
+    own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
+    seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
+    free = own.reals.copy()
+    turns = np.flatnonzero(whole.kinds != JointKind.PRISMATIC)
+    free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
+    is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+    found = [seeds[is_inside].clip(own.lower, own.upper)]
+    for part in _still_parts(*follow_curves(own._replace(reals=free), seeds), added):
+        out, work = np.empty((inside.MARKS * len(part), SEVEN)), np.empty(inside.scratch_size())
+        where = own.plan.ints, own.reals, own.target, JOINTS, work
+        found.append(out[: inside.write_inside(out, part, *where)])
+    met = np.vstack(found)
+    parts = _still_parts(*follow_curves(own, met), added) if len(met) else []
+    return [_put_last(part, added) for part in parts]
+
+
+def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:
+    """Return the knots of each curve along which the added joints stand still."""
+    parts = np.split(knots, np.cumsum(counts)[:-1]) if len(counts) else []
+    return [part for part in parts if np.abs(part[:, added]).max() < STANDS]
+
+
+def _put_last(part: FloatArray, added: range) -> FloatArray:
+    """Return knots with the added joints last, in their limits too."""
+    order = [k for k in range(SEVEN) if k not in added]
+    moved, kinds = part.copy(), part[:, segments.KIND]
+    for first in (0, segments.TANGENT):
+        moved[:, first : first + len(order)] = part[:, [first + k for k in order]]
+        moved[:, first + len(order) : first + SEVEN] = 0.0
+    for row in np.flatnonzero((kinds > trace.LIMIT) & (kinds < trace.CLOSED)):
+        joint, is_upper = divmod(round(32.0 * (kinds[row] - trace.LIMIT)) - 1, 2)
+        code = 2 * order.index(joint) + is_upper + 1
+        moved[row, segments.KIND] = trace.LIMIT + code / 32.0
+    return np.ascontiguousarray(moved)
+
+
+def _bare_plan(chain: SerialChain) -> AnalyticPlan:
+    """Return a plan of seven joints that says how they move, and nothing of their branches."""
+    ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
+    ints[search.N], ints[search.HELD] = SEVEN, SEVEN - 1
+    ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)
+    home = np.empty(12)
+    se3.from_matrix(home, chain.home.copy(), 0)
+    reals = np.concatenate(
+        [chain.axes.ravel(), chain.points.ravel(), home, np.zeros(12), chain.lower, chain.upper]
+    )
+    return AnalyticPlan(chain, 'continuum', 'search', '', SEVEN - 1, ints, reals)
