@@ -7,6 +7,7 @@ each claim, and writes every fault as a file that ``--replay`` runs again. It en
 
 import argparse
 from collections.abc import Iterator, Sequence
+import logging
 from pathlib import Path
 import sys
 from time import monotonic, perf_counter
@@ -95,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     if options.replay:
         return failures.replay(options.replay)
+    # What a loader makes of a file is said once for each pair of limits.
+    logging.getLogger('ssik_ros').setLevel(logging.ERROR)
     started = perf_counter()
     tally = run(options)
     content = failures.summary(tally, perf_counter() - started)

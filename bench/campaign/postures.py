@@ -232,7 +232,7 @@ class Planter:
     def _roots(self, q: FloatArray, joint: int) -> list[FloatArray]:
         """Return for each posture (k, n) the values of a joint at which it is singular: of seven, with one of them held."""
         count, nothing = len(q), np.zeros(0)
-        if self._robot.dof < 6 or not self._robot.turns[joint]:
+        if self._robot.dof not in (6, 7) or not self._robot.turns[joint]:
             return [nothing] * count
         dropped = None
         if self._robot.dof == 7:
