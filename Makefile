@@ -103,6 +103,9 @@ campaign: setup  ## Attack proofs, completeness and limits at planted postures (
 	. ./activate && python -m bench.campaign --minutes $(or $(CAMPAIGN_MINUTES),10) \
 	  $(if $(CAMPAIGN_ROBOTS),--robots $(CAMPAIGN_ROBOTS)) $(CAMPAIGN_ARGS)
 
+fuzz: setup $(PORTABLE_READY)  ## Fuzz the C library and the readers of files (FUZZ_MINUTES=n for each)
+	. ./activate && for run in fuzz/*/run.sh; do "$$run" $(or $(FUZZ_MINUTES),10) || exit 1; done
+
 mutants: setup  ## Break the promises on purpose and show that the tests notice
 	. ./activate && python tools/mutants.py $(MUTANTS_ARGS)
 

@@ -288,18 +288,21 @@ class Build:
 
     def write_portable(self, scheduler: Scheduler) -> None:
         """
-        Write what ``ssik build --target c`` links, for every target.
+        Write what ``ssik build --target c`` links, for every target; checked kernels for ``fuzz/c`` and this machine.
 
         :param scheduler: runs the steps.
         """
         from native import back_end, link, portable
 
+        from ssik_ros.kernels.native import targets
+
+        wanted = targets.of_this_machine()[:1] if self._is_checked else link.TARGETS
         names = {name: self.file(name, 'optimised.bc') for name in self.imports}
         digest = hashlib.sha256('\0'.join(str(path) for path in names.values()).encode())
         digest.update(portable.digest_of_tools().encode())
         folder = self._store / f'portable-{digest.hexdigest()[:16]}'
         joined = folder / 'joined.bc'
-        objects = {target: folder / f'{target}.o' for target in link.TARGETS}
+        objects = {target: folder / f'{target}.o' for target in wanted}
 
         def join() -> None:
             write(joined, portable.join({name: path.read_bytes() for name, path in names.items()}))
@@ -316,7 +319,10 @@ class Build:
         scheduler.run('Kernels for C   ', steps)
         self._folders['portable'] = folder
         emitted = {target: path.read_bytes() for target, path in objects.items()}
-        portable.write(joined.read_bytes(), emitted)
+        if self._is_checked:
+            write(self._store / 'c_kernels.o', emitted[wanted[0]])
+        else:
+            portable.write(joined.read_bytes(), emitted)
 
     def prune(self) -> None:
         """Remove what was made from older sources."""

@@ -154,7 +154,7 @@ static word make_blocks(word *to) {
   const word first = HEAD + 2 * SECTIONS;
   word count = SEED_WORDS[arm], *from = buffer[0];
   memcpy(from, SEEDS[arm], (size_t)count * sizeof(word));
-  has_repairs = flags % 4 != 0;
+  has_repairs = flags % 4 == 1;
   if (has_repairs) {
     for (unsigned k = take() % 4; k > 0; --k) {
       word *one = from + first + take() % NUMBERS;
@@ -178,9 +178,10 @@ static word make_blocks(word *to) {
     memcpy(to, from, (size_t)count * sizeof(word));
   }
   const word free_from = has_repairs ? first + NUMBERS : HEAD;
-  for (unsigned k = take() % (flags & 32 ? 32 : 4) + 1; k > 0; --k) change(to, free_from, count, flags & 16);
+  const unsigned changes = flags & 128 && !has_repairs ? 0 : take() % (flags & 32 ? 32 : 4) + 1;
+  for (unsigned k = changes; k > 0; --k) change(to, free_from, count, flags & 16);
   if (has_repairs) repair_words(to + first + NUMBERS, to + first);
-  if (has_repairs && flags % 8 == 1) {
+  if (has_repairs && flags % 16 == 1) {
     has_repairs = 0;
     change(to, HEAD, count, flags & 16);
   }
@@ -261,7 +262,7 @@ static void use(ssik_solver *solver, unsigned wishes) {
   for (int call = 0; call < 5; ++call) {
     /* All of them in one of eight runs, otherwise one: the others cost time and look at the same arrays. */
     if (wishes / 32 != 7 && (int)(wishes / 32 % 5) != call) continue;
-    if (call == 0) ssik_solve_all(solver, pose, seed, (int)(wishes % 3), CAPACITY, rows, errors, &report);
+    if (call == 0) ssik_solve_all(solver, pose, seed, (int)(wishes % 5) - 1, CAPACITY, rows, errors, &report);
     if (call == 1) ssik_solve_nearest(solver, pose, other, q, &report);
     if (call == 2) ssik_solve_windings(solver, pose, seed, CAPACITY, rows, &report);
     if (call == 3) ssik_solve(solver, pose, other, take() % 64 ? &budget : NULL, q, &report);

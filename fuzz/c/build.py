@@ -1,5 +1,5 @@
 """
-Build the harness for hostile blocks: ``python fuzz/c/build.py OUT`` writes a program that libFuzzer or ``driver.c`` runs.
+Build a harness of the C library: ``python fuzz/c/build.py OUT`` writes a program that libFuzzer or ``driver.c`` runs.
 
 Options name the compiler, its sanitizers, and the object of the kernels. ``tools/build_native.py --checked --portable``
 makes kernels that compare each index with the bounds of its array.
@@ -65,22 +65,48 @@ def build(arguments: argparse.Namespace) -> None:
             kernels = arguments.kernels
         else:
             kernels.write_bytes(portable.read(portable.object_name(tools.target)))
-        sanitizers = [f'-fsanitize={arguments.sanitize}', '-fno-sanitize-recover=all']
-        flags = ['-std=gnu99', '-g', '-O1', f'-I{folder}', '-Wno-unused-function']
+        flags = [
+            '-std=gnu99',
+            '-g',
+            '-O1',
+            f'-I{folder}',
+            '-Wall',
+            '-Wextra',
+            '-Wno-unused-function',
+        ]
         flags += ['-DTRUST_DIGEST'] if arguments.trust_digest else []
-        flags += sanitizers if arguments.sanitize else []
-        engine = shlex.split(arguments.engine) if arguments.engine else [str(HERE / 'driver.c')]
-        command = [*shlex.split(arguments.cc), *flags, str(HERE / 'blocks.c'), *engine]
-        subprocess.run([*command, str(kernels), '-lm', '-o', str(arguments.out)], check=True)
+        sanitizers = []
+        if arguments.sanitize:
+            sanitizers = [f'-fsanitize={arguments.sanitize}', '-fno-sanitize-recover=all']
+        compiler, objects = shlex.split(arguments.cc), [str(kernels)]
+        needs_driver = arguments.harness == 'blocks' and not arguments.engine
+        for name in (arguments.harness, *(('driver',) if needs_driver else ())):
+            objects.append(str(folder / f'{name}.o'))
+            command = [*compiler, *flags, *sanitizers, '-c', str(HERE / f'{name}.c')]
+            subprocess.run([*command, '-o', objects[-1]], check=True)
+        linker = shlex.split(arguments.linker or arguments.cc)
+        command = [
+            *linker,
+            *sanitizers,
+            *objects,
+            *shlex.split(arguments.engine),
+            '-lm',
+            '-pthread',
+        ]
+        subprocess.run([*command, '-o', str(arguments.out)], check=True)
 
 
 def main() -> None:
     """Build as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('out', type=Path)
+    parser.add_argument('--harness', default='blocks', choices=('blocks', 'threads'))
     parser.add_argument('--cc', default='cc', help='compiler and its flags')
     parser.add_argument('--sanitize', default=SANITIZERS, help='sanitizers; empty for none')
-    parser.add_argument('--engine', help='library or flag of a fuzzing engine; default: driver.c')
+    parser.add_argument('--linker', help='default: the compiler')
+    parser.add_argument(
+        '--engine', default='', help='library or flag of a fuzzing engine; default: driver.c'
+    )
     parser.add_argument(
         '--kernels', type=Path, help='object of the kernels; default: the installed one'
     )

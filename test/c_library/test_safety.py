@@ -11,6 +11,7 @@ from c_arm import CArm, package_arm, requests
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).parents[2]
 GUARDED = r"""
 /* Every buffer ends where a page begins that may not be touched; then each begins behind such a page. */
 #define _GNU_SOURCE
@@ -140,6 +141,51 @@ def test_eight_threads_get_the_same_bytes(build, robot):
     for thread in threads:
         thread.join()
     assert set(found) == {solve_everything()}
+
+
+THREADS = 'fuzz/c/build.py', '--harness', 'threads', '--arms', 'ur5e', 'panda', 'xarm6'
+
+
+@pytest.mark.slow
+def test_eight_threads_under_the_thread_sanitizer(tmp_path):
+    """Threads with a solver each and the same blocks share nothing that one of them writes."""
+    program = tmp_path / 'threads'
+    command = [sys.executable, *THREADS, '--sanitize', 'thread', program]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if made.returncode and 'cannot find' in made.stderr:
+        pytest.skip('the compiler has no sanitizers')
+    assert made.returncode == 0, made.stderr
+    subprocess.run([program], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+def test_kernels_of_eight_threads_under_helgrind(tmp_path):
+    """The kernels, which no sanitizer was built into, do not race either."""
+    if shutil.which('valgrind') is None:
+        pytest.skip('valgrind is not installed')
+    program = tmp_path / 'threads'
+    subprocess.run([sys.executable, *THREADS, '--sanitize', '', program], cwd=ROOT, check=True)
+    checked = 'valgrind', '--tool=helgrind', '--error-exitcode=9', '-q', program
+    subprocess.run(checked, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('robot', ['ur5e', 'panda', 'xarm6'])
+def test_the_self_test_under_valgrind(build, tmp_path, robot):
+    """No access outside of memory that is allocated, and no decision by a word that was never written."""
+    if shutil.which('valgrind') is None:
+        pytest.skip('valgrind is not installed')
+    folder, program = build(robot, '--shared-kernels'), tmp_path / 'selftest'
+    text = (folder / 'share' / robot / 'selftest.c').read_text(encoding='utf-8')
+    # It looks at its own stack on purpose, which valgrind takes for a fault.
+    text = text.replace('const int used = look();', 'const int used = 0 * (look != 0);')
+    source = tmp_path / 'selftest.c'
+    source.write_text(text, encoding='utf-8')
+    includes = f'-I{folder / "include"}', f'-I{folder / "share" / robot}'
+    command = ['cc', '-std=c99', '-g', '-O1', *includes, source, folder / 'lib' / f'lib{robot}.a']
+    subprocess.run([*command, '-lm', '-o', program], check=True)
+    checked = 'valgrind', '--error-exitcode=9', '--max-stackframe=4000000', '-q', program
+    subprocess.run(checked, check=True, stdout=subprocess.DEVNULL)
 
 
 def test_the_callers_clock_and_flag_end_a_search(c_arm):
