@@ -21,7 +21,8 @@ from ssik_ros.solvers.self_motions.curve import SelfMotion
 
 NEWTON_ROWS, STARTS = 2, 400
 CURVE_ROWS = 3
-AXES = ('x', 'y', 'z')
+AXES = ('x', 'y', 'z', None)
+"""Free axes of the tool, None for an exact pose."""
 TRACED, STEP = 200, 0.01
 """Steps of a trace of a curve, and their length [rad]."""
 SPACING = 0.02
@@ -79,31 +80,33 @@ def _sigma(judged: Judged, q: FloatArray) -> float:
 
 
 def judge_self_motions(judged: Judged, tally: Tally) -> Iterator[Fault]:
-    """Look for planted postures on the self-motions of their poses, of six joints with a free axis of the tool."""
+    """Look for planted postures on the self-motions of their poses; six joints have a free axis of the tool, or are singular."""
     del tally
     if judged.robot.dof not in (6, 7):
         return
     for row in judged.rows(CURVE_ROWS):
-        axis = None if judged.robot.dof == 7 else AXES[int(judged.group.numbers[row]) % 3]
+        axis = AXES[int(judged.group.numbers[row]) % len(AXES)]
+        if judged.robot.dof == 7:
+            axis = None
+        traced = _Curve(judged, row, axis)
         try:
             motions = judged.manipulator.self_motions(judged.poses[row], free_axis=axis)
         except TopologyMismatch:
-            return
+            # Of six joints without a free axis only poses with curves are taken.
+            if axis is None and judged.robot.dof == 6 and traced.leads_on(STEP):
+                yield judged.fault('unfound', 'self_motions', row, 'no curve of a singular pose')
+            continue
         except SolverError as error:
             yield judged.fault('error', 'self_motions', row, str(error))
             continue
-        q = judged.group.q[row]
-        traced = _Curve(judged, row, axis)
-        away = min((_distance(_dense(curve), q) for curve in motions), default=math.inf)
-        if away > OFF_CURVE and traced.is_clear:
-            extent = traced.extent
-            if (extent > 2.0 * motions.resolution).any() and motions.is_complete:
-                words = ', '.join(f'{value:.3g}' for value in extent)
-                detail = (
-                    f'free axis {axis}, {len(motions)} curves, nearest {away:.2g}, resolution '
-                    f'{motions.resolution:.3g}, the curve of the posture moves the joints by {words}'
-                )
-                yield judged.fault('false proof', 'self_motions', row, detail)
+        away = min((_distance(_dense(curve), traced.q) for curve in motions), default=math.inf)
+        if away > OFF_CURVE and motions.is_complete and traced.leads_on(motions.resolution):
+            words = ', '.join(f'{value:.3g}' for value in traced.extent)
+            detail = (
+                f'free axis {axis}, {len(motions)} curves, nearest {away:.2g}, resolution '
+                f'{motions.resolution:.3g}, the curve of the posture moves the joints by {words}'
+            )
+            yield judged.fault('false proof', 'self_motions', row, detail)
 
 
 def _dense(curve: SelfMotion) -> FloatArray:
@@ -130,9 +133,11 @@ class _Curve:
     """The curve of postures of one pose through a planted posture, traced by the judges' own Jacobian."""
 
     def __init__(self, judged: Judged, row: int, axis: str | None) -> None:
-        """Take a planted posture and the free axis of the tool, None for the seven joints of the arm."""
-        self._judged, self._pose, self._q = judged, judged.poses[row], judged.group.q[row]
-        self._axis = None if axis is None else np.eye(3)[AXES.index(axis)]
+        """Take a planted posture and the free axis of the tool, None for an exact pose."""
+        self._judged, self._pose = judged, judged.poses[row]
+        self.q = judged.group.q[row]
+        """(n,) the planted posture."""
+        self._axis = None if axis is None else np.eye(3)['xyz'.index(axis)]
 
     def _rows(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return error (6,) and Jacobian (6, 7) at joint values and spin (7,)."""
@@ -158,12 +163,14 @@ class _Curve:
     @property
     def _start(self) -> FloatArray:
         """Return the planted posture, with a spin of zero where the tool has a free axis."""
-        return self._q if self._axis is None else np.append(self._q, 0.0)
+        return self.q if self._axis is None else np.append(self.q, 0.0)
 
-    @functools.cached_property
-    def is_clear(self) -> bool:
-        """Return whether only one curve leads through the posture."""
-        return bool(np.linalg.svd(self._rows(self._start)[1], compute_uv=False)[-1] > CLEAR)
+    def leads_on(self, resolution: float) -> bool:
+        """Return whether one curve alone leads through the posture, and moves a joint by more than twice a resolution."""
+        values = np.linalg.svd(self._rows(self._start)[1], compute_uv=False)
+        if values[len(self._start) - 2] < CLEAR:
+            return False
+        return bool((self.extent > 2.0 * resolution).any())
 
     @functools.cached_property
     def extent(self) -> FloatArray:
