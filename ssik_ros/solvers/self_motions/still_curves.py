@@ -1,6 +1,5 @@
 """Postures on curves along which the held joint hardly moves: values of this joint meet none of them."""
 
-from collections.abc import Sequence
 import itertools
 from typing import NamedTuple
 
@@ -65,6 +64,15 @@ class StillCurves:
         found = [each for each in find_alignments(chain) if not covered & {each.first, each.last}]
         self._lines = [each for each in found if each.is_line]
         self._planes = [each for each in found if _is_plane(chain, each, covered)]
+        self._requests = [self._request(joint, VALUES) for joint in self._joints]
+        if self._lines:
+            count = VALUES if self._joints else MORE_VALUES
+            self._requests.append(self._request(arm.plan.held, count))
+        # Numbers that wind joints into their limits: slides have no windings.
+        self._lower, self._upper = chain.lower - BESIDE, chain.upper + BESIDE
+        has_middle, self._middle = np.isfinite(chain.upper - chain.lower), np.zeros(7)
+        self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
+        self._turn = np.where(chain.kinds == JointKind.PRISMATIC, 0.0, 2.0 * np.pi)
 
     def postures(self, pose: TracedPose, target: FloatArray) -> FloatArray:
         """
@@ -73,22 +81,22 @@ class StillCurves:
         :param pose: what the curves of the pose share.
         :param target: (4, 4) the pose.
         """
-        rows = [self._at_values(target, joint) for joint in self._joints]
-        if self._lines:
-            count = VALUES if self._joints else MORE_VALUES
-            rows.append(self._at_values(target, self._arm.plan.held, count))
-        met = np.vstack([np.empty((0, 7)), *rows])
+        found = [self._arm.branches(target, request) for request in self._requests]
+        met = np.vstack([np.empty((0, 7)), *(each.q for each in found if each)])
         seeds = [self._around(target, each) for each in self._planes]
         seeds += [self._along(pose, met, each) for each in self._lines]
         moved = _descend(pose, np.vstack([np.empty((0, 7)), *seeds]), pose.reals)
-        return np.vstack([_inside(met, pose), moved])
+        return np.vstack([self._inside(met, list(JOINTS)), moved])
 
     def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
         """Return postures (m, 7) with two axes nearly in one line, at several angles between these within the limits."""
+        seeds = slide(rows, each)
+        if not len(seeds):
+            return seeds
         free = pose.reals.copy()
         free[curve_points.LOWER : curve_points.LOWER + 7] = -np.inf
         free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
-        met = _descend(pose, slide(rows, each), free)
+        met = _descend(pose, seeds, free)
         away = np.abs(_wrapped(met[:, each.between] - each.angle))
         met = met[np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED)][:NEAREST]]
         found = []
@@ -96,20 +104,24 @@ class StillCurves:
             turned = np.repeat(q[None], FINE, axis=0)
             turned[:, each.first] += 2.0 * np.pi * np.arange(FINE) / FINE
             turned[:, each.last] -= each.side * 2.0 * np.pi * np.arange(FINE) / FINE
-            turned = _inside(turned, pose, [each.first, each.last])
+            turned = self._inside(turned, [each.first, each.last])
             found.append(turned[:: max(1, len(turned) // SLIDES)])
         return np.vstack([np.empty((0, 7)), *found])
 
-    def _at_values(self, target: FloatArray, joint: int, count: int = VALUES) -> FloatArray:
-        """Return all branches (m, 7) at values of a joint within its limits; the others need not be within theirs."""
+    def _request(self, joint: int, count: int) -> BranchRequest:
+        """Return the request of all branches at values of a joint; the others need not be within their limits."""
         if self._arm.is_slide(joint):
-            request = BranchRequest(samples=count, held=joint)
-        else:
-            low, high = self._arm.held_range(joint, PLAIN)
-            values = low + (high - low) * (np.arange(count) + 0.5) / count
-            request = BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
-        found = self._arm.branches(target, request)
-        return found.q if found else np.empty((0, 7))
+            return BranchRequest(samples=count, held=joint)
+        low, high = self._arm.held_range(joint, PLAIN)
+        values = low + (high - low) * (np.arange(count) + 0.5) / count
+        return BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
+
+    def _inside(self, rows: FloatArray, joints: list[int]) -> FloatArray:
+        """Return those of some postures (m, 7) of which joints are within their limits, in a winding that is."""
+        turns = np.round((rows - self._middle) * (0.5 / np.pi))
+        rows = rows - self._turn * turns
+        is_inside = (rows >= self._lower) & (rows <= self._upper)
+        return rows[is_inside[:, joints].all(axis=1)]
 
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
         """Return postures (m, 7) near those in which four axes are parallel, none where the pose is far from these."""
@@ -189,7 +201,7 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     seeds[:, each.between] = each.angle
     seeds[:, each.first] += turned
     seeds[:, each.last] -= each.side * turned
-    return _wrapped(seeds)
+    return seeds
 
 
 def align(
@@ -260,15 +272,3 @@ def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArra
     rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())
     count: int = descents.descend(rows, pose.plan.ints, reals, pose.target, JOINTS, work)
     return rows[:count]
-
-
-def _inside(rows: FloatArray, pose: TracedPose, joints: Sequence[int] = range(7)) -> FloatArray:
-    """Return those of some postures (m, 7) of which joints are within their limits, in a winding that is."""
-    lower, upper = pose.lower, pose.upper
-    turns = pose.plan.chain.kinds != JointKind.PRISMATIC
-    has_middle = turns & np.isfinite(upper - lower)
-    middle = np.zeros(7)
-    middle[has_middle] = 0.5 * (lower[has_middle] + upper[has_middle])
-    rows = np.where(turns, middle + _wrapped(rows - middle), rows)
-    is_inside = (rows >= lower - BESIDE) & (rows <= upper + BESIDE)
-    return np.ascontiguousarray(rows[is_inside[:, joints].all(axis=1)])
