@@ -584,6 +584,8 @@ def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, in
     at = 0
     for table in rules:
         rows = int(_value(table.rows, numbers))
+        if rows == 0:
+            continue
         names: dict[str, Any] = {**numbers, 'i': np.arange(rows)[:, None]}
         sizes = [int(_value(cell.repeats, numbers)) for cell in table.cells]
         end = at + rows * sum(sizes)
@@ -595,9 +597,9 @@ def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, in
             wrong = np.argwhere(~_keeps(cell, part, names))
             if len(wrong):
                 word = at + int(wrong[0, 0]) * sum(sizes) + column + int(wrong[0, 1])
-                raise ModelError(
-                    f'{name}[{word}] is {_shown(cell, words[word])}, outside {cell.low} .. {cell.high}'
-                )
+                label = cell.name.upper() if name == 'NUMBERS' else f'{name}[{word}]'
+                shown, bounds = _shown(cell, words[word]), f'{cell.low} .. {cell.high}'
+                raise ModelError(f'{label} is {shown}, outside {bounds}')
             if cell.name:
                 values = _number(cell, part)
                 names[cell.name] = (
