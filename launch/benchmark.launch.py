@@ -23,6 +23,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.servers import plan_servers, SERVICE
 from ssik_ros.benchmark.session import find_benchmark_config
+from ssik_ros.model.description_files import parse_xacro_args
 from ssik_ros.ros.parameters.launch_arguments import (
     LaunchArgument,
     LOG_LEVEL,
@@ -36,6 +37,8 @@ PARAMETERS = node_arguments(
     'ik_benchmark',
     (
         'config',
+        'robot_description_file',
+        'xacro_args',
         'output_dir',
         'samples',
         'goals',
@@ -92,6 +95,9 @@ def make_servers(context):
         return [], ''
     config = read_benchmark_config(
         find_benchmark_config(LaunchConfiguration('config').perform(context))
+    ).with_robot_files(
+        LaunchConfiguration('robot_description_file').perform(context),
+        parse_xacro_args(LaunchConfiguration('xacro_args').perform(context)),
     )
     is_live = LaunchConfiguration('robot').perform(context) == 'topics'
     plans = plan_servers(config, live_robot=is_live)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 import dataclasses
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,23 @@ class BenchmarkConfig:
     """Budget of each solve [s]."""
     ik_iteration_display_step: int
     ik_solvers: tuple[SolverEntry, ...]
+    robot_description_file: str = ''
+    """URDF that counts instead of that of the package; not a key of the file."""
+    xacro_args: Mapping[str, str] = field(default_factory=dict)
+    """Arguments for xacro beside those of the package; not a key of the file."""
+
+    def with_robot_files(
+        self, robot_description_file: str, xacro_args: Mapping[str, str]
+    ) -> 'BenchmarkConfig':
+        """
+        Return this configuration with another URDF and more arguments for xacro.
+
+        :param robot_description_file: path of the URDF; empty for that of the package.
+        :param xacro_args: the arguments by name.
+        """
+        return dataclasses.replace(
+            self, robot_description_file=robot_description_file, xacro_args=dict(xacro_args)
+        )
 
     def with_samples(self, sample_size: int) -> 'BenchmarkConfig':
         """

@@ -17,18 +17,23 @@ def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     :param config: the configuration.
     :raises DescriptionNotFound: when there are none.
     """
+    return _find_files(config).with_arguments(config.xacro_args)
+
+
+def _find_files(config: BenchmarkConfig) -> MoveItConfig:
     package, robot = config.moveit_config_pkg, config.robot_name
+    urdf = config.robot_description_file or None
     installed = find_package(package) is not None or Path(package).is_dir()
     try:
-        return find_moveit_config(package, robot)
+        return find_moveit_config(package, robot, urdf=urdf)
     except DescriptionNotFound:
         if not installed:
             raise
     for name in (f'{robot}{SUFFIX}', robot):
         if find_package(name) is not None:
-            return find_moveit_config(name)
+            return find_moveit_config(name, urdf=urdf)
     # MoveItConfigsBuilder takes the files that the package itself names, whatever the robot is called.
-    return find_moveit_config(package)
+    return find_moveit_config(package, urdf=urdf)
 
 
 def find_kinematics_folder(config: BenchmarkConfig) -> Path:

@@ -15,7 +15,13 @@ import sys
 import sysconfig
 from typing import Any
 
-from ssik_ros.errors import ConfigError, DescriptionNotFound, list_names, quote
+from ssik_ros.errors import (
+    ConfigError,
+    DescriptionNotFound,
+    InvalidParameter,
+    list_names,
+    quote,
+)
 from ssik_ros.model.makers_yaml import read_makers_yaml
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
@@ -222,7 +228,9 @@ def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
         srdf_path=srdf,
         kinematics_path=existing_file(config / 'kinematics.yaml'),
         joint_limits_path=existing_file(config / 'joint_limits.yaml'),
-        xacro_args=_parse_xacro_args(urdf_entry.get('xacro_args')),
+        xacro_args=parse_xacro_args(
+            ' '.join(w for w in str(urdf_entry.get('xacro_args') or '').split() if ':=' in w[1:])
+        ),
     )
 
 
@@ -300,26 +308,26 @@ def _refuse_choice(
     folder: Path, robot: str, urdf: Path | None, srdf: Path | None
 ) -> DescriptionNotFound:
     """Return the error for a package that does not say which files make the robot."""
-    parts = []
-    for kind, found, parameter in (
-        ('URDF', urdf, 'robot_description_file'),
-        ('SRDF', srdf, 'semantic_file'),
+    parts, choices = [], False
+    for kind, found, option in (
+        ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
+        ('SRDF', srdf, 'semantic_file (ssik: --srdf)'),
     ):
         if found is None:
-            files = list_names(
-                str(path.relative_to(folder)) for path in _descriptions(folder, kind.lower())
-            )
+            named = folder / 'config' / f'{robot}.{kind.lower()}'
+            paths = _descriptions(folder, kind.lower())
+            files = list_names(str(path.relative_to(folder)) for path in paths)
+            choices = choices or bool(paths)
             parts.append(
-                f'There is no file {quote(folder / "config" / f"{robot}.{kind.lower()}")}; {kind} files of the '
-                f'package: {files or "none"} (or name one by {parameter}).'
+                f'There is no file {quote(named)}; {kind} files of the package: {files or "none"}. '
+                f'Name one by {option}.'
             )
-    return DescriptionNotFound(
-        f'The MoveIt configuration {quote(folder)} does not say which robot it is for. '
-        + ' '.join(parts)
-        + ' Name the robot by robot_name, on the command line by --robot-name.',
-        path=str(folder),
-        robot=robot,
-    )
+    text = f'The MoveIt configuration {quote(folder)} does not say which robot it is for.'
+    hint = 'Or name the robot by robot_name (ssik: --robot-name).'
+    if not choices:
+        text, hint = f'The MoveIt configuration {quote(folder)} lacks a description.', ''
+    message = ' '.join([text, *parts, hint]).rstrip()
+    return DescriptionNotFound(message, path=str(folder), robot=robot)
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
@@ -339,9 +347,21 @@ def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _parse_xacro_args(text: object) -> dict[str, str]:
-    """Return ``a:=1 b:=2`` as a mapping."""
-    words = [word for word in str(text or '').split() if ':=' in word]
+def parse_xacro_args(text: str) -> dict[str, str]:
+    """
+    Return ``a:=1 b:=2`` as a mapping.
+
+    :param text: the arguments, separated by blanks.
+    :raises InvalidParameter: for a word of another form.
+    """
+    words = text.split()
+    wrong = [word for word in words if word.find(':=') < 1]
+    if wrong:
+        raise InvalidParameter(
+            f'xacro_args holds {quote(wrong[0])}; its entries are written name:=value.',
+            key='xacro_args',
+            value=wrong[0],
+        )
     return dict(word.split(':=', 1) for word in words)
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import quote
+from ssik_ros.errors import counted, quote
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
 from ssik_ros.model.makers_yaml import read_makers_yaml
@@ -99,8 +99,8 @@ def _log(robot: RobotModel) -> None:
     more = len(robot.warnings) - MOST_LINES
     if more > 0:
         _LOGGER.warning(
-            'There are %d more warnings about the files of robot %s; `ssik doctor` lists all.',
-            more,
+            '%s about the files of robot %s; `ssik doctor` lists them.',
+            counted(more, 'more warning'),
             quote(robot.name),
         )
 
@@ -108,7 +108,7 @@ def _log(robot: RobotModel) -> None:
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
     """Return the first warnings, and the number of the others."""
     more = len(warnings) - MOST_WARNINGS
-    told = [f'There are {more} more warnings about the descriptions.'] if more > 0 else []
+    told = [f'{counted(more, "more warning")} about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)
 
 

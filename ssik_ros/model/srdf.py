@@ -340,10 +340,20 @@ class _SrdfReader:
 
     def link_pairs(self, tag: str) -> tuple[LinkPair, ...]:
         """Return the pairs of a collision element; a link that is gone cannot collide."""
-        pairs = []
+        pairs, gone = [], []
         for element in self.document.find_all(tag):
-            first = self.name_of(element, 'link1', self.links, 'link')
-            second = self.name_of(element, 'link2', self.links, 'link')
-            if first is not None and second is not None:
+            first = self.name_of(element, 'link1', None, 'link')
+            second = self.name_of(element, 'link2', None, 'link')
+            if first is None or second is None:
+                continue
+            if first in self.links and second in self.links:
                 pairs.append(LinkPair(first, second, element.get('reason')))
+            else:
+                gone.append((element.line, second if first in self.links else first))
+        if gone:
+            line, link = gone[0]
+            others = f' (and {len(gone) - 1} more of them)' if len(gone) > 1 else ''
+            self.notes.add(
+                line, f'<{tag}> names the unknown link {quote(link)} and is left out{others}.'
+            )
         return tuple(pairs)

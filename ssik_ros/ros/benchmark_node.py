@@ -30,6 +30,7 @@ from ssik_ros.benchmark.session import (
     write_results,
 )
 from ssik_ros.errors import counted, InvalidOption, SsikError
+from ssik_ros.model.description_files import parse_xacro_args
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.ros.inputs.running_robot import RobotNotRunning, RunningRobot
 from ssik_ros.ros.parameters.override_check import check_overrides
@@ -90,6 +91,8 @@ class BenchmarkNode(Node):
 
     def _configure(self) -> BenchmarkConfig:
         config = read_benchmark_config(find_benchmark_config(self._settings.config))
+        words = parse_xacro_args(self._settings.xacro_args)
+        config = config.with_robot_files(self._settings.robot_description_file, words)
         samples = int(self._settings.samples)
         return config.with_samples(samples) if samples else config
 

@@ -190,7 +190,7 @@ def test_a_package_without_a_robot_is_an_error_although_a_shipped_one_has_the_na
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
     (tmp_path / 'share/solvers/config').mkdir(parents=True)
     text = TEXT.replace('moveit_resources_panda_moveit_config', 'solvers')
-    with pytest.raises(DescriptionNotFound, match='does not say which robot'):
+    with pytest.raises(DescriptionNotFound, match='lacks a description'):
         find_robot_files(
             read(text.replace('robot_name: moveit_resources_panda', 'robot_name: gen3'))
         )

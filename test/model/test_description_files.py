@@ -175,8 +175,8 @@ def test_a_package_of_several_robots_lists_its_files_and_the_parameter(prefix):
     with pytest.raises(DescriptionNotFound) as caught:
         find_moveit_config('cell_moveit_config')
     message = str(caught.value)
-    assert 'config/left.srdf, config/right.srdf (' in message
-    assert 'config/left.urdf.xacro, config/right.urdf.xacro (' in message
+    assert 'config/left.srdf, config/right.srdf. Name one by semantic_file' in message
+    assert 'config/left.urdf.xacro, config/right.urdf.xacro. Name' in message
     assert 'robot_name' in message and '--robot-name' in message
 
 

@@ -198,9 +198,17 @@ def test_groups_within_each_other_as_deep_as_they_may_be_are_one_group():
 
 
 def test_warnings_about_a_description_are_a_bounded_number():
-    robot = load_robot(*excluded_pairs(1000))
+    urdf, _ = chain(1)
+    joints = ''.join(f'<passive_joint name="no{i}"/>' for i in range(500))
+    robot = load_robot(urdf, f'<robot name="large">{joints}</robot>')
     assert len(robot.warnings) == MOST_WARNINGS + 1
-    assert 'There are 400 more warnings' in robot.warnings[-1]
+    assert '400 more warnings' in robot.warnings[-1]
+
+
+def test_excluded_pairs_of_unknown_links_are_one_warning_with_their_number():
+    robot = load_robot(*excluded_pairs(1000))
+    assert len(robot.warnings) == 1
+    assert '499 more of them' in robot.warnings[0]
 
 
 def test_a_robot_of_too_many_shapes_is_not_checked_for_collisions_and_says_so():

@@ -33,7 +33,7 @@ from ssik_ros.benchmark.session import (
     prepare_benchmark,
     write_results,
 )
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.printing import open_console
 from ssik_ros.errors import ConfigError, InvalidOption
 
@@ -67,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'run only this solver of the configuration; may be repeated'
     add_option(parser, '--solver NAME', text, action='append')
     add_option(parser, '--goals FILE', 'send the requests of this goals file', type=Path)
+    add_option(
+        parser, '--urdf PATH', 'a URDF or xacro file, instead of that of the package', type=Path
+    )
+    text = 'an argument for xacro, of the URDF and the SRDF; may be repeated'
+    add_option(parser, '--xacro-arg NAME:=VALUE', text, action='append')
     add_option(parser, '--no-plots', 'write no PNG files')
     add_option(parser, '--json', 'print the summary as JSON')
 
@@ -116,6 +121,9 @@ def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
 def _configure(name: str, arguments: argparse.Namespace) -> BenchmarkConfig:
     """Return a configuration with the changes of the command line."""
     config = read_benchmark_config(find_benchmark_config(name))
+    xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
+    if arguments.urdf or xacro_args:
+        config = config.with_robot_files(str(arguments.urdf or ''), xacro_args)
     if arguments.samples is not None:
         config = config.with_samples(arguments.samples)
     return config.with_solvers(arguments.solver) if arguments.solver else config

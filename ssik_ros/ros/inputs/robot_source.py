@@ -17,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ssik_ros.errors import DescriptionNotFound, InvalidParameter, ModelError, quote
-from ssik_ros.model.description_files import find_moveit_config, MoveItConfig
+from ssik_ros.model.description_files import find_moveit_config, MoveItConfig, parse_xacro_args
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import require_xml_text, robot_name_of, TextSource
@@ -284,16 +284,8 @@ class RobotSource:
 
     def _find_xacro_args(self) -> Mapping[str, str] | None:
         """Return the arguments for xacro: those of the parameter count more than those of the package."""
-        words = self._parameters.xacro_args.split()
-        wrong = [word for word in words if word.find(':=') < 1]
-        if wrong:
-            raise InvalidParameter(
-                f'xacro_args holds {quote(wrong[0])}; its entries are written name:=value.',
-                key='xacro_args',
-                value=wrong[0],
-            )
         own = {} if self._files is None else self._files.xacro_args
-        return {**own, **dict(word.split(':=', 1) for word in words)} or None
+        return {**own, **parse_xacro_args(self._parameters.xacro_args)} or None
 
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
