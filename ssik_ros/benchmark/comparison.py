@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle, in_group_order
+from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.errors import SsikError
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.problem.contract import IkSolver, SolveRequest
+from ssik_ros.problem.solver_order import in_group_order
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.value_class import dataclass

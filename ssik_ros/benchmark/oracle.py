@@ -8,12 +8,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.benchmark.trials import TrialVerdict
-from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import IkSolver
+from ssik_ros.problem.solver_order import joint_order
 from ssik_ros.value_class import dataclass
 
 DEFAULT_TOLERANCE = 0.001
@@ -128,28 +128,4 @@ class GroupOracle:
         :param solver: the solver.
         :raises SolverError: when the solver has other joints or frames than the group.
         """
-        group = self.group
-        theirs = (solver.base_frame, tuple(solver.tip_frames))
-        ours = (group.base_link, tuple(group.tips))
-        if theirs != ours:
-            raise SolverError(f'The solver has base and tips {theirs}, the benchmark has {ours}.')
-        names = tuple(solver.joint_names)
-        if names == group.joint_names:
-            return np.arange(group.variable_count)
-        if sorted(names) != sorted(group.variable_names):
-            raise SolverError(f'The solver has joints {names}, not {group.joint_names}.')
-        return np.array([group.variable_names.index(name) for name in names])
-
-
-def in_group_order(vector: FloatArray, order: IntArray) -> FloatArray:
-    """
-    Return a solver's vector in the group's order; one of the wrong size as it is.
-
-    :param vector: the vector.
-    :param order: the result of :meth:`GroupOracle.joint_order`.
-    """
-    if vector.shape != order.shape:
-        return vector
-    ordered = np.empty_like(vector)
-    ordered[order] = vector
-    return ordered
+        return joint_order(self.group, solver)

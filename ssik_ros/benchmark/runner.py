@@ -15,12 +15,13 @@ from ssik_ros.benchmark.calls import Call, describe_exception, RemoteSolver, tim
 from ssik_ros.benchmark.cases import BenchmarkCases
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.machine import describe_machine
-from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle, in_group_order
+from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle
 from ssik_ros.benchmark.published import published_for
 from ssik_ros.benchmark.report import BenchmarkReport
 from ssik_ros.benchmark.trials import RunStatus, SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.errors import SolverError, SsikError
 from ssik_ros.problem.contract import IkSolver, SolveRequest
+from ssik_ros.problem.solver_order import in_group_order
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver, make_options, solver_spec
 from ssik_ros.value_class import dataclass

@@ -43,7 +43,7 @@ def write_library(arguments: argparse.Namespace) -> int:
     chosen = choose_arm(arguments)
     name = texts.identifier(arguments.name or chosen.robot.name)
     try:
-        arm = blocks.find_arm(chosen.robot, chosen.group, arguments.samples)
+        arm = blocks.find_arm(chosen.robot, chosen.group, arguments.redundancy_samples)
         _say(f'{name}: {chosen.group.base_link} to {chosen.group.tip}; {arm.reason}')
         poses = recorded.record(arm)
     except (TopologyMismatch, InvalidLimits) as error:
@@ -110,7 +110,7 @@ def write_blocks(arguments: argparse.Namespace) -> int:
     if path.exists() and not arguments.force:
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
     try:
-        arm = blocks.find_arm(chosen.robot, chosen.group, arguments.samples)
+        arm = blocks.find_arm(chosen.robot, chosen.group, arguments.redundancy_samples)
         image = blocks.pack(arm, portable.digest())
     except TopologyMismatch as error:
         print(f'ssik build: {error}', file=sys.stderr)

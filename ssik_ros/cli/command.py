@@ -8,13 +8,14 @@ only when it is chosen.
 
 import argparse
 from collections.abc import Sequence
+import difflib
 import importlib
 import importlib.metadata
 import logging
 import os
 import re
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ssik_ros.errors import SsikError
 
@@ -37,6 +38,7 @@ class Verb(NamedTuple):
 
 VERBS = (
     Verb('solve', 'solve for one pose and show the errors of the solution'),
+    Verb('fk', 'print the pose of the tip at joint positions'),
     Verb('path', 'plan the best joint path along a tool path'),
     Verb('reach', 'map the poses that an arm reaches'),
     Verb('place', 'find where to put the base of an arm for tasks'),
@@ -47,10 +49,27 @@ VERBS = (
     Verb('recommend', 'try all solvers on an arm and recommend one'),
     Verb('view', 'show a robot in the browser and drag its target'),
     Verb('bench', 'replay ik_benchmarking configurations, verified'),
+    Verb('call', 'call a ROS 2 service, without the program ros2'),
     Verb('solvers', 'list solvers with their parameters'),
     Verb('robots', 'list the shipped robots'),
     Verb('doctor', 'check the installation, or the descriptions of a robot against each other'),
+    Verb('completion', 'print what completes the command in a shell'),
 )
+MEANT = {
+    'ik': 'solve',
+    'plan': 'path',
+    'map': 'reach',
+    'show': 'view',
+    'visualize': 'view',
+    'benchmark': 'bench',
+    'list': 'robots',
+    'info': 'classify',
+    'check': 'doctor',
+    'export': 'build',
+    'codegen': 'build',
+    'service': 'call',
+}
+"""Verbs of other programs, and what they are called here."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,6 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if argv is None else list(argv)
     chosen = _chosen_verb(words)
+    if not words:
+        make_parser().print_help()
+        return 0
+    if chosen and chosen not in {verb.name for verb in VERBS}:
+        return _refuse_verb(chosen)
     try:
         # A verb that is imported may find that the native library does not fit.
         arguments = make_parser(chosen).parse_args(words)
@@ -82,6 +106,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return NO
 
 
+def _refuse_verb(word: str) -> int:
+    """Say that a verb is unknown, and which one may be meant."""
+    names = [verb.name for verb in VERBS]
+    near = difflib.get_close_matches(word, names, n=1)
+    meant = MEANT.get(word) or (near[0] if near else '')
+    hint = f"Did you mean 'ssik {meant}'?" if meant else f'Verbs: {", ".join(names)}.'
+    usage = 'usage: ssik [--version] [--verbose] VERB ...'
+    print(f"{usage}\nssik: There is no verb '{word}'. {hint}", file=sys.stderr)
+    return WRONG
+
+
 def _chosen_verb(words: Sequence[str]) -> str:
     """Return the first word that is no option, or an empty string."""
     return next((word for word in words if not word.startswith('-')), '')
@@ -96,13 +131,28 @@ class _RoomForVerbs(argparse.HelpFormatter):
         self._action_max_length = 2 * self._indent_increment + max(len(v.name) for v in VERBS)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that names the nearest option for one that it does not know."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the arguments; an unknown option is an error."""
+        arguments, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            options = [word for word in unknown if word.startswith('--')]
+            known = getattr(arguments, 'known_options', [])
+            near = [n for w in options for n in difflib.get_close_matches(w, known, n=1)]
+            hint = f' Did you mean {near[0]}?' if near else ''
+            self.error(f'unrecognized arguments: {" ".join(unknown)}.{hint}')
+        return arguments
+
+
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
     """
     Return the parser of the command; only the chosen verb has its arguments.
 
     :param chosen: the verb's name.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog='ssik',
         description='Inverse kinematics for any robot that a URDF can describe.',
         epilog='`ssik VERB --help` explains a verb and shows examples.',
@@ -110,7 +160,9 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
     )
     parser.add_argument('--version', action='version', version=f'ssik_ros {_version()}')
     parser.add_argument('--verbose', action='store_true', help='log the decisions of the command')
-    verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
+    verbs = parser.add_subparsers(
+        dest='verb', metavar='VERB', required=True, parser_class=argparse.ArgumentParser
+    )
     for verb in VERBS:
         own = verbs.add_parser(
             verb.name,
@@ -130,7 +182,18 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     # Words such as -1e-3 are numbers, not options; argparse alone knows only -1 and -0.001.
     parser._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
     module.add_arguments(parser)
-    parser.set_defaults(run=module.run)
+    for action in parser._actions:
+        _tell_default(action)
+    names = [name for action in parser._actions for name in action.option_strings]
+    parser.set_defaults(run=module.run, known_options=names)
+
+
+def _tell_default(action: argparse.Action) -> None:
+    """End the help of an option with its default, where the text does not tell it."""
+    text, value = action.help or '', action.default
+    is_told = 'default' in text or value in (None, False, argparse.SUPPRESS, '', [])
+    if action.option_strings and not is_told:
+        action.help = f'{text} (default: %(default)s)'
 
 
 def _version() -> str:

@@ -18,6 +18,9 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.value_class import dataclass
 
+FILE_SUFFIXES = ('.urdf', '.xacro', '.xml')
+"""Ends of names that are files, also if there is no such file."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ChosenGroup:
@@ -47,14 +50,16 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     :param parser: the verb's parser.
     """
     group = parser.add_argument_group('robot and group')
-    group.add_argument('path', nargs='?', type=Path, metavar='URDF', help='a URDF or xacro file')
-    add_option(group, '--urdf PATH', 'the same as an option', type=Path)
+    text = (
+        'a robot or arm by name (`ssik robots --all`), a URDF or xacro file, or a MoveIt package'
+    )
+    group.add_argument('path', nargs='?', type=Path, metavar='ROBOT', help=text)
+    add_option(group, '--urdf PATH', 'a URDF or xacro file', type=Path)
     add_option(group, '--srdf PATH', 'the semantic description of the URDF', type=Path)
     text = 'an argument for xacro, of the URDF and the SRDF; may be repeated'
     add_option(group, '--xacro-arg NAME:=VALUE', text, action='append')
-    text = 'instead of a URDF: a shipped robot, a catalogue arm (`ssik robots --all`) or an installed robot'
-    add_option(group, '--robot NAME', text)
-    text = 'instead of a URDF: a MoveIt configuration package or its folder'
+    add_option(group, '--robot NAME', 'a robot or arm by name')
+    text = 'a MoveIt configuration package or its folder'
     add_option(group, '--moveit-config PACKAGE', text)
     text = 'the robot of a package with several (default: the one that the package tells)'
     add_option(group, '--robot-name NAME', text)
@@ -103,36 +108,28 @@ def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
     return _group_between(loaded.robot, arguments.base or base, arguments.tip or tip)
 
 
-def choose_by_word(arguments: argparse.Namespace) -> ChosenGroup:
+def load_chosen(arguments: argparse.Namespace) -> RobotModel:
     """
-    Return the robot and the group that the options name; in place of a URDF file, the name of a robot will do.
-
-    :param arguments: the parsed arguments.
-    :raises SsikError: as :func:`choose_group`.
-    """
-    read_word(arguments)
-    return choose_group(arguments)
-
-
-def load_by_word(arguments: argparse.Namespace) -> RobotModel:
-    """
-    Return the robot that the options name, whatever its groups; in place of a URDF file, the name of a robot will do.
+    Return the robot that the options name, whatever its groups.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded.
     """
-    read_word(arguments)
     return _load(arguments).robot
 
 
 def read_word(arguments: argparse.Namespace) -> None:
     """
-    Take what is no file in place of a URDF as the name of a robot.
+    Take a robot that is no file as the name of a robot, or as the folder of a MoveIt package.
 
     :param arguments: the parsed arguments.
     """
     path = arguments.path
-    if path is not None and path.name == str(path) and not path.suffix and not path.exists():
+    if path is None or path.is_file():
+        return
+    if path.is_dir() and (path / 'config').is_dir():
+        arguments.path, arguments.moveit_config = None, str(path)
+    elif path.name == str(path) and path.suffix not in FILE_SUFFIXES:
         arguments.path, arguments.robot = None, str(path)
 
 
@@ -157,14 +154,15 @@ def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> Chos
 
 
 def _load(arguments: argparse.Namespace) -> NamedRobot:
-    """Return the robot that one of the options names."""
+    """Return the robot that the first argument or one of the options names."""
+    read_word(arguments)
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]
     # A package may lack a URDF, or have another one than the user's.
     is_package = len(names) == 1 and arguments.path is None
     if not is_package and (names or len(files) != 1):
         raise InvalidOption(
-            'Name one robot: a URDF file, --robot NAME or --moveit-config PACKAGE.'
+            'Name one robot: a name such as panda (`ssik robots` lists them), a URDF file or a MoveIt package.'
         )
     xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
     if not names:

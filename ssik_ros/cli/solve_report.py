@@ -1,21 +1,19 @@
 """The result of a solver with its errors by independent FK, as a table or as JSON."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
-from rich.markup import escape
-from rich.table import Table
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.cli.printing import open_console
+from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
 
-_NAME_WIDTH, _CELL_WIDTH = 40, 10
+_GAP = 2
+"""Spaces between columns."""
 _FOOTER = {
     'position_error': 'position error [m]',
     'orientation_error': 'orientation error [rad]',
@@ -28,7 +26,7 @@ class SolveReport:
     """A result, and the data to verify it."""
 
     solver: IkSolver
-    oracle: GroupOracle
+    oracle: TipPoses
     targets: FloatArray
     result: IkResult
     vectors: tuple[FloatArray, ...]
@@ -94,28 +92,30 @@ def print_report(report: SolveReport) -> None:
     :param report: the report.
     """
     result, group = report.result, report.group
-    console = open_console(_NAME_WIDTH + _CELL_WIDTH * (len(report.vectors) + 2))
     tips = ', '.join(report.solver.tip_frames)
-    heading = f'{report.solver.name}: {group.name}, {report.solver.base_frame} -> {tips}'
-    console.print(heading, markup=False, highlight=False, soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(escape('joint [rad or m]'), no_wrap=True)
-    numbers = (
-        [f'#{i + 1}' for i in range(len(report.vectors))]
-        if result.solved
-        else ['nearest'] * len(report.vectors)
-    )
-    for title in ('lower', 'upper', *numbers):
-        table.add_column(title, justify='right', no_wrap=True)
+    print(f'{report.solver.name}: {group.name}, {report.solver.base_frame} -> {tips}\n')
+    titles = [f'#{i + 1}' if result.solved else 'nearest' for i in range(len(report.vectors))]
+    rows = [['joint [rad or m]', 'lower', 'upper', *titles]]
     for i, name in enumerate(group.variable_names):
         values = (group.lower[i], group.upper[i], *(q[i] for q in report.vectors))
-        table.add_row(escape(name), *(f'{value:.4f}' for value in values))
-    table.add_section()
+        rows.append([name, *(f'{value:.4f}' for value in values)])
     shown = [_solution(report, q) for q in report.vectors]
-    for key, title in _FOOTER.items():
-        table.add_row(escape(title), '', '', *(_footer_cell(one[key]) for one in shown))
-    console.print(table)
+    footer = [
+        [title, '', '', *(_footer_cell(one[key]) for one in shown)]
+        for key, title in _FOOTER.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, *footer, strict=True)]
+    lines = [_line(row, widths) for row in (*rows, *footer)]
+    rule = ' ' + '\u2500' * (sum(widths) + _GAP * (len(widths) - 1))
+    body, end = lines[1 : len(rows)], lines[len(rows) :]
+    print('\n'.join([lines[0], rule, *body, '', *end, '']))
     print(f'{result.summary()} {report.elapsed_ms:.3g} ms.')
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a row of the table: the name to the left, numbers to the right."""
+    numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+    return ' ' + (' ' * _GAP).join((row[0].ljust(widths[0]), *numbers)).rstrip()
 
 
 def _footer_cell(value: float | None) -> str:

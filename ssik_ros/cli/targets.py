@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.problem.pose_input import read_pose
+from ssik_ros.problem.pose_input import pose, read_pose
 
 
 def add_target_options(target: argparse._ActionsContainer) -> None:
@@ -24,10 +24,12 @@ def add_target_options(target: argparse._ActionsContainer) -> None:
     add_option(target, '--pose X...', text, type=float)
     text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
     add_option(target, '--xyz-rpy X...', text, type=float)
+    text = 'x y z of the tip in the base frame, any orientation, for each tip [m]'
+    add_option(target, '--xyz X...', text, type=float)
     add_option(target, '--joints Q...', 'the pose of these joint positions', type=float)
 
 
-def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArray:
+def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     """
     Return the target poses (t, 4, 4).
 
@@ -42,6 +44,9 @@ def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArr
     if arguments.pose is not None:
         rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
         return np.array([read_pose(row, '--pose') for row in rows])
+    if arguments.xyz is not None:
+        rows = _reshape(arguments.xyz, tips, 3, '--xyz', 'x y z')
+        return np.array([pose(row) for row in rows])
     rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
     return np.array([read_pose(row, '--xyz-rpy') for row in rows])
 

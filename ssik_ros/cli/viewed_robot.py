@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ssik_ros.cli.case_file import robot_origin
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.robot_choice import choose_by_word, load_by_word
+from ssik_ros.cli.robot_choice import choose_group, load_chosen
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files, mechanism_names
@@ -111,8 +111,8 @@ def _open_robot(arguments: argparse.Namespace) -> PostureSession:
     if arguments.goal:
         raise InvalidOption('--goal is for mechanisms: name one, or its loops with --loops.')
     if arguments.tasks is not None:
-        return _open_tasks(arguments, load_by_word(arguments), LoopClosures())
-    chosen = choose_by_word(arguments)
+        return _open_tasks(arguments, load_chosen(arguments), LoopClosures())
+    chosen = choose_group(arguments)
     return Session(chosen.robot, chosen.group, origin=robot_origin(arguments))
 
 
@@ -123,7 +123,7 @@ def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSessi
         urdf, own = mechanism_files(shipped)
         robot, loops_path = load_robot(urdf), loops_path or own
     else:
-        robot = load_by_word(arguments)
+        robot = load_chosen(arguments)
     loops = read_loop_closures(loops_path)
     if arguments.tasks is not None:
         return _open_tasks(arguments, robot, loops)

@@ -4,6 +4,8 @@ Forward kinematics of a tree in plain numpy, for states and set-up; solvers use 
 ``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised on the way.
 """
 
+import math
+
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
@@ -78,3 +80,17 @@ def compute_link_pose(tree: KinematicTree, joint_poses: FloatArray, link: int) -
     placement = tree.link_placements[link]
     pose: FloatArray = placement.copy() if carrier < 0 else joint_poses[carrier] @ placement
     return pose
+
+
+def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
+    """
+    Return how far a pose is from another, in metres and in radians.
+
+    :param actual: (4, 4).
+    :param target: (4, 4).
+    """
+    difference = actual[:3, :3].T @ target[:3, :3]
+    axis = difference[[2, 0, 1], [1, 2, 0]] - difference[[1, 2, 0], [2, 0, 1]]
+    # Sine and cosine together keep all digits at 0 and at pi, unlike arccos of the trace.
+    angle = math.atan2(float(np.linalg.norm(axis)), float(np.trace(difference)) - 1.0)
+    return float(np.linalg.norm(actual[:3, 3] - target[:3, 3])), angle

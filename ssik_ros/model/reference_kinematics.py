@@ -13,6 +13,7 @@ import pinocchio as pin
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, ModelError, quote
+from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
@@ -107,19 +108,7 @@ class ReferenceKinematics:
             and (values <= group.upper + slack).all()
         )
 
-    @staticmethod
-    def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
-        """
-        Return how far a pose is from another, in metres and in radians.
-
-        :param actual: (4, 4).
-        :param target: (4, 4).
-        """
-        difference = actual[:3, :3].T @ target[:3, :3]
-        axis = difference[[2, 0, 1], [1, 2, 0]] - difference[[1, 2, 0], [2, 0, 1]]
-        # Sine and cosine together keep all digits at 0 and at pi, unlike arccos of the trace.
-        angle = math.atan2(float(np.linalg.norm(axis)), float(np.trace(difference)) - 1.0)
-        return float(np.linalg.norm(actual[:3, 3] - target[:3, 3])), angle
+    pose_errors = staticmethod(pose_errors)
 
     def _frame(self, link: str) -> int:
         """Return pinocchio's frame of a link."""

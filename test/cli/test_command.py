@@ -36,10 +36,72 @@ def test_version_is_printed(capsys):
     assert capsys.readouterr().out.startswith('ssik_ros ')
 
 
-@pytest.mark.parametrize('words', [(), ('slove',), ('robots', '--nothing')])
+@pytest.mark.parametrize('words', [('slove',), ('robots', '--nothing')])
 def test_words_that_make_no_sense_end_with_two(words, capsys):
     assert run(*words) == 2
     assert 'usage: ssik' in capsys.readouterr().err
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    assert run() == 0
+    assert 'ssik VERB --help' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('words', 'meant'),
+    [
+        (('slove',), "'ssik solve'"),
+        (('ik', 'panda'), "'ssik solve'"),
+        (('benchmark',), "'ssik bench'"),
+        (('robots', '--jsn'), '--json'),
+        (('solve', 'panda', '--joints', '0', '--sead', '0'), '--seed'),
+    ],
+)
+def test_a_misspelt_word_is_followed_by_the_right_one(words, meant, capsys):
+    assert run(*words) == 2
+    assert f'Did you mean {meant}?' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('verb', command.VERBS, ids=lambda verb: verb.name)
+def test_help_of_every_option_with_a_default_tells_it(verb):
+    parser = command.make_parser(verb.name)
+    own = parser._subparsers._group_actions[0].choices[verb.name]
+    for action in own._actions:
+        if action.option_strings and action.default not in (None, False, '', [], '==SUPPRESS=='):
+            assert 'default' in action.help, action.dest
+
+
+def test_seed_samples_and_out_mean_the_same_in_every_verb():
+    for verb in command.VERBS:
+        parser = command.make_parser(verb.name)
+        own = parser._subparsers._group_actions[0].choices[verb.name]
+        for action in own._actions:
+            names = action.option_strings
+            if '--seed' in names:
+                assert action.type is float and action.nargs == '+', verb.name
+            if '--samples' in names:
+                assert action.type is int and 'samples' in (action.help or ''), verb.name
+            if '-o' in names or '--output' in names:
+                assert {'-o', '--out', '--output'} <= set(names), verb.name
+
+
+@pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
+def test_completions_know_verbs_options_and_robots(shell, capsys):
+    assert run('completion', shell) == 0
+    text = capsys.readouterr().out
+    assert 'recommend' in text and 'max-solutions' in text and 'irb120' in text
+
+
+def test_bash_completes_verbs_and_options(tmp_path, capsys):
+    run('completion', 'bash')
+    script = tmp_path / 'ssik.bash'
+    script.write_text(capsys.readouterr().out, encoding='utf-8')
+    line = (
+        f'source {script}; COMP_WORDS=(ssik solve --ti); COMP_CWORD=2; _ssik ssik --ti; '
+        'echo ${COMPREPLY[@]}; COMP_WORDS=(ssik sol); COMP_CWORD=1; _ssik ssik sol; echo ${COMPREPLY[@]}'
+    )
+    done = subprocess.run(['bash', '-c', line], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ['--tip', '--timeout', 'solve', 'solvers']
 
 
 def test_an_error_of_ours_is_one_line_and_ends_with_two(capsys):

@@ -128,7 +128,7 @@ def test_the_group_of_the_kinematics_file_is_meant_when_none_is_named(capsys):
     ('words', 'message'),
     [
         (['--pose', '1', '2', '3'], 'takes 7 finite numbers'),
-        (['--pose', '0', '0', '0', '0', '0', '0', '2'], 'norm 2'),
+        (['--pose', '0', '0', '0', '0', '0', '0', '2'], 'length 2, not 1'),
         (['--pose', 'nan', '0', '0', '0', '0', '0', '1'], 'finite'),
         (['--xyz-rpy', '1'], 'takes 6 finite numbers'),
         (['--joints', '1'], 'shoulder_pan_joint'),
@@ -139,7 +139,6 @@ def test_the_group_of_the_kinematics_file_is_meant_when_none_is_named(capsys):
         (['--pose', *POSE, '--param', 'epsilon=1', '--param', 'epsilon=2'], 'twice'),
         (['--pose', *POSE, '--solver', 'ssik_ros/PosIK'], "Did you mean 'ssik_ros/PoseIK'"),
         (['--pose', *POSE, '--group', 'arm'], 'ur_manipulator'),
-        (['--pose', *POSE, '--base', 'base_link'], '--base and --tip together'),
         (['--pose', *POSE, '--srdf', 'x.srdf'], "'x.srdf' is neither a file nor XML"),
         (['--pose', *POSE, '--xacro-arg', 'x'], 'NAME:=VALUE'),
         (['--pose', *POSE, '--kinematics', 'gone.yaml'], 'gone.yaml'),

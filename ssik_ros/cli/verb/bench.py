@@ -62,7 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'gen3, ur5e)',
     )
     text = 'folder for the results; files of an earlier run are replaced (default: %(default)s)'
-    add_option(parser, '-o --output DIR', text, type=Path, default=Path(DEFAULT_OUTPUT))
+    add_option(
+        parser,
+        '-o --out --output DIR',
+        text,
+        type=Path,
+        default=Path(DEFAULT_OUTPUT),
+        dest='output',
+    )
     add_option(parser, '--samples N', 'number of samples instead of sample_size', type=int)
     text = 'run only this solver of the configuration; may be repeated'
     add_option(parser, '--solver NAME', text, action='append')

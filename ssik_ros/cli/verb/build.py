@@ -41,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(group, '--target NAME', f'{text} (default: python)', default='python')
     add_option(group, '--blocks', 'write the blocks of the arm, which libssik reads')
     text = 'file or folder to write (default: named after the robot)'
-    add_option(group, '--out -o PATH', text, type=Path)
+    add_option(group, '-o --out --output PATH', text, type=Path, dest='out')
     text = f'of the C library: {", ".join(ARCHITECTURES)} (default: this machine)'
     add_option(group, '--arch NAME', text)
     add_option(group, '--shared-kernels', 'leave the constants of the arm out of the machine code')
     text = f'values of the redundant joint of seven that all branches are computed for, in C (default: {SAMPLES})'
-    add_option(group, '--samples N', text, type=int, default=SAMPLES)
+    add_option(group, '--redundancy-samples N', text, type=int, default=SAMPLES)
     add_option(group, '--name NAME', 'prefix of the C functions (default: the robot)')
     text = (
         'random poses for the trial: N within the limits, N over full revolutions (default: 100)'

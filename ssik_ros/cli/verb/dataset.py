@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ssik_ros.cli.options import add_option, read_pairs
-from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
+from ssik_ros.cli.robot_choice import add_robot_options, choose_group
 from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import InvalidOption
 from ssik_ros.reach.dataset import CAUSES, DatasetPlan, EQUAL_SHARES, FORMATS, make_dataset
@@ -13,7 +13,7 @@ from ssik_ros.reach.strata import STRATA
 
 EXAMPLES = (
     'ssik dataset ur5e -n 100000 -o ur5e_samples',
-    'ssik dataset panda -n 1000000 --share border=0.5 --share postures=0.5 --seed 7 -o panda_samples',
+    'ssik dataset panda -n 1000000 --share border=0.5 --share postures=0.5 --random-seed 7 -o panda_samples',
     'ssik dataset irb120 -n 50000 --format zarr -o irb120.zarr',
 )
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'share of a stratum ({", ".join(STRATA)}); may be repeated, others are 0 (default: equal)'
     )
     add_option(parser, '--share STRATUM=SHARE', text, action='append')
-    add_option(parser, '--seed N', 'of the samples', type=int, default=0)
+    add_option(parser, '--random-seed N', 'seed of the random samples', type=int, default=0)
     add_option(parser, '--format FORMAT', ' or '.join(FORMATS), default='parquet')
     add_option(
         parser,
@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
     )
     add_option(parser, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
-    add_option(parser, '-o --output FOLDER', 'folder of the data set', type=Path)
+    add_option(
+        parser, '-o --out --output FOLDER', 'folder of the data set', type=Path, dest='output'
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,14 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.output is None:
         raise InvalidOption('Say where the data set goes: -o FOLDER.')
-    chosen = choose_by_word(arguments)
+    chosen = choose_group(arguments)
     plan = DatasetPlan(
         chosen.chain(),
         chosen.robot.name,
         arguments.samples,
         arguments.format,
         _shares(arguments.share),
-        arguments.seed,
+        arguments.random_seed,
     )
     workers = Workers(arguments.workers, arguments.scheduler)
     with UnitDisplay('samples') as display:

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'file', type=Path, metavar='FILE', help='YAML that names robot, waypoints and obstacles'
     )
     text = 'write the joint values of each waypoint as CSV, or a trajectory with times as YAML'
-    add_option(parser, '-o --output FILE', text, type=Path)
+    add_option(parser, '-o --out --output FILE', text, type=Path, dest='output')
     text = 'write a plot of joints, margins, singular values and clearance: a file, or a folder'
     add_option(parser, '--plot FILE', text, type=Path)
     add_option(parser, '--timeout S', 'wall-clock budget [s]', type=float)

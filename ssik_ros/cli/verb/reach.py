@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import print_table
-from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word, ChosenGroup
+from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.reach.cells import ReachArm, ReachSettings
@@ -88,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(work, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
     add_option(work, '--estimate', 'print what the map takes, from a measured rate, and stop')
     output = parser.add_argument_group('output')
-    add_option(output, '-o --output MAP', 'folder of the map (Zarr)', type=Path)
+    add_option(
+        output, '-o --out --output MAP', 'folder of the map (Zarr)', type=Path, dest='output'
+    )
     add_option(output, '--plots FOLDER', 'write pictures', type=Path)
     add_option(output, '--html FILE', 'write a page that shows the map in a browser', type=Path)
     add_option(output, '--ply FILE', 'write the positions as a coloured point cloud', type=Path)
@@ -110,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None and not arguments.estimate:
         raise InvalidOption('Say where the map goes: -o map.zarr (or --estimate).')
     workers = Workers(arguments.workers, arguments.scheduler)
-    plan = _plan(arguments, choose_by_word(arguments))
+    plan = _plan(arguments, choose_group(arguments))
     check_measure(arguments.measure, plan.arrays)
     other = None if arguments.compare is None else ReachMap.open(arguments.compare)
     if other is not None:

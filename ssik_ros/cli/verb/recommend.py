@@ -59,9 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(trial, '--seconds S', text, type=float, default=settings.seconds)
     text = 'time for one request (default: %(default)s)'
     add_option(trial, '--timeout S', text, type=float, default=settings.timeout)
-    text = (
-        'most requests with a seed anywhere, the other kinds in proportion (default: %(default)s)'
-    )
+    text = 'samples: most requests with a seed anywhere, the other kinds in proportion (default: %(default)s)'
     add_option(trial, '--samples N', text, type=int, default=settings.samples)
     text = 'seed of the random poses and seeds (default: %(default)s)'
     add_option(trial, '--random-seed N', text, type=int, default=settings.random_seed)

@@ -6,24 +6,26 @@ from pathlib import Path
 import time
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
 from ssik_ros.cli.targets import add_target_options, read_positions, read_targets
-from ssik_ros.errors import InvalidOption, UnknownGroup
+from ssik_ros.cli.tip_poses import TipPoses
+from ssik_ros.errors import UnknownGroup
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import IkSolver, SolveRequest
+from ssik_ros.problem.solver_order import in_group_order, joint_order
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
 
 EXAMPLES = (
-    'ssik solve --robot panda --group panda_arm --pose 0.4 0.1 0.5 1 0 0 0',
-    'ssik solve --robot ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --max-solutions 4',
-    'ssik solve --robot fanuc --joints 0.1 0.2 0.3 0.4 0.5 0.6 --json',
-    'ssik solve --urdf arm.urdf --base base_link --tip tool0 --pose 0.3 0 0.4 0 0 0 1',
-    'ssik solve --robot gen3 --param solve_mode=optimize_distance --seed 0 0 0 0 0 0 0 \\',
+    'ssik solve panda --pose 0.4 0.1 0.5 1 0 0 0',
+    'ssik solve panda --xyz 0.4 0.1 0.5         # any orientation',
+    'ssik solve ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --max-solutions 4',
+    'ssik solve fanuc --joints 0.1 0.2 0.3 0.4 0.5 0.6 --json',
+    'ssik solve arm.urdf --tip tool0 --pose 0.3 0 0.4 0 0 0 1',
+    'ssik solve gen3 --param solve_mode=optimize_distance --seed 0 0 0 0 0 0 0 \\',
     '  --xyz-rpy 0.4 0.1 0.4 0 1.57 0',
 )
 
@@ -42,15 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(target, '--case FILE', text, type=Path)
     parser.set_defaults(position_only=False)
     solver = parser.add_argument_group('solver')
-    add_option(solver, '--solver NAME', f'default: {DEFAULT_SOLVER}')
+    add_option(solver, '--solver NAME', f'the solver (default: {DEFAULT_SOLVER})')
     text = 'a parameter of the solver (see `ssik solvers`); may be repeated'
     add_option(solver, '--param KEY=VALUE', text, action='append')
     add_option(
         solver, '--kinematics FILE', 'kinematics.yaml with solver and parameters', type=Path
     )
-    add_option(solver, '--seed Q...', 'joint positions to start from', type=float)
+    text = 'joint positions to start from (default: ready or home of the SRDF, else the middle of the limits)'
+    add_option(solver, '--seed Q...', text, type=float)
     add_option(solver, '--timeout S', 'wall-clock budget [s]', type=float)
-    add_option(solver, '--max-solutions N', 'default: 1', type=int, default=1)
+    add_option(solver, '--max-solutions N', 'most solutions to return', type=int, default=1)
     add_option(parser, '--json', 'print JSON')
 
 
@@ -66,11 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
         from ssik_ros.cli.case_file import take_case
 
         take_case(arguments)
-    if (arguments.base is None) != (arguments.tip is None):
-        raise InvalidOption('Name the chain with --base and --tip together, or with --group.')
     chosen = choose_group(arguments)
     group = chosen.group
-    oracle = GroupOracle(chosen.robot, group)
+    oracle = TipPoses(chosen.robot, group)
     targets = read_targets(arguments, oracle)
     kinematics = _read_kinematics(arguments.kinematics, group)
     if arguments.timeout is None and arguments.kinematics is not None:
@@ -87,13 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _solve(
     solver: IkSolver,
-    oracle: GroupOracle,
+    oracle: TipPoses,
     targets: FloatArray,
     seed: FloatArray | None,
     arguments: argparse.Namespace,
 ) -> SolveReport:
     """Return the report of a solve, after the warm-up."""
-    order = oracle.joint_order(solver)
+    order = joint_order(oracle.group, solver)
     solver.warm_up()
     request = SolveRequest(
         targets=targets,
@@ -125,7 +126,9 @@ def _make_solver(
         chosen.robot,
         chosen.group,
         parameters,
-        position_only=kinematics.position_only or arguments.position_only,
+        position_only=kinematics.position_only
+        or arguments.position_only
+        or arguments.xyz is not None,
     )
 
 

@@ -9,10 +9,10 @@ import sys
 import threading
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.targets import add_target_options, read_targets
+from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.view.browser.guard import import_extra
@@ -38,6 +38,7 @@ EXAMPLES = (
 _NOT_FOR_ROS = {
     'pose': 'pose',
     'xyz-rpy': 'xyz_rpy',
+    'xyz': 'xyz',
     'joints': 'joints',
     'snapshot': 'snapshot',
     'record': 'record',
@@ -131,11 +132,16 @@ def _read_targets(
     arguments: argparse.Namespace, session: PostureSession
 ) -> dict[str, FloatArray] | None:
     """Return the target of each tip in the model frame, if the options name one."""
-    if arguments.pose is None and arguments.xyz_rpy is None and arguments.joints is None:
+    if (
+        arguments.pose is None
+        and arguments.xyz_rpy is None
+        and arguments.xyz is None
+        and arguments.joints is None
+    ):
         return None
     if not isinstance(session, Session):
         raise InvalidOption('--pose, --xyz-rpy and --joints are for planning groups.')
-    poses = read_targets(arguments, GroupOracle(session.robot, session.group))
+    poses = read_targets(arguments, TipPoses(session.robot, session.group))
     base = session.tip_pose(session.group.base_link)
     return {link: base @ pose for link, pose in zip(session.tips, poses, strict=True)}
 

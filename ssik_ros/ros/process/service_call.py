@@ -1,0 +1,113 @@
+"""Call a service of ROS 2 by its name, with a request as plain values."""
+
+from collections.abc import Mapping
+import importlib
+import time
+from typing import Any
+
+import rclpy
+
+from ssik_ros.errors import InvalidOption, list_names, quote, SolverError
+
+POLL = 0.05
+"""Time between two looks at the services that there are [s]."""
+NUMBERS = {'float': float, 'double': float, 'boolean': bool, 'string': str}
+
+
+def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """
+    Return the response of a service as plain values.
+
+    :param name: of the service, with or without its namespace.
+    :param values: fields of the request; the others keep their defaults.
+    :param timeout: for the service to appear, and for its response [s].
+    :raises SolverError: when no such service appears, several do, or no response comes in time.
+    :raises InvalidOption: for fields that the request does not have, and wrong values.
+    """
+    rclpy.init(args=[])
+    node = rclpy.create_node('ssik_call', start_parameter_services=False)
+    try:
+        found, kind = _find(node, name, timeout)
+        service = _load(kind)
+        request = service.Request()
+        _fill(request, values, 'the request')
+        client = node.create_client(service, found)
+        if not client.wait_for_service(timeout):
+            raise SolverError(f'The service {quote(found)} does not respond.')
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(node, future, timeout_sec=timeout)
+        if not future.done():
+            raise SolverError(f'The service {quote(found)} sent no response within {timeout:g} s.')
+        response: dict[str, Any] = _plain(future.result())
+        return response
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
+    """Return full name and type of a service, as soon as there is one."""
+    tail, deadline = f'/{name.lstrip("/")}', time.monotonic() + timeout
+    while True:
+        services = dict(node.get_service_names_and_types())
+        names = [tail] if tail in services else [n for n in services if n.endswith(tail)]
+        if len(names) == 1:
+            return names[0], services[names[0]][0]
+        if len(names) > 1:
+            raise SolverError(
+                f'Several services end in {quote(tail)}: {list_names(sorted(names))}. Give the whole name.'
+            )
+        if time.monotonic() > deadline:
+            others = [n for n in services if 'parameter' not in n and 'type_description' not in n]
+            text = list_names(sorted(others)) or 'none'
+            raise SolverError(
+                f'No service {quote(tail)} appeared within {timeout:g} s. Services that run: {text}. Start one with '
+                '`ros2 launch ssik_ros ik_server.launch.py`, in the same ROS_DOMAIN_ID.'
+            )
+        time.sleep(POLL)
+
+
+def _load(kind: str) -> Any:
+    """Return the class of a type such as ``moveit_msgs/srv/GetPositionIK``."""
+    package, *folder, name = kind.split('/')
+    module = '.'.join((package, *(folder or ['msg'])))
+    return getattr(importlib.import_module(module), name)
+
+
+def _fill(message: Any, values: Any, where: str) -> None:
+    """Write plain values into a message."""
+    if not isinstance(values, Mapping):
+        raise InvalidOption(f'{where} takes fields by name, not {values!r}.')
+    fields = message.get_fields_and_field_types()
+    for name, value in values.items():
+        if name not in fields:
+            raise InvalidOption.unknown(f'{where} has no field {quote(name)}', name, fields)
+        setattr(message, name, _value(fields[name], value, f'{where}.{name}'))
+
+
+def _value(kind: str, value: Any, where: str) -> Any:
+    """Return a plain value as the type of a field."""
+    element = kind.removeprefix('sequence<').split('>')[0].split('[')[0].split(',')[0]
+    if element != kind:
+        if not isinstance(value, list | tuple):
+            raise InvalidOption(f'{where} takes a list, not {value!r}.')
+        return [_value(element, item, f'{where}[{row}]') for row, item in enumerate(value)]
+    if '/' in kind:
+        message = _load(kind)()
+        _fill(message, value, where)
+        return message
+    try:
+        return NUMBERS.get(kind, int)(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidOption(f'{where} takes a {kind}, not {value!r}.') from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a message as mappings, lists and numbers."""
+    if hasattr(value, 'get_fields_and_field_types'):
+        return {name: _plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, bytes):
+        return list(value)
+    return [_plain(item) for item in value]
