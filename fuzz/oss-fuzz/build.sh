@@ -8,11 +8,13 @@ python3 fuzz/c/build.py "$OUT/blocks" --cc "$CC $CFLAGS" --linker "$CXX $CXXFLAG
   --sanitize ''
 zip -jq "$OUT/blocks_seed_corpus.zip" fuzz/c/corpus/*
 
-for harness in fuzz/python/fuzz_*.py; do
-  [ -e "$harness" ] || continue
-  compile_python_fuzzer "$harness"
-  name=$(basename "$harness" .py)
-  if [ -d "fuzz/python/corpus/${name#fuzz_}" ]; then
-    zip -jqr "$OUT/${name}_seed_corpus.zip" "fuzz/python/corpus/${name#fuzz_}"
+# One harness for each reader: OSS-Fuzz gives a harness no argument.
+[ -e fuzz/python/fuzz_reader.py ] || exit 0
+cd fuzz/python
+for name in $(python3 -c 'import readers; print(*readers.READERS)'); do
+  printf 'import sys\n\nfrom fuzz_reader import main\n\nsys.argv.insert(1, "%s")\nmain()\n' "$name" > "fuzz_$name.py"
+  compile_python_fuzzer "fuzz_$name.py"
+  if [ -d "corpus/$name" ]; then
+    zip -jqr "$OUT/fuzz_${name}_seed_corpus.zip" "corpus/$name"
   fi
 done
