@@ -209,18 +209,22 @@ class _SrdfReader:
     def order_groups(self, groups: dict[str, SrdfGroup]) -> tuple[SrdfGroup, ...]:
         """Return the groups whose subgroups exist and which do not contain themselves, subgroups first."""
         ordered: dict[str, SrdfGroup] = {}
-        empty = [group.name for group in groups.values() if group.is_empty]
-        for name in empty:
-            self.notes.add(groups[name].line, f'Group {quote(name)} is empty and is left out.')
-        waiting = [group for group in groups.values() if not group.is_empty]
+        empty: set[str] = set()
+        waiting = list(groups.values())
         while True:
             ready = [g for g in waiting if all(s in ordered or s in empty for s in g.subgroups)]
             if not ready:
                 break
             for group in ready:
                 inner = tuple(name for name in group.subgroups if name in ordered)
-                ordered[group.name] = replace(group, subgroups=inner)
-            waiting = [group for group in waiting if group.name not in ordered]
+                own = replace(group, subgroups=inner)
+                if own.is_empty:
+                    text = f'Group {quote(group.name)} is empty and is left out.'
+                    self.notes.add(group.line, text)
+                    empty.add(group.name)
+                else:
+                    ordered[group.name] = own
+            waiting = [g for g in waiting if g.name not in ordered and g.name not in empty]
         for group in waiting:
             missing = next(name for name in group.subgroups if name not in ordered)
             reason = (

@@ -270,6 +270,12 @@ def test_another_root_element_is_refused():
         load_robot(TWO_ARMS, '<srdf/>')
 
 
+def test_a_group_of_groups_that_are_left_out_is_left_out_too():
+    """The semantic description of another robot names no group of this one, so that nothing is served."""
+    loaded = load_robot('<robot name="other"><link name="l"/></robot>', TWO_ARMS_SRDF)
+    assert not loaded.groups
+
+
 def test_an_empty_group_is_left_out_and_said():
     model = with_srdf(
         '<group name="g"/><group name="h"><group name="g"/><joint name="torso"/></group>'
