@@ -1,6 +1,7 @@
 """Joints, forward kinematics and collisions of an arm: everything that needs no solver."""
 
 from collections.abc import Iterable
+import difflib
 import functools
 from typing import Any, TYPE_CHECKING
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.errors import DimensionMismatch, InvalidOption, list_names, ModelError, quote
 from ssik_ros.manipulator.solve_settings import read_numbers
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
@@ -18,6 +19,37 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics
 if TYPE_CHECKING:
     from ssik_ros.manipulator.arm_scene import ArmScene, Items
     from ssik_ros.model.collision.objects import WorldObject
+
+
+MEANT = {
+    'collides': 'in_collision',
+    'forward': 'fk',
+    'forward_kinematics': 'fk',
+    'fkine': 'fk',
+    'ikine': 'solve',
+    'inverse': 'solve',
+    'inverse_kinematics': 'solve',
+    'is_in_collision': 'in_collision',
+    'jacob0': 'jacobian',
+    'limits': 'joint_limits',
+    'n': 'dof',
+    'nq': 'dof',
+    'n_joints': 'dof',
+    'plan_path': 'plan',
+    'plot': 'show',
+    'q_lower': 'lower',
+    'q_upper': 'upper',
+    'qlim': 'joint_limits',
+    'random_configuration': 'random',
+    'sample': 'random',
+    'solve_all': 'solve',
+    'solve_many': 'solve_batch',
+    'solve_path': 'plan',
+    'track': 'tracker',
+    'view': 'show',
+    'visualize': 'show',
+}
+"""Words of other libraries, and the names that they have here."""
 
 
 class ArmGeometry:
@@ -30,8 +62,24 @@ class ArmGeometry:
         :param group: one with a single tip.
         :raises ModelError: for several tips.
         """
+        if len(group.tips) != 1:
+            raise ModelError(
+                f'Group {quote(group.name)} has {len(group.tips)} tips ({list_names(group.tips)}), and an arm has one. '
+                'For several tips call ssik_ros.solve_ik(RobotState(robot), group, [PoseTarget(tip, pose), ...]).',
+                group=group.name,
+                tips=group.tips,
+            )
         self.robot, self.group = robot, group
         self._kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise for an unknown name; a word of another library is followed by the word here."""
+        text = f'{type(self).__name__!r} object has no attribute {name!r}'
+        if name.startswith('_'):
+            raise AttributeError(text)
+        near = difflib.get_close_matches(name, dir(type(self)), n=1)
+        meant = MEANT.get(name) or (near[0] if near else '')
+        raise AttributeError(f'{text}. Did you mean arm.{meant}?' if meant else f'{text}.')
 
     @property
     def dof(self) -> int:

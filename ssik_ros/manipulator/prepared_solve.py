@@ -30,6 +30,8 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkStatus
 
+FULL_POSE = 6
+"""Joints that an arm needs to reach any full pose."""
 RANKED = 16
 """Solutions of a search that a cost chooses from."""
 CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
@@ -131,7 +133,11 @@ class PreparedSolve(ABC):
             max_fk_residual=float(found.residuals.max()) if count else float('nan'),
             refinement_engaged=found.refined,
             fk_atol=policy.fk_atol,
-            warnings=(*found.warnings, *policy.unused_changes(made_with)),
+            warnings=(
+                *found.warnings,
+                *_few_joints(self.dof, count),
+                *policy.unused_changes(made_with),
+            ),
             geometric_branches=found.branches,
             winding_representatives=found.representatives,
             dropped_by_seed_tolerance=found.dropped_by_seed_tolerance,
@@ -140,6 +146,16 @@ class PreparedSolve(ABC):
             clock_ended=found.clock_ended,
             detail=found.detail,
         )
+
+
+def _few_joints(dof: int, count: int) -> tuple[str, ...]:
+    """Return advice for an arm that cannot reach most full poses."""
+    if count or dof >= FULL_POSE:
+        return ()
+    return (
+        f'An arm of {dof} joints reaches few full poses: leave rows free with arm.ik_LM(T, mask=[1, 1, 1, 0, 1, 1]), or '
+        'the whole orientation with arm.solve_position(xyz).',
+    )
 
 
 class SearchSolve(PreparedSolve):

@@ -1,0 +1,171 @@
+"""
+Thirteen programs of a first day, written as a new user writes them after the README.
+
+The first guess must work. Where it cannot work, the error must name the call that does; such guesses are in
+``GUESSES``.
+"""
+
+import numpy as np
+import pytest
+
+import ssik_ros
+from ssik_ros import load_robot, Manipulator, PoseTarget, RobotState, solve_ik
+
+TWO_ARMS = '<robot name="duo"><link name="base"/>{joints}</robot>'
+JOINT = (
+    '<link name="{child}"/><joint name="{child}_joint" type="revolute"><parent link="{parent}"/>'
+    '<child link="{child}"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
+    '<limit lower="-2.9" upper="2.9" effort="1" velocity="1"/></joint>'
+)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Manipulator.from_prebuilt('ur5e')
+
+
+@pytest.fixture(scope='module')
+def target(arm):
+    return arm.fk([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
+
+
+def two_arms():
+    rows = []
+    for side, y in (('left', 0.2), ('right', -0.2)):
+        names = ['base', *(f'{side}_{i}' for i in range(1, 7))]
+        axes = ('0 0 1', '0 1 0', '0 1 0', '1 0 0', '0 1 0', '1 0 0')
+        offsets = (f'0 {y} 0.4', '0 0 0.1', '0.4 0 0', '0.1 0 0', '0.3 0 0', '0.1 0 0')
+        rows += [
+            JOINT.format(parent=a, child=b, xyz=o, axis=x)
+            for a, b, o, x in zip(names[:-1], names[1:], offsets, axes, strict=True)
+        ]
+    members = ''.join(
+        f'<joint name="{side}_{i}_joint"/>' for side in ('left', 'right') for i in range(1, 7)
+    )
+    srdf = f'<robot name="duo"><group name="both_arms">{members}</group></robot>'
+    return load_robot(TWO_ARMS.format(joints=''.join(rows)), srdf)
+
+
+def test_01_load_a_urdf_and_look_at_it(tmp_path):
+    urdf = ssik_ros.find_moveit_config('panda').urdf_path
+    arm = Manipulator.from_urdf(urdf, base='panda_link0', tip='panda_link8')
+    assert arm.dof == len(arm.joint_names) == len(arm.lower) == len(arm.upper) == 7
+    assert Manipulator.from_prebuilt('panda').dof == 7
+
+
+def test_02_the_solution_nearest_to_where_the_robot_is(arm, target):
+    q_now = arm.neutral
+    nearest = arm.solve(target, seed=q_now, max_solutions=1)[0].q
+    others = [s.q for s in arm.solve(target, q_seed=q_now)]
+    assert (others[0] == nearest).all()
+    assert np.linalg.norm(nearest - q_now) <= min(np.linalg.norm(q - q_now) for q in others)
+
+
+def test_03_all_solutions(arm, target):
+    solutions = arm.solve(target)
+    assert len(solutions) == 8
+    assert arm.fk([s.q for s in solutions]) == pytest.approx(np.array([target] * 8), abs=1e-8)
+
+
+def test_04_a_batch_of_poses(arm):
+    poses = [arm.fk(arm.random(k)) for k in range(20)]
+    for pose, solutions in zip(poses, arm.solve_batch(poses), strict=True):
+        assert arm.fk(solutions[0]) == pytest.approx(pose, abs=1e-8)
+
+
+def test_05_a_position_with_any_orientation(arm):
+    result = arm.solve_position([0.4, 0.2, 0.3])
+    assert result.success
+    assert arm.fk(result.q)[:3, 3] == pytest.approx([0.4, 0.2, 0.3], abs=2e-3)
+
+
+def test_06_an_arm_with_five_joints():
+    arm = Manipulator.from_prebuilt('wx250')
+    q = arm.neutral + 0.2
+    assert arm.solve(arm.fk(q))[0].q == pytest.approx(q, abs=1e-6)
+    assert arm.ik_LM(arm.fk(q), mask=[1, 1, 1, 0, 1, 1]).success
+
+
+def test_07_two_arms_at_once():
+    robot = two_arms()
+    state = RobotState(robot)
+    state.set_group_positions('both_arms', np.linspace(-0.8, 0.9, 12))
+    targets = [PoseTarget(tip, state.link_transform(tip)) for tip in ('left_6', 'right_6')]
+    assert solve_ik(RobotState(robot), 'both_arms', targets).success
+
+
+def test_08_an_arm_on_a_mobile_base():
+    files = ssik_ros.find_moveit_config('panda')
+    srdf = (
+        '<robot name="panda"><virtual_joint name="base" type="planar" parent_frame="world" '
+        'child_link="panda_link0"/><group name="mobile"><joint name="base"/>'
+        '<chain base_link="panda_link0" tip_link="panda_link8"/></group></robot>'
+    )
+    robot = load_robot(files.urdf_path, srdf)
+    arm = Manipulator(robot, robot.group('mobile'))
+    far = ssik_ros.pose(xyz=(3.0, 1.0, 0.5), rpy=(np.pi, 0.0, 0.0))
+    q = arm.solve(far, seed=arm.neutral)[0].q
+    assert arm.fk(q)[:3, 3] == pytest.approx(far[:3, 3], abs=2e-3)
+
+
+def test_09_an_own_cost(arm, target):
+    best = arm.solve(target, cost=lambda q: -arm.manipulability(q), max_solutions=1)[0].q
+    assert arm.manipulability(best) == max(arm.manipulability(s.q) for s in arm.solve(target))
+
+
+def test_10_without_collisions(arm, target):
+    scene = arm.scene(boxes={'table': ((1.0, 1.0, 0.1), (0.5, 0.0, -0.1))})
+    for solution in arm.solve(target, scene=scene):
+        assert not arm.in_collision(solution.q, scene)
+
+
+def test_11_a_path(arm):
+    poses = [ssik_ros.pose((0.5, y, 0.3), rpy=(np.pi, 0, 0)) for y in np.linspace(-0.2, 0.2, 10)]
+    path = arm.plan(poses)
+    assert path.valid
+    assert arm.fk(path.positions) == pytest.approx(np.array(poses), abs=1e-6)
+
+
+def test_12_follow_a_target_at_500_hz(arm):
+    tracker = arm.tracker(arm.neutral + 0.2, dt=0.002)
+    target = arm.fk(arm.neutral + 0.2)
+    for _ in range(50):
+        target[0, 3] -= 0.0002
+        tracker.track(target)
+    assert arm.fk(tracker.q)[:3, 3] == pytest.approx(target[:3, 3], abs=1e-5)
+
+
+def test_13_a_picture(arm, tmp_path):
+    arm.show(arm.neutral, picture=tmp_path / 'arm.png')
+    assert (tmp_path / 'arm.png').stat().st_size > 1000
+
+
+GUESSES = {
+    'position': (lambda arm: arm.solve([0.4, 0.1, 0.3]), 'solve_position'),
+    'stack': (lambda arm: arm.solve(np.array([np.eye(4)] * 3)), 'solve_batch'),
+    'forward': (lambda arm: arm.forward_kinematics(arm.neutral), 'arm.fk'),
+    'inverse': (lambda arm: arm.inverse_kinematics(np.eye(4)), 'arm.solve'),
+    'plot': (lambda arm: arm.plot(arm.neutral), 'arm.show'),
+    'limits': (lambda arm: arm.qlim, 'arm.joint_limits'),
+    'misspelt': (lambda arm: arm.solve_bach([]), 'arm.solve_batch'),
+    'keyword': (lambda arm: arm.solve(np.eye(4), max_solution=1), 'max_solutions'),
+    'tips': (lambda arm: Manipulator(two_arms(), two_arms().group('both_arms')), 'solve_ik'),
+    'name': (lambda arm: Manipulator.from_prebuilt('ur5ee'), 'ur5e'),
+    'import': (lambda arm: ssik_ros.Manipulater, 'Manipulator'),
+}
+
+
+@pytest.mark.parametrize('guess', GUESSES)
+def test_a_wrong_guess_names_the_right_call(arm, guess):
+    call, words = GUESSES[guess]
+    with pytest.raises((ValueError, TypeError, AttributeError, FileNotFoundError)) as caught:
+        call(arm)
+    assert words in str(caught.value)
+
+
+def test_an_arm_with_five_joints_says_what_to_leave_free():
+    arm = Manipulator.from_prebuilt('wx250')
+    tilted = ssik_ros.pose((0.3, 0.1, 0.2), rpy=(0.3, 0.5, 0.7))
+    solutions, diagnostic = arm.solve(tilted, explain=True)
+    assert solutions == []
+    assert 'solve_position' in diagnostic.summary() and 'mask' in diagnostic.summary()
