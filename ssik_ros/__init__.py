@@ -14,6 +14,7 @@ _HOMES = {
     'ArmScene': 'ssik_ros.manipulator.arm_scene',
     'BatchSolutions': 'ssik_ros.manipulator.batch_solutions',
     'Cause': 'ssik_ros.results',
+    'Continuum': 'ssik_ros.manipulator.solution',
     'create_solver': 'ssik_ros.solvers.registry',
     'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.manipulator.tolerance_policy',
     'Diagnostic': 'ssik_ros.manipulator.diagnostic',
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         IkSolutions as IkSolutions,
     )
     from ssik_ros.manipulator.solution import (
+        Continuum as Continuum,
         RefinementMode as RefinementMode,
         Solution as Solution,
     )

@@ -34,6 +34,7 @@ from ssik_ros.solvers.closed_form.arm import (
     AnalyticArm,
     Branches,
     BranchRequest,
+    cause_of_absence,
     KEEP_ALL,
     METRICS,
     WITHIN_LIMITS,
@@ -225,6 +226,7 @@ class _Request:
                 dropped_by_max_solutions=0 if self._settings.max_solutions is None else cut,
                 branches=kept,
                 representatives=kept,
+                curves=found.curves,
             ),
         )
 
@@ -261,6 +263,7 @@ class _Request:
                 branches=branches,
                 representatives=total,
                 refined=refined,
+                curves=self._curves_at(found, rows),
             ),
         )
 
@@ -268,10 +271,7 @@ class _Request:
         """Return candidates with the cause of a failure: the last filter that took one away."""
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
-        plan = self._arm.plan
-        # Values of a sampled joint prove nothing.
-        is_proved = (plan.held < 0 and plan.drift == 0.0) or found.is_too_far
-        cause = Cause.UNREACHABLE if is_proved else Cause.NOT_FOUND
+        cause = cause_of_absence(self._arm.plan, found._replace(certified=0), Cause.LIMITS)
         if solved.raw and solved.dropped_by_seed_tolerance:
             cause = Cause.CONSISTENCY
         elif solved.raw and solved.dropped_by_hold:
@@ -279,6 +279,17 @@ class _Request:
         elif solved.raw and solved.dropped_by_limits:
             cause = Cause.LIMITS
         return solved._replace(cause=cause)
+
+    def _curves_at(self, found: Branches, rows: FloatArray) -> FloatArray | None:
+        """Return the curves (k, n + 2) of postures through rows, whose joints may be at other windings."""
+        if found.curves is None:
+            return None
+        curves = np.zeros((len(rows), self._n + 2))
+        for place, row in enumerate(rows):
+            away = np.abs(self._chain.wrap_turns(found.q - row[: self._n])).max(axis=1)
+            if len(away) and away.min() <= AT_VALUE:
+                curves[place] = found.curves[int(away.argmin())]
+        return curves
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
         """Return the request at the values that joint 1 has at an arm angle."""

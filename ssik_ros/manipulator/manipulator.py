@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import functools
 import inspect
-import itertools
 from pathlib import Path
 from typing import Any, Literal, overload, TYPE_CHECKING
 
@@ -35,7 +34,7 @@ from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.newton_solution import IkSolution
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
-from ssik_ros.manipulator.solution import Solution, SolverFacts
+from ssik_ros.manipulator.solution import as_solutions, Solution, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
     check_settings,
     count_threads,
@@ -425,8 +424,7 @@ class Manipulator(ArmTasks):
         if rows is not None:
             return list(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
         found = prepared.solve(T_target, q_seed)
-        refinements = itertools.repeat(found.refinement)
-        solutions = list(map(Solution, found.q, found.residuals.tolist(), refinements))
+        solutions = as_solutions(found)
         return (solutions, prepared.explain(found, self.policy)) if explain else solutions
 
     solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]

@@ -12,6 +12,15 @@ RefinementMode = Literal['none', 'lm']
 """How a solution came about: from a closed form as it is, or by an iteration."""
 
 
+class Continuum(NamedTuple):
+    """A curve of solutions through one of them, as a six-joint arm has at singular poses."""
+
+    direction: NDArray[np.float64]
+    """(dof,) unit tangent of the curve at the solution."""
+    range: tuple[float, float]
+    """How far the curve stays within the limits against the tangent, as a negative number, and along it [rad]."""
+
+
 class Solution(NamedTuple):
     """One inverse-kinematics solution."""
 
@@ -21,6 +30,8 @@ class Solution(NamedTuple):
     """Frobenius norm of FK(q) - T_target."""
     refinement_used: RefinementMode = 'none'
     """``'none'``, or ``'lm'`` when an iteration produced or rescued the solution."""
+    continuum: Continuum | None = None
+    """The curve of solutions that this one is a point of; None for an isolated solution."""
 
 
 class Candidates(NamedTuple):
@@ -44,7 +55,30 @@ class Candidates(NamedTuple):
     cause: Cause = Cause.NONE
     clock_ended: bool = False
     detail: str = ''
+    curves: FloatArray | None = None
+    """(k, n + 2) the curves of solutions through them, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`."""
     warnings: tuple[str, ...] = ()
+
+
+def as_solutions(found: Candidates) -> list[Solution]:
+    """
+    Return candidates as solutions.
+
+    :param found: the candidates.
+    """
+    count, n = len(found.q), found.q.shape[1]
+    curves = np.zeros((count, n + 2)) if found.curves is None else found.curves
+    return [
+        Solution(q, residual, found.refinement, _continuum(curve, n))
+        for q, residual, curve in zip(found.q, found.residuals.tolist(), curves, strict=True)
+    ]
+
+
+def _continuum(curve: FloatArray, n: int) -> Continuum | None:
+    """Return the curve through a solution of n joints, None if it is isolated."""
+    if not curve.any():
+        return None
+    return Continuum(curve[:n].copy(), (-float(curve[n]), float(curve[n + 1])))
 
 
 class SolverFacts(NamedTuple):

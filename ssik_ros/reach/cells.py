@@ -86,7 +86,7 @@ class ReachArm:
         except TopologyMismatch:
             self._arm = None
         plan = None if self._arm is None else self._arm.plan
-        self.is_complete = plan is not None and plan.held < 0 and plan.drift == 0.0
+        self.is_complete = plan is not None and plan.is_complete
         """Whether all branches are found, so that none proves that there is none."""
         is_countable_arm = self._arm is not None and is_countable(self._arm)
         self._is_counted = self.is_complete and is_countable_arm and not settings.measures
@@ -134,10 +134,11 @@ class ReachArm:
     @staticmethod
     def _count(arm: AnalyticArm, poses: FloatArray, decided: Decided) -> Decided:
         """Return the status of poses whose branches are counted, but not wanted."""
-        counts = count_branches(arm, poses).counts
+        counts, _, is_doubtful = count_branches(arm, poses)
         _check_rigid(poses, counts)
         decided.branches[:] = counts
-        decided.status[:] = np.where(counts > 0, CellStatus.REACHABLE, CellStatus.OUT_OF_REACH)
+        absent = np.where(is_doubtful, CellStatus.UNKNOWN, CellStatus.OUT_OF_REACH)
+        decided.status[:] = np.where(counts > 0, CellStatus.REACHABLE, absent)
         return decided
 
     def _decide_held(self, proof: HeldDecision, poses: FloatArray, decided: Decided) -> Decided:
@@ -162,10 +163,12 @@ class ReachArm:
         found = search_batch(self._arm, poses, None, PLAIN, 1)
         counts = found.counts
         _check_rigid(poses, counts[:, search.COUNT])
-        is_none = counts[:, search.COUNT] == 0
-        is_proved = is_none if self.is_complete else is_none & (counts[:, search.PROVED] > 0)
+        is_none, is_refused = counts[:, search.COUNT] == 0, counts[:, search.PROVED] > 0
+        is_regular = self.is_complete & (counts[:, search.DOUBT] == 0)
+        is_proved = is_none & (is_refused | is_regular)
         decided.status[is_proved] = CellStatus.OUT_OF_REACH
-        left = np.flatnonzero(is_none & ~is_proved)
+        # A complete closed form has looked twice at singular poses.
+        left = np.flatnonzero(is_none & ~is_proved & (not self.is_complete))
         return self._with_searched(poses, found, decided, left) if len(left) else found
 
     def _with_searched(

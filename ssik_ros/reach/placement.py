@@ -321,7 +321,7 @@ class PlacedArm:
         if cause == Cause.LIMITS:
             return (
                 f'all {dropped} branches are outside the joint limits'
-                if self._absence.is_complete
+                if self._absence.is_complete and not counts[0, search.DOUBT]
                 else 'every posture is outside the joint limits'
             )
         distance = float(np.linalg.norm(target[0, :3, 3]))

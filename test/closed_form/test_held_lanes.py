@@ -50,7 +50,7 @@ class Subject:
         out, ints = np.zeros((16, 7)), self.plan.ints
         kind, case = int(ints[search.KIND]), int(ints[search.CASE])
         behind = ints[search.BEHIND : search.BEHIND + 2].copy()
-        count = candidates.write_candidates(
+        count, _ = candidates.write_candidates(
             *(out, kind, case, self.is_reversed, self.axes, self.points, 7, 0, self.held, value),
             *(self.special, behind, self.goal(q)[0], 0.0, np.zeros(candidates.SCRATCH)),
         )

@@ -51,7 +51,7 @@ class Class:
         out, kernels = np.zeros((8, 6)), spherical_wrist if self.is_wrist else three_parallel
         scratch, goal = np.zeros(kernels.SCRATCH), self.goal(q)
         own = self.axes, self.points, self.special, goal, 0.3, scratch
-        return out[: kernels.solve(out, self.case, *own)]
+        return out[: kernels.solve(out, self.case, *own)[0]]
 
     def is_done_together(self, q):
         """Return whether candidates of the pose at a posture are made eight at a time."""

@@ -75,7 +75,7 @@ def distance(answers, q, slides):
 
 def shoulder_candidates(axes, points, slides, n, w, g):
     out = np.full((8, n), np.nan)
-    count = prismatic_shoulder.solve(
+    count, _ = prismatic_shoulder.solve(
         out,
         axes[:n].ravel().copy(),
         points[:n].ravel().copy(),
@@ -91,7 +91,7 @@ def shoulder_candidates(axes, points, slides, n, w, g):
 
 def orientation_candidates(axes, points, slides, n, g):
     out = np.full((2, n), np.nan)
-    count = orientation_first.solve(
+    count, _ = orientation_first.solve(
         out,
         axes[:n].ravel().copy(),
         points[:n].ravel().copy(),

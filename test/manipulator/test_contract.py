@@ -131,11 +131,9 @@ def test_solve_returns_a_list_of_solutions(arm):
     solutions = arm.solve(target)
     assert isinstance(solutions, list) and len(solutions) == 8
     for solution in solutions:
-        assert isinstance(solution, Solution) and solution._fields == (
-            'q',
-            'fk_residual',
-            'refinement_used',
-        )
+        assert isinstance(solution, Solution)
+        assert solution._fields == ('q', 'fk_residual', 'refinement_used', 'continuum')
+        assert solution.continuum is None
         assert solution.q.shape == (6,) and solution.refinement_used == 'none'
         assert type(solution.fk_residual) is float and solution.fk_residual < 1e-9
         assert np.linalg.norm(arm.fk(solution.q) - target) < 1e-9

@@ -14,7 +14,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.artifact.c import image
 from ssik_ros.errors import InvalidOption, ModelError, TopologyMismatch, UnsupportedJoint
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.native.freeze import Frozen
 from ssik_ros.kernels.rows import layout, reach_hull
@@ -223,7 +223,7 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
             'ARCS': form.has_arcs,
             'HELD_SLIDES': form.arm.is_slide(plan.held),
             'SAMPLES': form.arm.samples,
-            'IS_COMPLETE': plan.held < 0 and plan.drift == 0.0,
+            'IS_COMPLETE': plan.is_complete,
             'FORM_FIRST': arm.knowledge == Knowledge.ALL_AT_ONCE,
             'FORM_LAST': arm.knowledge == Knowledge.ALL,
             'WIDEST': form.widest(),
@@ -253,8 +253,10 @@ def layout_header() -> str:
         },
         **{f'O_{name}': getattr(state, name) for name in ('MAX_SEARCHES', 'MAX_ITERATIONS')},
         **{
-            f'C_{name}': getattr(search, name) for name in ('RAW', 'BRANCHES', 'DROPPED', 'PROVED')
+            f'C_{name}': getattr(search, name)
+            for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
         },
+        'B_DOUBTFUL': branch_block.DOUBTFUL,
         **{
             f'C_{name}': getattr(state, name)
             for name in ('SEARCHES', 'LIMITS_SEEN', 'STALLED', 'SINGULAR_SEEN')

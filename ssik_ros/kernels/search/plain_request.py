@@ -42,7 +42,7 @@ LONGEST_WAY = 2
 NUMBERS = 3
 """Numbers of its own that a closed form's block holds: the three above."""
 NOT_CALLED = -1
-"""Number of branches if no closed form was called."""
+"""Number of branches if no closed form was called, or if it leaves a doubt."""
 MISSHAPEN = -1
 """Code for arrays of wrong shapes, whose contents were not read."""
 
@@ -140,8 +140,10 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
             if written > 0 and norm <= numbers[TOLERANCE]:
                 iterations, energy = counters[state.ITERATIONS], 0.5 * norm * norm
                 return state.FOUND, iterations, 1, norm, position, rotation, branches, energy
-            # The closed form's own tolerance is wider: nothing is proved.
-            branches = NOT_CALLED if written > 0 else branches
+            # The tolerance of the closed form is wider, or the pose is singular: nothing is proved.
+            states = branch_block.integers(closed, branch_block.COUNTERS)
+            is_proof = written == 0 and states[closed_form.DOUBT] == 0
+            branches = branches if is_proof else NOT_CALLED
             # The descent has moved the state; the first start is the seed again.
             restart_search.begin(ints, reals, options, False, timeout_ns, counters, work)
             counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = stop

@@ -39,7 +39,7 @@ LONGEST_WAY = 0.5
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """Kept as module constants: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH, ONE_TIP = state.FOUND, state.OUT_OF_REACH, (1, 4, 4)
-EXHAUSTED = state.EXHAUSTED
+EXHAUSTED, NOT_CALLED = state.EXHAUSTED, plain_request.NOT_CALLED
 PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 MALFORMED = (
     plain_request.MISSHAPEN,
@@ -202,6 +202,8 @@ class PlainRequests:
         """Return the result of a kernel call without a solution; None for malformed arrays."""
         if report[0] == EXHAUSTED and self._last is not None:
             return self._solve_last(self._last, request, arrays, q, report)
+        if report[0] == EXHAUSTED and self._known is not None and report[6] == NOT_CALLED:
+            return self._solve_singular(self._known, request, arrays, q, report)
         return None if report[0] in MALFORMED else self._unsolved(arrays, q, report)
 
     def _solve_last(
@@ -216,14 +218,45 @@ class PlainRequests:
         pose = np.array(request.targets, order='C').reshape(4, 4)
         reference = np.array(self._start if request.seed is None else request.seed)
         row, branches = last.arm.best(pose, self._prepared, reference)
+        if row is None and branches == NOT_CALLED:
+            return self._solve_singular(last, request, arrays, q, report)
         if row is None:
             return self._unsolved(arrays, q, (*report[:6], branches))
+        return self._solved_by(last, arrays, q, report, row, branches)
+
+    def _solve_singular(
+        self,
+        known: ClosedForm,
+        request: SolveRequest,
+        arrays: SingleArrays,
+        q: FloatArray,
+        report: Report,
+    ) -> IkResult:
+        """Return the result for a pose at which the closed form leaves a doubt: its second look, which takes longer."""
+        pose = np.array(request.targets, order='C').reshape(4, 4)
+        seed = np.array(self._start if request.seed is None else request.seed)
+        found = known.arm.branches_refined(pose, BranchRequest(seed=seed, max_solutions=1))
+        if found is None or not len(found.q):
+            return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
+        row = np.concatenate([found.q[0], found.errors[0]])
+        return self._solved_by(known, arrays, q, report, row, found.branches)
+
+    def _solved_by(
+        self,
+        known: ClosedForm,
+        arrays: SingleArrays,
+        q: FloatArray,
+        report: Report,
+        row: FloatArray,
+        branches: int,
+    ) -> IkResult:
+        """Return the result for a branch (n + 3,) of a closed form."""
         n = self._size
         position, rotation = float(row[n]), float(row[n + 1])
         residual = math.hypot(position, rotation)
-        if not residual <= last.tolerance:
-            # What the closed form certifies is not enough: nothing is proved.
-            return self._unsolved(arrays, q, report)
+        if not residual <= known.tolerance:
+            # The closed form has a wider tolerance than the request: nothing is proved.
+            return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
         found = row[:n]
         found.setflags(write=False)
         return OneSolution(found, (FOUND, report[1], 1, residual, position, rotation, branches))
@@ -241,7 +274,7 @@ class PlainRequests:
             code, arrays.counters, arrays.matrices, solver.problem, self._options
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
-        if branches != plain_request.NOT_CALLED and not clock_ended:
+        if branches != NOT_CALLED and not clock_ended:
             # No branch at all is a proof without any start, except for poses that are nearly met.
             is_near = residual <= AT_THE_EDGE * self.tolerance
             cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE

@@ -21,6 +21,7 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
+from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.placing import place
 from ssik_ros.solvers.closed_form.plan import (
@@ -31,6 +32,7 @@ from ssik_ros.solvers.closed_form.plan import (
     TOLERANCE,
 )
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
@@ -73,6 +75,29 @@ class Branches(NamedTuple):
     """Descents of a search, where no value of the held joint had met the pose."""
     is_too_far: bool = False
     """Whether a proof says that the pose is out of reach: the hull of what the arm reaches, or the length of its links."""
+    is_doubtful: bool = False
+    """Whether other branches may exist, because the pose is singular or nearly so: then the branches prove nothing."""
+    curves: FloatArray | None = None
+    """(k, n + 2) the curves of postures through the branches, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`;
+    None where all branches are isolated."""
+
+
+def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Cause:
+    """
+    Return why a pose has no branch within limits: the one rule for all callers.
+
+    UNREACHABLE needs a certificate: the hull of what the arm reaches, or a closed form that finds all branches, met no
+    singular or nearly singular posture and found none. Whatever else finds nothing has proved nothing.
+
+    :param plan: of the arm.
+    :param found: the branches of the pose.
+    :param beyond: the cause if branches exist outside of the limits of the request.
+    """
+    if found.is_too_far:
+        return Cause.UNREACHABLE
+    if found.certified:
+        return beyond
+    return Cause.UNREACHABLE if plan.is_complete and not found.is_doubtful else Cause.NOT_FOUND
 
 
 class BranchRequest(NamedTuple):
@@ -134,6 +159,7 @@ class AnalyticArm:
         self.plan = self._make_plan(held)
         self._plans = {self.plan.held: self.plan}
         self._searches: dict[int, PostureSearch] = {}
+        self._singular: SingularPoses | None = None
         self._pool: list[BranchArrays] = []
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         per_pose = 1 if self.plan.held < 0 else samples + 1
@@ -179,7 +205,8 @@ class AnalyticArm:
         :param request, prepared: what is wanted, and the same from :meth:`prepare_rows`.
         :param seed: (n,) in place of the request's; not read if that has none.
         :param columns: how many of the n + 3 numbers of each branch to return.
-        :returns: (k, columns) joint angles, then errors, best first; None for no rigid transform.
+        :returns: (k, columns) joint angles, then errors, best first; None if the pose is no rigid transform, or singular, so
+            that :meth:`branches_refined` has to look at it.
         """
         is_on_arcs = prepared.is_on_arcs
         if is_on_arcs:
@@ -189,7 +216,9 @@ class AnalyticArm:
         try:
             count = arrays.search(prepared, pose, seed)
             if count or not is_on_arcs:
-                return None if count < 0 else arrays.rows[:count, :columns].copy()
+                is_doubtful = self.plan.held < 0 and arrays.counters[search.DOUBT] != 0
+                unknown = count < 0 or is_doubtful
+                return None if unknown else arrays.rows[:count, :columns].copy()
             found = self._read(arrays, count, prepared)
         finally:
             self._pool.append(arrays)
@@ -201,7 +230,9 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
     ) -> tuple[FloatArray | None, int]:
         """
-        Return the best branch (n + 3,) of a rigid transform, None for none, and how many there are without limits.
+        Return the best branch (n + 3,) of a rigid transform and how many branches exist without limits.
+
+        Without a branch within limits: None, and -1 if the pose is singular, so that :meth:`branches_refined` has to look.
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """
@@ -237,7 +268,10 @@ class AnalyticArm:
         :param pose, request: as for :meth:`branches`.
         """
         if not self.is_refinable(request):
-            return self.branches(pose, request)
+            found = self.branches(pose, request)
+            if found is None or not found.is_doubtful:
+                return found
+            return self._settled(pose, request, found)
         if self.has_arcs(request):
             found = self._search(pose, self.prepare_arcs(request), None, self._read)
             return None if found is None else self._beyond_arcs(pose, request, found)
@@ -254,6 +288,32 @@ class AnalyticArm:
         ):
             return found._replace(is_too_far=True)
         return self._refine(pose, request, found._replace(branches=0, dropped=0))
+
+    def _settled(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the branches of a singular pose: isolated ones, and one point of each curve of postures."""
+        if self._singular is None:
+            self._singular = SingularPoses(self.plan)
+        free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
+        everywhere = self.branches(pose, free)
+        settled = self._singular.settle(
+            _tip_pose(pose, request),
+            found.q if everywhere is None else everywhere.q,
+            request.seed,
+            self._limits(request),
+            request.metric,
+            self.accepted(request.tolerance),
+        )
+        count, most = len(settled.rows), request.max_solutions
+        rows, n = settled.rows[:most], self.plan.size
+        return found._replace(
+            q=np.ascontiguousarray(rows[:, :n]),
+            errors=np.ascontiguousarray(rows[:, n:]),
+            certified=max(found.certified, count + settled.outside),
+            branches=count + settled.outside,
+            dropped=settled.outside,
+            starts=settled.starts,
+            curves=settled.curves[:most] if settled.curves.any() else None,
+        )
 
     def _limits(self, request: BranchRequest) -> KeptLimits:
         """Return the limits of a request, the chain's where it has none."""
@@ -323,13 +383,16 @@ class AnalyticArm:
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
         """Return what a search has written."""
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
-        raw, certified, different, dropped, _, _, proved = counts
+        raw, certified, different, dropped, _, _, proved, doubt = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()
         if proved:
             return Branches(q, errors, 0, 0, 0, 0, 0, is_too_far=True)
         samples = prepared.samples
         tried = int(samples[held_search.TRIED]) if prepared.is_on_arcs else len(samples)
-        return Branches(q, errors, raw, certified, different, dropped, tried)
+        is_doubtful = doubt != 0 and prepared.ints[search.HELD] < 0
+        return Branches(
+            q, errors, raw, certified, different, dropped, tried, is_doubtful=is_doubtful
+        )
 
     def _refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
         """Return the branches of finer samples of a held joint, then those of a search, if there are none yet."""
@@ -515,9 +578,11 @@ class AnalyticArm:
 
 
 def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
-    """Return the first row that a search has written, None for none, and how many branches reach the pose."""
-    certified = int(arrays.counters[search.CERTIFIED])
-    return (arrays.rows[0].copy() if count > 0 else None), certified
+    """Return the first row of a search, None if there is no row, and how many branches reach the pose, -1 in doubt."""
+    if count > 0:
+        return arrays.rows[0].copy(), int(arrays.counters[search.CERTIFIED])
+    is_doubtful = arrays.counters[search.DOUBT] != 0
+    return None, -1 if is_doubtful else int(arrays.counters[search.CERTIFIED])
 
 
 def _tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:

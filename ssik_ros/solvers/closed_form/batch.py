@@ -42,6 +42,7 @@ class _Chunks:
     def __init__(self, arm: AnalyticArm, prepared: Prepared, request: BranchRequest) -> None:
         """Allocate."""
         self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
+        self.arm, self.request = arm, request
         self.prepared = prepared._replace(samples=prepared.samples.copy())
         self.rail = (arm, request) if arm.is_slide(self.held) else None
         held_range = arm.held_range(self.held, request) if self.held >= 0 else (0.0, 0.0)
@@ -55,6 +56,35 @@ class _Chunks:
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
         """Return the branches of a chunk, in arrays that the next one may overwrite."""
+        found = self._search(poses, seeds)
+        doubtful = np.flatnonzero(found.counts[:, search.DOUBT])
+        return (
+            found
+            if self.held >= 0 or not len(doubtful)
+            else self._settled(poses, seeds, found, doubtful)
+        )
+
+    def _settled(
+        self, poses: FloatArray, seeds: FloatArray, found: ManyBranches, doubtful: IntArray
+    ) -> ManyBranches:
+        """Return the branches of a chunk with those of singular poses settled, one by one."""
+        counts = found.counts
+        ends = np.cumsum(np.maximum(counts[:, search.COUNT], 0))[:-1]
+        q, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
+        has_seed = bool(self.prepared.options[search.HAS_SEED])
+        for pose in doubtful:
+            seed = seeds[pose if len(seeds) > 1 else 0] if has_seed else None
+            one = self.arm.branches_refined(poses[pose], self.request._replace(seed=seed))
+            if one is None:
+                continue
+            q[pose], residuals[pose] = one.q, one.errors[:, 2]
+            counts[pose, search.COUNT] = len(one.q)
+            counts[pose, search.CERTIFIED] = one.certified
+            counts[pose, [search.BRANCHES, search.DROPPED]] = one.branches, one.dropped
+        return ManyBranches(np.concatenate(q), np.concatenate(residuals), counts)
+
+    def _search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
+        """Return the branches of a chunk as the kernels find them."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
             return self._one_by_one(poses, seeds, counts)

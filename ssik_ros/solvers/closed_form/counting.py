@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
@@ -23,6 +24,8 @@ class BranchCounts(NamedTuple):
     """(m,) branches within limits, -1 for no rigid transform."""
     searched: int
     """Poses that were not counted with others, but searched one by one."""
+    is_doubtful: NDArray[np.bool_]
+    """(m,) whether other branches may exist, because a pose is singular or nearly so."""
 
 
 def is_countable(arm: AnalyticArm) -> bool:
@@ -49,7 +52,8 @@ def count_branches(
     own = request._replace(seed=None)
     if not is_countable(arm):
         found = search_batch(arm, poses, None, own, threads)
-        return BranchCounts(found.counts[:, search.COUNT].copy(), len(poses))
+        is_doubtful = found.counts[:, search.DOUBT] > 0
+        return BranchCounts(found.counts[:, search.COUNT].copy(), len(poses), is_doubtful)
     counts = np.zeros(len(poses), dtype=np.int64)
     prepared = arm.prepare(own)
 
@@ -75,6 +79,12 @@ def count_branches(
 
     starts = range(0, min(len(poses), CHUNK * threads), CHUNK)
     if len(starts) <= 1:
-        return BranchCounts(counts, sum(work(start) for start in starts))
-    with ThreadPoolExecutor(len(starts)) as pool:
-        return BranchCounts(counts, sum(pool.map(work, starts)))
+        searched = sum(work(start) for start in starts)
+    else:
+        with ThreadPoolExecutor(len(starts)) as pool:
+            searched = sum(pool.map(work, starts))
+    is_doubtful = counts == count_poses.DOUBTFUL
+    for pose in np.flatnonzero(is_doubtful):
+        found_one = arm.branches_refined(poses[pose], own)
+        counts[pose] = -1 if found_one is None else len(found_one.q)
+    return BranchCounts(counts, searched, is_doubtful)

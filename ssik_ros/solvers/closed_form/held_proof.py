@@ -122,7 +122,7 @@ class AbsenceCauses:
         :param arm: any.
         """
         plan, chain = arm.plan, arm.chain
-        self.is_complete = plan.held < 0 and plan.drift == 0.0
+        self.is_complete = plan.is_complete
         """Whether all branches are found, so that none proves that there is none."""
         self._own = None if self.is_complete else HeldDecision.of(arm)
         if self._own is not None:
@@ -141,7 +141,9 @@ class AbsenceCauses:
         causes = np.full(len(poses), Cause.NOT_FOUND, dtype=np.uint8)
         is_dropped = counts[:, search.DROPPED] > 0
         if self.is_complete:
-            causes[:] = np.where(is_dropped, Cause.LIMITS, Cause.UNREACHABLE)
+            is_doubtful = counts[:, search.DOUBT] > 0
+            absent = np.where(is_doubtful, Cause.NOT_FOUND, Cause.UNREACHABLE)
+            causes[:] = np.where(is_dropped, Cause.LIMITS, absent)
         causes[counts[:, search.PROVED] > 0] = Cause.UNREACHABLE
         causes[counts[:, search.COUNT] > 0] = Cause.NONE
         if self._own is not None and self._free is not None:

@@ -81,6 +81,11 @@ class AnalyticPlan:
         return len(self.chain.joint_names)
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether candidates are all branches that a pose has: no joint is sampled, the axes are of the class."""
+        return self.held < 0 and self.drift == 0.0
+
+    @property
     def options(self) -> FloatArray:
         """Return the options of a search for all branches, limits left alone."""
         options = np.zeros(search.OPTIONS)

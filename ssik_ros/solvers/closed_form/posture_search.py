@@ -16,7 +16,7 @@ What is found is exact to the tolerance of branches. Nothing found proves nothin
 than the links are long, or outside the hulls of what the arm reaches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import math
 from typing import NamedTuple
 
@@ -134,6 +134,36 @@ class PostureSearch:
         finally:
             self._pool.append(arrays)
 
+    def find_several(
+        self,
+        pose: FloatArray,
+        seeds: Sequence[FloatArray],
+        limits: KeptLimits,
+        tolerance: float,
+        starts: Sequence[int],
+    ) -> tuple[list[FloatArray], int]:
+        """
+        Return the postures (n,) to which descents lead, as good as exact, and the number of descents.
+
+        Descents begin at seeds and at starts that spread out. At singular poses they converge slowly, so that postures may
+        miss the pose by up to CLOSE.
+
+        :param pose: (4, 4) of the tip in the base.
+        :param seeds: (n,) each; one descent begins at each.
+        :param limits, tolerance: as for :meth:`find`.
+        :param starts: numbers of other starts; each number is tried only if nothing was found before.
+        """
+        arrays = self._take_arrays()
+        try:
+            run = _Run(self, arrays, pose, limits, tolerance)
+            found = [q for seed in seeds for q in run.postures(seed, 1)]
+            found += run.postures(None, starts[0])
+            for more in starts[1:]:
+                found += [] if found else run.postures(None, more)
+            return found, run.starts
+        finally:
+            self._pool.append(arrays)
+
     def proves_none(self, pose: FloatArray, limits: KeptLimits) -> bool:
         """
         Return whether the hulls of what the arm reaches, or the length of its links, prove that there is no posture.
@@ -202,6 +232,8 @@ class _Run:
         self._out = np.empty((2, self._n + 4))
         self._never = np.zeros(1, dtype=np.int64)
         self._steps = 0
+        self.starts = 0
+        """Descents that were begun by :meth:`postures`."""
 
     def find(self, seed: FloatArray | None) -> Searched:
         """Return a posture that reaches the pose, from a seed (n,) or None."""
@@ -231,6 +263,27 @@ class _Run:
             owner.is_too_far(self._pose, code),
             code == state.OUT_OF_REACH or bool(near.counters[state.LIMITS_SEEN]),
         )
+
+    def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
+        """
+        Return the postures near the pose to which descents from a seed (n,) or, without one, from spread starts lead.
+
+        :param most: number of starts.
+        """
+        owner, near = self._owner, self._near
+        options = owner._unseeded if seed is None else owner._seeded
+        options = owner.options_of(options, self._limits)
+        options[state.MAX_SEARCHES] = most
+        near.reference[:] = owner._middle if seed is None else seed
+        out, found = np.empty((2, self._n + 4)), []
+        code = self._kernel(options, state.FRESH, near, out)
+        while code == state.CANDIDATE:
+            place = self._approach(out[-1, : self._n], self._options)
+            if place.error <= CLOSE:
+                found.append(place.q)
+            code = self._kernel(options, state.REFUSED, near, out)
+        self.starts += int(near.counters[state.SEARCHES])
+        return found
 
     def proves_none(self) -> bool:
         """Return whether the pose is proved to be out of reach, without any start."""

@@ -26,7 +26,13 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Branches, BranchRequest, METRICS
+from ssik_ros.solvers.closed_form.arm import (
+    AnalyticArm,
+    Branches,
+    BranchRequest,
+    cause_of_absence,
+    METRICS,
+)
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
@@ -87,7 +93,7 @@ class AnalyticSolver:
     @property
     def is_complete(self) -> bool:
         """Return whether the branches are all that there are, and not those at samples of a held joint."""
-        return self.arm.plan.held < 0 and self.arm.plan.drift == 0.0
+        return self.arm.plan.is_complete
 
     def warm_up(self) -> None:
         """Call the kernels once by solving one pose, and one that is too far away."""
@@ -174,15 +180,13 @@ class AnalyticSolver:
             # The locked value may be the cause: look at all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
             found = others._replace(q=found.q) if isinstance(others, Branches) else found
-        searches = found.samples + found.starts
         if len(found.q):
             cause = Cause.VALIDATION
-        elif found.certified:
-            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
-        elif self.is_complete or found.is_too_far:
-            cause, searches = Cause.UNREACHABLE, 0
         else:
-            cause = Cause.NOT_FOUND
+            narrow = request.consistency_limits is not None
+            beyond = Cause.CONSISTENCY if narrow else Cause.LIMITS
+            cause = cause_of_absence(self.arm.plan, found, beyond)
+        searches = 0 if cause == Cause.UNREACHABLE else found.samples + found.starts
         return self._empty(IkStatus.UNSOLVED, cause, searches, seed)
 
     def _empty(

@@ -424,7 +424,8 @@ static word search_block(solver_t *s) {
   at = put_table(at, part(s, P_POSE), 4, 4);
   put_part(at, s, P_SEED);
   ssik_ros_closed_form__branches__branch_block__solve(&count, words);
-  return count;
+  /* At a singular pose others may exist; the report then proves nothing. */
+  return count == B_DOUBTFUL ? part(s, P_COUNTERS)[C_COUNT] : count;
 }
 
 /* Every branch at so many values of the held joint; one that is not read where none is held. */
@@ -541,7 +542,7 @@ static void report_branches(solver_t *s, word count, word tried, report_t *repor
     report->position_error = row[0];
     report->rotation_error = row[1];
   } else {
-    const int is_proved = number(s, N_IS_COMPLETE) || counters[C_PROVED];
+    const int is_proved = (number(s, N_IS_COMPLETE) && !counters[C_DOUBT]) || counters[C_PROVED];
     report->cause = is_proved ? @UPPER@_CAUSE_UNREACHABLE : @UPPER@_CAUSE_NOT_FOUND;
     if (different > 0 && dropped > 0) report->cause = @UPPER@_CAUSE_LIMITS;
   }

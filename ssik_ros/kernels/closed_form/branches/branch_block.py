@@ -26,8 +26,8 @@ SAMPLES: the value of a held joint, which is not read; POSE: (4, 4); SEED: (n,);
 PARTS = 11
 HEAD = 2 * PARTS
 """Numbers at the head: begin and size of each part, in numbers of eight bytes."""
-BAD_SEED = -2
-"""What stands in place of the number of solutions where a value of the seed is not finite or too large."""
+BAD_SEED, DOUBTFUL = -2, -3
+"""Returned in place of a number of solutions: a value of the seed is not finite or too large; others may be missing."""
 
 
 @inline_kernel
@@ -85,7 +85,8 @@ def solve(address, pose, seed):
     :param address: of the block.
     :param pose: (4, 4); a rotation that is off by rounding or less than ``rigid`` is made exact.
     :param seed: (n,); read if the options say so.
-    :returns: how many; -1 when the pose is no rigid transform, BAD_SEED for a seed that is not finite or too large.
+    :returns: how many; -1 when the pose is no rigid transform, BAD_SEED for a seed that is not finite or too large, DOUBTFUL
+        where the search counts a doubt; the solutions in the block are then those that it found.
     """
     n = seed.shape[0]
     own_pose, own_seed = matrix(floats(address, POSE), 0, 4, 4), floats(address, SEED)
@@ -99,4 +100,4 @@ def solve(address, pose, seed):
     rows, found = rows_of(address, n), floats(address, FOUND)
     for row in range(count):
         put(found[n * row :], rows[row], n)
-    return count
+    return DOUBTFUL if integers(address, COUNTERS)[search.DOUBT] != 0 else count

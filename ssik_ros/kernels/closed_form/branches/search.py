@@ -35,9 +35,13 @@ RIGID = 8
 OPTIONS = 9
 
 # What a call counts.
-RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT, PROVED = 0, 1, 2, 3, 4, 5, 6
-"""PROVED: 1 where a pose was refused before any candidate was made, by the hull of what the chain reaches."""
-COUNTERS = 7
+RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT, PROVED, DOUBT = 0, 1, 2, 3, 4, 5, 6, 7
+"""
+PROVED: 1 if the hull of the chain's reach proves the pose out of reach, before any candidate is made.
+DOUBT: 1 if branches within limits may exist that the search did not find, because the pose is singular or nearly so, or
+because a candidate nearly reaches the pose.
+"""
+COUNTERS = 8
 
 # Places in the scratch: G, T, what is left at a candidate, then what depends on the number of joints.
 TARGET, LEFT, STORE = 12, 24, 27
@@ -51,6 +55,13 @@ How far from beside, the next one where the one before gave nothing [rad].
 At a singular posture there is no first-order motion to the solution; the larger way is for poses that the arm can almost
 reach by a continuum of postures, and exactly by few of them.
 """
+
+CLOSING = 1e-7
+"""Residual that Newton leaves, in the size of the chain and in radians, above which a candidate misses the pose for certain."""
+IRREGULAR = 1e-4
+"""Smallest pivot of the Jacobian, relative to its largest entry, up to which other postures may lie close to a solution."""
+OUTSIDE = 1e-5
+"""How far outside of its limits a joint has to be for certain [rad or m]."""
 
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
@@ -259,9 +270,11 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
         return -1
     if is_refused(run):
         return 0
+    count = 0
     for sample in range(samples.shape[0]):
         count = write_candidates(run, samples[sample])
         keep(run, count, counters[KEPT])
+    note_doubt(run, count)
     return finish(out, run)
 
 
@@ -273,7 +286,7 @@ def write_candidates(run, value):
     :param value: of the held joint.
     """
     n, ints, reals = run.ints[N], run.ints, run.reals
-    return candidates.write_candidates(
+    count, is_free = candidates.write_candidates(
         candidates_of(run),
         ints[KIND],
         ints[CASE],
@@ -290,6 +303,45 @@ def write_candidates(run, value):
         _offered_angle(run),
         class_scratch(run),
     )
+    if is_free:
+        run.counters[DOUBT] = 1
+    return count
+
+
+@kernel
+def note_doubt(run, count):
+    """
+    Count a doubt if the search kept no branch and its candidates do not prove that none exists.
+
+    The proof: each candidate misses the pose by much, or reaches it at a regular posture well outside of the limits. Poses
+    for which an angle is hardly determined are in doubt anyway. A held joint is sampled, which proves nothing.
+
+    :param count: how many candidates stand in the scratch, before certification.
+    """
+    counters = run.counters
+    if run.ints[HELD] >= 0 or counters[KEPT] > 0 or counters[DOUBT] != 0:
+        return
+    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, FREE, run.ints[N])
+    raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
+    axes, points, home = chain_of(run)
+    lower, upper = limits_of(run)
+    scratch, target, mode = certification_scratch(run), target_of(run), ranking.WITHIN_LIMITS
+    aim = aim_at(run, free, n, _extent(run))
+    for row in range(count):
+        copy(q, raw[row])
+        _measure(run, q, left)
+        if left[2] > run.options[NEAR]:
+            continue
+        error = certify.certify(
+            axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
+        )
+        if error > max(CLOSING * (1.0 + aim.unit), run.options[TOLERANCE]):
+            continue
+        is_clear = error <= run.options[TOLERANCE]
+        is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)
+        if not is_clear or ranking.place_beside(q, n, slides, lower, upper, q, mode, OUTSIDE):
+            counters[DOUBT] = 1
+            return
 
 
 @inline_kernel
@@ -583,7 +635,7 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
     area, q, counters = _area_of(run), _candidate(run), run.counters
     counters[CERTIFIED] += 1
     error = area[lane_pipeline.row_of(run.ints[N], lane_pipeline.RESIDUAL) + lane]
-    if is_alike and _is_known(run, first, q, error):
+    if is_alike and _is_known(run, first, q, error, not is_lost):
         return
     counters[BRANCHES] += 1
     if is_lost:
@@ -613,14 +665,14 @@ def _keep_one(run, first):
     if not error <= options[TOLERANCE]:
         return error
     counters[CERTIFIED] += 1
-    if _is_known(run, first, q, error):
-        return error
-    counters[BRANCHES] += 1
     mode, wishes = int(options[MODE]), run.seed if _has_seed(run) else q
     copy(placed, q)
-    if not ranking.place(placed, n, slides, lower, upper, wishes, mode) and not _put_on_limits(
-        run, wishes
-    ):
+    is_inside = ranking.place(placed, n, slides, lower, upper, wishes, mode)
+    is_inside = is_inside or _put_on_limits(run, wishes)
+    if _is_known(run, first, q, error, is_inside):
+        return error
+    counters[BRANCHES] += 1
+    if not is_inside:
         _drop(run, q)
     elif kept < run.capacity:
         # A joint at another winding or on its limit has to be measured again.
@@ -675,9 +727,12 @@ def _put_on_limits(run, wishes):
 
 
 @kernel
-def _is_known(run, first, q, error):
+def _is_known(run, first, q, error, is_inside):
     """
     Return whether a solution is among those of this sample already, kept or dropped.
+
+    Beside a fold a solution within the limits may have a neighbour outside of them: only dropped solutions are compared with
+    those that were dropped.
 
     Near a fold two true solutions are close, and the pose half way is off by the square of their distance: only
     rounding is allowed there, not the tolerance of solutions.
@@ -685,10 +740,13 @@ def _is_known(run, first, q, error):
     :param q: (n,) the solution.
     :param error: residual at q.
     :param first: as for :func:`keep`.
+    :param is_inside: whether the solution is within the limits.
     """
     for row in range(first, run.counters[KEPT]):
         if _is_same_as(run, row, q, error):
             return True
+    if is_inside:
+        return False
     value = q[run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
     # Those of this sample are the last ones.
     for number in range(run.counters[DROPPED] - 1, -1, -1):

@@ -98,9 +98,10 @@ def write_candidates(
     scratch,
 ):
     """
-    Write the candidates of a chain of six joints, or of seven with one held, and return how many there are.
+    Write the candidates of a chain of six joints, or of seven with one held.
 
-    The classes with slides serve chains of fewer joints too.
+    The classes with slides serve chains of fewer joints too. Return how many candidates there are, and whether the pose
+    hardly determines one of their angles, so that other postures may exist.
 
     :param out: (16, n) joint vectors, not certified.
     :param kind, case: the class of the free joints.
@@ -137,29 +138,29 @@ def write_candidates(
         copy(back, own_g)
         se3.invert(own_g, back)
     if kind == SPHERICAL_WRIST:
-        count = spherical_wrist.solve(
+        count, is_free = spherical_wrist.solve(
             out, case, own_axes, own_points, own_special, own_g, offered, rest
         )
     elif kind == PRISMATIC_SHOULDER:
         free = n if held < 0 else n - 1
-        count = prismatic_shoulder.solve(
+        count, is_free = prismatic_shoulder.solve(
             out, own_axes, own_points, case, free, own_special, own_g, offered, rest
         )
     elif kind == ORIENTATION_FIRST:
         free = n if held < 0 else n - 1
         own_slides = free_slides(slides, n, held, is_reversed)
-        count = orientation_first.solve(
+        count, is_free = orientation_first.solve(
             out, own_axes, own_points, own_slides, free, own_g, offered, rest
         )
     else:
         if case == three_parallel.AXES_234 and special[0] == special[0]:
             # Axes 5 and 6 meet: the sixth point is there.
             copy(own_points[15:18], own_special[:3])
-        count = three_parallel.solve(
+        count, is_free = three_parallel.solve(
             out, case, own_axes, own_points, own_special, own_g, offered, rest
         )
     put_in_order(out, count, n, held, value, is_reversed)
-    return count
+    return count, is_free
 
 
 @kernel

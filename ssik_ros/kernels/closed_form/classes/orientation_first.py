@@ -45,6 +45,7 @@ from ssik_ros.kernels.closed_form.certification.chain import (
 from ssik_ros.kernels.closed_form.classes import slide_lengths
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 SCRATCH = 15
@@ -54,7 +55,7 @@ SCRATCH = 15
 @kernel
 def write_rotations(out, axes, count, image_of, offered):
     """
-    Write the angles of one to three axes whose rotations make R, and return how many rows there are.
+    Write the angles of one to three axes whose rotations make R; return how many rows, and whether R leaves an angle free.
 
     :param out: (2, 3) rows of angles.
     :param axes: (., 3) unit axes in its first ``count`` rows.
@@ -63,21 +64,21 @@ def write_rotations(out, axes, count, image_of, offered):
     :param offered: angle of the third where the pose leaves it free [rad].
     """
     if count == 0:
-        return 1
+        return 1, False
     first = (axes[0, 0], axes[0, 1], axes[0, 2])
     if count == 1:
         aside = vectors.perpendicular(first)
         out[0, 0] = angle_between(first, aside, map_direction(image_of, aside))
-        return 1
+        return 1, False
     second = (axes[1, 0], axes[1, 1], axes[1, 2])
     if count == 2:
         q = angle_between(first, second, map_direction(image_of, second))
         aside = vectors.perpendicular(second)
         image = vectors.rotate(first, -q, map_direction(image_of, aside))
         out[0, 0], out[0, 1] = q, angle_between(second, aside, image)
-        return 1
+        return 1, False
     third = (axes[2, 0], axes[2, 1], axes[2, 2])
-    three_axes.solve(
+    outcome = three_axes.solve(
         out,
         0,
         first,
@@ -88,13 +89,13 @@ def write_rotations(out, axes, count, image_of, offered):
         map_direction(image_of, vectors.perpendicular(third)),
         offered,
     )
-    return 2
+    return 2, outcome == FREE
 
 
 @kernel
 def solve(out, axes, points, slides, n, g, offered, scratch):
     """
-    Write the candidates and return how many there are.
+    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
 
     :param out: (2, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
@@ -111,10 +112,10 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
             for k in range(3):
                 turning[count, k] = axes[3 * i + k]
             count += 1
-    rows = write_rotations(turns, turning, count, g, offered)
+    rows, is_free = write_rotations(turns, turning, count, g, offered)
     for row in range(rows):
         _write_row(out, row, axes, points, slides, n, g, turns, count)
-    return rows
+    return rows, is_free
 
 
 @kernel

@@ -250,7 +250,7 @@ def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
 @kernel
 def solve(out, axes, points, slides, n, special, g, offered, scratch):
     """
-    Write the candidates and return how many there are.
+    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
 
     :param out: (8, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
@@ -279,13 +279,13 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
 @kernel
 def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     """
-    Write the candidates with the wrists that some shoulders leave, and return how many there are.
+    Write the candidates with the wrists that some shoulders leave; return how many, and whether a wrist is straight.
 
     :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
     """
     wrist, left = matrix(scratch, 24, 2, 3), vector(scratch, 30, 12)
-    written = 0
+    written, is_free = 0, False
     for row in range(count):
         for k in range(3):
             column = map_direction(g, vectors.unit(k))
@@ -293,13 +293,14 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
                 if not is_slide(slides, joint):
                     column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)
             left[k], left[3 + k], left[6 + k] = column
-        wrists = orientation_first.write_rotations(
+        wrists, is_straight = orientation_first.write_rotations(
             wrist, matrix(axes, 9, n - 3, 3), n - 3, left, offered
         )
+        is_free = is_free or is_straight
         for i in range(wrists):
             for k in range(3):
                 out[written, k] = arm[row, k]
             for k in range(n - 3):
                 out[written, 3 + k] = wrist[i, k]
             written += 1
-    return written
+    return written, is_free

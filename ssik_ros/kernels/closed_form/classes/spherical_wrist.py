@@ -50,6 +50,7 @@ from ssik_ros.kernels.closed_form.certification.chain import (
 from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp2, sp3, sp4, sp5, three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, FREE
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 PARALLEL_23 = 0
@@ -62,9 +63,9 @@ SCRATCH = 22 + spherical_wrist_lanes.SCRATCH
 
 @kernel
 def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
+    """Write four rows (q1, q2, q3) into ``arm``; return how many, and whether an angle is hardly determined."""
     back = (-h1[0], -h1[1], -h1[2])
-    _, q1, other = sp4.solve(
+    outcome, q1, other = sp4.solve(
         h2, back, vectors.subtract(p, o1), vectors.dot(h2, vectors.subtract(w, o1))
     )
     for i in range(2):
@@ -83,22 +84,26 @@ def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
             arm[row, 1] = angle_between(h2, vectors.subtract(x, o2), reach)
             q3 = b
         q1 = other
-    return 4
+    return 4, outcome == FREE
 
 
 @kernel
 def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
-    _, q3, other = sp4.solve(
+    """Write four rows (q1, q2, q3) into ``arm``; return how many, and whether an angle is hardly determined."""
+    outcome, q3, other = sp4.solve(
         h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
     )
     reach = vectors.subtract(p, o1)
+    across = vectors.cross(h1, reach)
+    is_free = vectors.dot(across, across) <= BADLY * BADLY * vectors.dot(reach, reach)
+    is_free = is_free or outcome == FREE
     for i in range(2):
         s, c = so3.sine_cosine(q3)
         x = screw(h3, o3, c, s, w)
-        _, a, b = sp3.solve(
+        middle, a, b = sp3.solve(
             h2, vectors.subtract(x, o2), vectors.subtract(o1, o2), vectors.dot(reach, reach)
         )
+        is_free = is_free or middle == FREE
         q2 = a
         for j in range(2):
             s, c = so3.sine_cosine(q2)
@@ -108,35 +113,39 @@ def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
             arm[row, 0] = angle_between(h1, vectors.subtract(y, o1), reach)
             q2 = b
         q3 = other
-    return 4
+    return 4, is_free
 
 
 @kernel
 def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     """
-    Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm`` and return how many.
+    Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm``.
+
+    Return how many, and whether the pose hardly determines one of the angles.
 
     :param alone: column of the joint whose axis, h through o, does not pass through A; it moves ``point``.
     :param reach: where the others bring that point, from A.
     :param outer, middle: their axes, the one at the end of the arm first.
     """
-    _, q, other = sp3.solve(
+    outcome, q, other = sp3.solve(
         h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)
     )
+    is_free = outcome == FREE
     for i in range(2):
         s, c = so3.sine_cosine(q)
         x = screw(h, o, c, s, point)
-        _, s1, s2, t1, t2 = sp2.solve(outer, reach, middle, vectors.subtract(x, a))
+        outcome, s1, s2, t1, t2 = sp2.solve(outer, reach, middle, vectors.subtract(x, a))
+        is_free = is_free or outcome == FREE
         arm[2 * i, 2 - alone], arm[2 * i, 1], arm[2 * i, alone] = s1, s2, q
         arm[2 * i + 1, 2 - alone], arm[2 * i + 1, 1], arm[2 * i + 1, alone] = t1, t2, q
         q = other
-    return 4
+    return 4, is_free
 
 
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates and return how many there are.
+    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
 
     :param out: (8, 6) candidates, not certified.
     :param case: one of the constants above.
@@ -154,19 +163,19 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 2, 3)
     angles = vector(scratch, 22, spherical_wrist_lanes.SCRATCH)
     if case == PARALLEL_23:
-        spherical_wrist_lanes.write_arm_parallel_23(angles, axes, points, w, p)
+        is_free = spherical_wrist_lanes.write_arm_parallel_23(angles, axes, points, w, p)
         if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
-            return 8
-        count = _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p)
+            return 8, is_free
+        count, is_free = _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p)
     elif case == PARALLEL_12:
-        count = _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p)
+        count, is_free = _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p)
     elif case == MEETING_12:
-        count = _arm_meeting(arm, 2, h3, o3, w, vectors.subtract(p, a), back1, h2, a)
+        count, is_free = _arm_meeting(arm, 2, h3, o3, w, vectors.subtract(p, a), back1, h2, a)
     elif case == MEETING_23:
         back2 = (-h2[0], -h2[1], -h2[2])
-        count = _arm_meeting(arm, 0, back1, o1, p, vectors.subtract(w, a), h3, back2, a)
+        count, is_free = _arm_meeting(arm, 0, back1, o1, p, vectors.subtract(w, a), h3, back2, a)
     else:
-        _, count = sp5.solve(
+        outcome, count = sp5.solve(
             arm,
             vectors.subtract(o1, o2),
             back1,
@@ -177,12 +186,11 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             vectors.subtract(w, o3),
             vector(scratch, 18, 4),
         )
-    if count == 0:
-        return 0
-    if case != PARALLEL_23:
+        is_free = outcome == FREE
+    if case != PARALLEL_23 and count > 0:
         spherical_wrist_lanes.spread_arm(angles, arm, count)
         if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
-            return 2 * count
+            return 2 * count, is_free
     image, aside = map_direction(g, h6), map_direction(g, vectors.perpendicular(h6))
     for i in range(count):
         s1, c1 = so3.sine_cosine(arm[i, 0])
@@ -204,4 +212,5 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             for k in range(3):
                 out[2 * i + j, k] = arm[i, k]
                 out[2 * i + j, 3 + k] = wrist[j, k]
-    return 2 * count
+    # The wrist of at least one posture is nearly straight.
+    return 2 * count, is_free or count > 0

@@ -13,6 +13,7 @@ from ssik_ros.kernels.closed_form.certification.chain import (
 )
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4, three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY
 
 SCRATCH = 9 * lanes.HALF_LANES
 """Numbers that the kernels here need: three angles of each posture, with their sines and cosines."""
@@ -44,12 +45,15 @@ def write_arm_parallel_23(angles, axes, points, w, p):
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
+    :returns: whether the pose hardly determines joint 1, because W is on axis 1 or close to it.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     back = (-h1[0], -h1[1], -h1[2])
     a, b, c = sp4.coefficients(h2, back, vectors.subtract(p, o1))
     height = vectors.dot(h2, vectors.subtract(w, o1)) - c
+    lever = vectors.subtract(p, o2)
+    is_free = a * a + b * b <= BADLY * BADLY * vectors.dot(lever, lever)
     side = lane_angles.side_of(lanes.places_half(), 2.0)
     sine, cosine = lane_angles.of_component(
         lanes.spread_half(a), lanes.spread_half(b), lanes.spread_half(height), side
@@ -69,6 +73,7 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     x = screw(h3, o3, c3, s3, w)
     sine, cosine = lane_angles.between(h2, vectors.subtract(x, o2), reach)
     _store_angle(angles, 1, sine, cosine)
+    return is_free
 
 
 @kernel

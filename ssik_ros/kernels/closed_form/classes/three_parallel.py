@@ -46,7 +46,7 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
     map_direction,
     map_point,
@@ -58,6 +58,7 @@ from ssik_ros.kernels.closed_form.certification.chain import (
 from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp3, sp4, sp6, three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 AXES_234 = 0
@@ -147,9 +148,16 @@ def _sharpen(h, h5, h6, image, q5, is_second):
     return first if near_first > near_second else second
 
 
+@inline_kernel
+def _is_lined_up(h, image):
+    """Return whether axis 6 is so nearly parallel to h, with ``image`` its direction there, that q6 is hardly determined."""
+    across = vectors.cross(h, image)
+    return vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP
+
+
 @kernel
 def _solve_234(out, axes, points, g, offered, scratch):
-    """Write the candidates of AXES_234 and return how many there are."""
+    """Write the candidates of AXES_234; return how many there are, and whether an angle is hardly determined."""
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
@@ -166,7 +174,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
     height = vectors.dot(h, vectors.subtract(o5, o1)) + k - c
     unit = vectors.norm(p) + vectors.norm(d6) + vectors.norm(vectors.subtract(o5, o1))
     pairs = matrix(scratch, 0, 4, 2)
-    _, count = sp6.solve(
+    outcome, count = sp6.solve(
         pairs,
         (a / unit, b / unit, a2, b2),
         (-e / unit, -f / unit, -e2, -f2),
@@ -177,10 +185,13 @@ def _solve_234(out, axes, points, g, offered, scratch):
     v = vectors.perpendicular(h)
     nearest, furthest = _reach(h, vectors.subtract(o4, o3), vectors.subtract(o2, o3))
     image = map_direction(g, h6)
+    is_free = outcome == FREE
     for i in range(count):
         q1 = pairs[i, 0]
         s1, c1 = so3.sine_cosine(q1)
-        q5 = _sharpen(h, h5, h6, vectors.turn(h1, c1, -s1, image), pairs[i, 1], i % 2 == 1)
+        turned = vectors.turn(h1, c1, -s1, image)
+        is_free = is_free or _is_lined_up(h, turned)
+        q5 = _sharpen(h, h5, h6, turned, pairs[i, 1], i % 2 == 1)
         s5, c5 = so3.sine_cosine(q5)
         # Step 2.
         q6 = _solve_last(
@@ -202,19 +213,20 @@ def _solve_234(out, axes, points, g, offered, scratch):
         _plane(out, 2 * i, 1, h, o2, o3, o4, sb, sc, kv, ko, v)
         for j in range(2 * i, 2 * i + 2):
             out[j, 0], out[j, 4], out[j, 5] = q1, q5, q6
-    return 2 * count
+    return 2 * count, is_free
 
 
 @kernel
 def _solve_123(out, axes, points, meeting, g, offered):
-    """Write the candidates of AXES_123 and return how many there are."""
+    """Write the candidates of AXES_123; return how many there are, and whether an angle is hardly determined."""
     h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)
     sb = 1.0 if vectors.dot(h, triple(axes, 1)) > 0.0 else -1.0
     sc = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
     # Step 1.
     height = vectors.dot(h, vectors.subtract(map_point(g, meeting), o4))
-    _, q4, other4 = sp4.solve(h, h4, vectors.subtract(meeting, o4), height)
+    outcome, q4, other4 = sp4.solve(h, h4, vectors.subtract(meeting, o4), height)
+    is_free = outcome == FREE
     v = vectors.perpendicular(h)
     image = map_direction(g, h6)
     nearest, furthest = _reach(h, vectors.subtract(o3, o2), vectors.subtract(o1, o2))
@@ -225,7 +237,9 @@ def _solve_123(out, axes, points, meeting, g, offered):
         h_in_4 = vectors.turn(h4, c4, -s4, h)
         v_in_4 = vectors.turn(h4, c4, -s4, v)
         # Step 2.
-        _, q5, other5 = three_axes.middle_angles(h_in_4, h5, h6, vectors.turn(h4, c4, -s4, image))
+        turned = vectors.turn(h4, c4, -s4, image)
+        is_free = is_free or _is_lined_up(h_in_4, turned)
+        _, q5, other5 = three_axes.middle_angles(h_in_4, h5, h6, turned)
         for _ in range(2):
             s5, c5 = so3.sine_cosine(q5)
             # Step 3.
@@ -249,13 +263,13 @@ def _solve_123(out, axes, points, meeting, g, offered):
             row += 2
             q5 = other5
         q4 = other4
-    return row
+    return row, is_free
 
 
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates and return how many there are.
+    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
 
     :param out: (8, 6) candidates, not certified.
     :param case: AXES_234 or AXES_123.
@@ -267,10 +281,10 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     """
     if case == AXES_234:
         angles = vector(scratch, 0, three_parallel_lanes.SCRATCH)
-        count = three_parallel_lanes.write_outer(angles, axes, points, g)
+        count, is_free = three_parallel_lanes.write_outer(angles, axes, points, g)
         if count == 0:
-            return 0
+            return 0, is_free
         if three_parallel_lanes.write_inner(out, angles, axes, points, g):
-            return 2 * count
+            return 2 * count, is_free
         return _solve_234(out, axes, points, g, offered, scratch)
     return _solve_123(out, axes, points, triple(special, 0), g, offered)

@@ -17,6 +17,7 @@ from ssik_ros.kernels.closed_form.certification.chain import (
 )
 from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4, sp6
+from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, FREE
 
 NEARLY_LINED_UP = 1e-3
 """Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""
@@ -35,7 +36,7 @@ def _store_angle(angles, place, angle, sine, cosine):
 @inline_kernel
 def _write_rank_one(angles, a, b, d):
     """
-    Write the pairs of angles of :func:`sp6.solve` where b has rank one.
+    Write the pairs of angles of :func:`sp6.solve` where b has rank one; return whether one is hardly determined.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param a, b: 2x2 matrices as tuples, row by row.
@@ -58,12 +59,14 @@ def _write_rank_one(angles, a, b, d):
     )
     s, c = lane_angles.turned_by(sine, cosine)
     _store_angle(angles, 1, lanes.arc_tangent(sine, cosine), s, c)
+    least = min(alone[0] * alone[0] + alone[1] * alone[1], m1 * m1 + m2 * m2)
+    return least <= BADLY * BADLY
 
 
 @kernel
 def write_outer(angles, axes, points, g):
     """
-    Write the angles of joints 1 and 5, and return how many pairs there are, up to four.
+    Write the angles of joints 1 and 5; return how many pairs there are, up to four, and whether one is hardly determined.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param axes, points: (18,) the chain.
@@ -83,10 +86,10 @@ def write_outer(angles, axes, points, g):
     first = (a * inverse, b * inverse, a2, b2)
     second = (-e * inverse, -f * inverse, -e2, -f2)
     if sp6.relative_determinant(second[0], second[1], second[2], second[3]) < sp6.RANK_ONE:
-        _write_rank_one(angles, first, second, (height, k2 - c2))
-        return 4
+        is_free = _write_rank_one(angles, first, second, (height, k2 - c2))
+        return 4, is_free
     pairs = matrix(angles, 0, 4, 2)
-    _, count = sp6.solve(
+    outcome, count = sp6.solve(
         pairs, first, second, (height, k2 - c2), 1.0, vector(angles, 2 * lanes.HALF_LANES, 4)
     )
     if count > 0:
@@ -96,7 +99,7 @@ def write_outer(angles, axes, points, g):
         s5, c5 = lanes.sine_cosine(q5)
         _store_angle(angles, 0, q1, s1, c1)
         _store_angle(angles, 1, q5, s5, c5)
-    return count
+    return count, outcome == FREE
 
 
 @kernel

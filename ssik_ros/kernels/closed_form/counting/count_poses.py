@@ -33,6 +33,8 @@ SCRATCH = pose_lanes.POSES + LANES + 36 + 6 + 6 * gates.LIMIT
 """Numbers that :func:`count_many` needs: eight poses, their counts, the chain of the class, special points, limits."""
 
 EVERY = (1 << LANES) - 1
+DOUBTFUL = -3
+"""Returned in place of a number of branches: others may exist."""
 
 
 @inline_kernel
@@ -117,7 +119,9 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
 @kernel
 def count_many(counts, poses, ints, reals, samples, seed, options, rows, counters, work, scratch):
     """
-    Write how many branches within limits each pose has, -1 for no rigid transform; return how many were searched one by one.
+    Write how many branches within limits each pose has, and return how many poses were searched one by one.
+
+    The number is -1 for no rigid transform, and DOUBTFUL where a search counts a doubt.
 
     The arm has six joints and a class of its own: none is held, and there is no elimination.
 
@@ -147,4 +151,6 @@ def count_many(counts, poses, ints, reals, samples, seed, options, rows, counter
             counts[start + lane] = search.search(
                 rows, counters, ints, reals, samples, poses[start + lane], seed, options, work
             )
+            if counters[search.DOUBT] != 0:
+                counts[start + lane] = DOUBTFUL
     return searched

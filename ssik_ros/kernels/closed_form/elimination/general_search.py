@@ -74,6 +74,7 @@ def search(
     g, raw, own = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
     own_axes, own_points, own_g = vector(own, 0, 18), vector(own, 18, 18), vector(own, 66, 12)
     moved, back = vector(own, 42, 12), vector(own, 54, 12)
+    count = 0
     for sample in range(samples.shape[0]):
         value, first = samples[sample], counters[common.KEPT]
         if ints[common.KIND] != candidates.GENERAL and _keep_nearby(run, value):
@@ -92,6 +93,7 @@ def search(
         if loop_work[W_DOUBT] != general_6r.CERTAIN:
             count = _settle(run, count, value, constants, own_g, loop_work, loop_ints)
         common.keep(run, count, first)
+    common.note_doubt(run, count)
     return common.finish(out, run)
 
 
@@ -146,6 +148,7 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     unit, free = constants[1 + closed_loop.AT_SCALE], vector(run.ints, common.FREE, n)
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
+    is_doubtful = loop_work[W_DOUBT] != general_6r.MULTIPLE
     if loop_work[W_DOUBT] == general_6r.MULTIPLE:
         # Roots that lie together are most often those of regular solutions that share an angle.
         if singular_postures.are_regular(raw, count, aim, scratch):
@@ -156,7 +159,10 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
-    return singular_postures.settle(raw, rows, count, aim, choice, scratch)
+    count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
+    if is_doubtful or count == 0 or not singular_postures.are_regular(raw, count, aim, scratch):
+        run.counters[common.DOUBT] = 1
+    return count
 
 
 @kernel

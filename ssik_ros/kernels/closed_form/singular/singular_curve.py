@@ -16,7 +16,8 @@ Method
    the point there is taken if its pose is as exact.
 4. A curve is followed by steps along its tangent, each corrected across it, until it closes. Where the scalar product
    of the tangent with the way to a reference posture changes sign upwards, the curve is nearest to it; regula falsi
-   finds the place. The nearest of all, within limits if possible, stands for the curve.
+   finds the place. Where a joint reaches a limit, halving finds the place. The nearest of all, within limits if possible,
+   stands for the curve.
 
 Degeneracies
 ------------
@@ -73,6 +74,10 @@ CLOSED = 0.7
 BESIDE = 0.02
 """Distance from the chords of a curve below which a posture is on it [rad]."""
 FALSI_STEPS = 30
+ON_LIMIT = 1e-12
+"""How far outside of a limit the point is at which a curve crosses it [rad]: its pose is then exact after the move onto it."""
+HALVINGS = 40
+"""Halvings of a stride in which a joint reaches its limit: to 1e-13 rad."""
 NEAREST = 1e-11
 """Scalar product of the tangent and the difference to the reference that counts as zero [rad]."""
 NOT_NEAREST = 1e3
@@ -267,8 +272,12 @@ def _write_tangent(along, q, aim, scratch):
 
 
 @kernel
-def _rate(q, aim, lower, upper, wish):
-    """Return how many joints stand outside their limits, and the squared distance from a wish."""
+def _rate(q, aim, lower, upper, wish, play):
+    """
+    Return how many joints are outside their limits, and the squared distance from a wish.
+
+    :param play: how far outside of a limit a joint may be and still count as inside, at most NEAR_LIMIT [rad or m].
+    """
     outside, total = 0.0, 0.0
     for i in range(aim.n):
         if is_slide(aim.slides, i):
@@ -277,7 +286,7 @@ def _rate(q, aim, lower, upper, wish):
         else:
             value = ranking.place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wish[i])
             way = so3.wrap_to_pi(q[i] - wish[i])
-            outside += 0.0 if value == value else 1.0
+            outside += 0.0 if abs(so3.wrap_to_pi(value - q[i])) <= play else 1.0
         total += way * way
     return outside, total
 
@@ -322,6 +331,64 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
 
 
 @kernel
+def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
+    """
+    Write the point of a stride at which a joint reaches its limit, and return how far along the stride it is.
+
+    :param q: (n,) out; as many joints as ``least`` are outside their limits there.
+    :param start, along: where the stride begins, and its direction.
+    :param limits: lower and upper limits (n,), (n,).
+    :param forward: whether the number of joints outside grows along the stride.
+    :param least: how many joints are outside at the better end of the stride.
+    """
+    inside, outside = (0.0, STRIDE) if forward else (STRIDE, 0.0)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (inside + outside)
+        _go(q, start, along, middle, aim)
+        correct(q, start, along, middle, aim, scratch)
+        count, _ = _rate(q, aim, limits[0], limits[1], wish, ON_LIMIT)
+        inside, outside = (middle, outside) if count <= least else (inside, middle)
+    _go(q, start, along, inside, aim)
+    correct(q, start, along, inside, aim, scratch)
+    return inside
+
+
+@kernel
+def length_within(start, tangent, aim, lower, upper, trace, scratch):
+    """
+    Return how far a curve of solutions stays within the limits on one side of a point, at most until it closes [rad].
+
+    :param start: (n,) a solution within the limits.
+    :param tangent: (6,) the direction in the free joints, a unit vector.
+    :param aim: chain and pose.
+    :param lower, upper: (n,) limits.
+    :param trace: (n,) scratch.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    n = aim.n
+    place = sr.scratch_size(n)
+    here, before = vector(scratch, place, n), vector(scratch, place + n, n)
+    along, last = vector(scratch, place + 4 * n, 6), vector(scratch, place + 4 * n + 6, 6)
+    copy(here, start)
+    copy(along, tangent)
+    for stride in range(MOST_STRIDES):
+        copy(before, here)
+        copy(last, along)
+        _go(here, before, last, STRIDE, aim)
+        if not correct(here, before, last, STRIDE, aim, scratch) < ON_CURVE:
+            return STRIDE * stride
+        outside, _ = _rate(here, aim, lower, upper, start, ranking.NEAR_LIMIT)
+        if outside > 0.0:
+            limits = (lower, upper)
+            inside = _cross_limit(trace, before, last, aim, limits, start, True, 0.0, scratch)
+            return STRIDE * stride + inside
+        if stride > 2 and _gap(here, start, aim) < CLOSED * STRIDE:
+            return STRIDE * (stride + 1)
+        _write_tangent(along, here, aim, scratch)
+    return STRIDE * MOST_STRIDES
+
+
+@kernel
 def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
     Move a point of a curve of solutions, in place, to the one that stands for it; return how far it was followed.
@@ -342,8 +409,9 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     copy(here, q)
     copy(best, q)
     copy(trace[0], q)
-    best_outside, best_distance = _rate(q, aim, lower, upper, wish)
+    best_outside, best_distance = _rate(q, aim, lower, upper, wish, ranking.NEAR_LIMIT)
     best_distance += NOT_NEAREST
+    many, limits = best_outside, (lower, upper)
     slope, strides = -_dot(along, q, wish, aim), 0
     while strides < MOST_STRIDES:
         copy(before, here)
@@ -355,15 +423,19 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
         copy(trace[strides], here)
         _write_tangent(along, here, aim, scratch)
         was, slope = slope, -_dot(along, here, wish, aim)
-        for number in range(2):
-            # The point of the stride itself; the nearest one between it and the one before.
+        were, (many, _) = many, _rate(here, aim, lower, upper, wish, ranking.NEAR_LIMIT)
+        for number in range(3):
+            # The point of the stride itself; the nearest one between it and the one before; one on a limit.
             if number == 0:
                 copy(near, here)
-            elif was < 0.0 <= slope:
+            elif number == 1 and was < 0.0 <= slope:
                 _approach(near, before, last, aim, wish, tangent, scratch)
+            elif number == 2 and were != many:
+                least = min(were, many)
+                _cross_limit(near, before, last, aim, limits, wish, were < many, least, scratch)
             else:
-                break
-            outside, distance = _rate(near, aim, lower, upper, wish)
+                continue
+            outside, distance = _rate(near, aim, lower, upper, wish, ranking.NEAR_LIMIT)
             distance += NOT_NEAREST if number == 0 else 0.0
             if outside < best_outside or (outside == best_outside and distance < best_distance):
                 best_outside, best_distance = outside, distance

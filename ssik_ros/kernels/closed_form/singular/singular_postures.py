@@ -43,7 +43,7 @@ from ssik_ros.kernels.closed_form.singular import (
     singular_values,
 )
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.geometry.vectors import copy, fill
 
 REGULAR = 1e-5
 """Singular value, lengths counted in the chain's unit, above which the Jacobian is regular."""
@@ -51,6 +51,8 @@ NULL = 1e-3
 """The same, below which a direction may be a null vector where there is one already."""
 NEARLY_SINGULAR = 3e-4
 """Pivot, relative to the largest entry, below which the Jacobian of a candidate is looked at more closely."""
+ISOLATED = 1e-9
+"""Singular value, lengths counted in the chain's unit, above which an exact solution is isolated."""
 SAME = 1e-6
 """Regular solutions nearer than this in every joint are one [rad]."""
 SAME_SINGULAR = 3e-5
@@ -343,3 +345,66 @@ def settle(out, rows, count, aim, choice, scratch):
             copy(out[left], q)
             left += 1
     return left
+
+
+@kernel
+def settle_rows(
+    out,
+    curves,
+    isolated,
+    rows,
+    axes,
+    points,
+    home,
+    n,
+    slides,
+    free,
+    target,
+    unit,
+    limits,
+    wish,
+    errors,
+    scratch,
+):
+    """
+    Settle candidates of a chain whose joints are all free, and say which solutions are points of curves of solutions.
+
+    :param out: (16, n) as for :func:`settle`.
+    :param curves: (16, n + 2) for each solution the unit tangent of its curve, then how far the curve stays within the limits
+        against the tangent and along it [rad]; all zeros for an isolated solution.
+    :param isolated: (count,) 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.
+    :param rows: (count, n) candidates; they are refined in place.
+    :param axes, points, home, n, slides: the chain.
+    :param free: (n,) the numbers of the joints, 0 to n - 1.
+    :param target: (12,) T.
+    :param unit: length that counts as one [m].
+    :param limits: (2, n) lower and upper limits.
+    :param wish: (n,) posture to which the point of a curve is to be near.
+    :param errors: (2,) Frobenius norms of FK - T: from rounding, and up to which a posture is a solution.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    aim = sr.Aim(axes, points, home, n, slides, free, n, target, unit)
+    choice = Choice(errors[0], errors[1], limits[0], limits[1], wish)
+    count = settle(out, rows, rows.shape[0], aim, choice, scratch)
+    place = _view(scratch, n)
+    for row in range(rows.shape[0]):
+        _count_null_vectors(place, rows[row], aim)
+        is_exact = _error(place, rows[row], aim) <= choice.exact
+        isolated[row] = 1.0 if is_exact and place.values[n - 1] > ISOLATED else 0.0
+    for row in range(count):
+        fill(curves[row], 0.0)
+        copy(place.q[0], out[row])
+        if _count_null_vectors(place, out[row], aim) == 0:
+            continue
+        _write_null_vector(place, 0, 1.0, aim)
+        if sc.examine(place.q[0], place.along, aim, choice.exact, place.rest) != sc.CURVE:
+            continue
+        for side in range(2):
+            _count_null_vectors(place, out[row], aim)
+            _write_null_vector(place, 0, 1.0 if side == 1 else -1.0, aim)
+            curves[row, n + side] = sc.length_within(
+                out[row], place.along, aim, choice.lower, choice.upper, place.probe, place.rest
+            )
+        for k in range(n):
+            curves[row, k] = place.along[k]
+    return count

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import certify, nearby_branches
 from ssik_ros.kernels.closed_form.singular import singular_values
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 from ssik_ros.kernels.rows import linalg
@@ -110,6 +110,26 @@ def write_equations(system, q, aim, scratch):
     for k in range(3):
         total += system[k, count] ** 2 + system[3 + k, count] ** 2
     return math.sqrt(total)
+
+
+@kernel
+def is_regular(q, aim, least, scratch):
+    """
+    Return whether the Jacobian of the free joints has full rank, by a margin.
+
+    :param q: (n,) joint values.
+    :param aim: chain and pose.
+    :param least: smallest pivot, or singular value, relative to the largest one or entry, that counts as regular.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    n, count = aim.n, aim.moving
+    system = matrix(scratch, 7 * n + 12, ROWS, 7)
+    write_equations(system, q, aim, vector(scratch, 0, 6 * n + 12))
+    if count == ROWS:
+        return nearby_branches.smallest_pivot(system) > least
+    values, vectors_ = vector(scratch, 7 * n + 138, 6), matrix(scratch, 7 * n + 144, 6, 6)
+    singular_values.decompose(values, vectors_, system, ROWS, count)
+    return values[count - 1] > least * values[0]
 
 
 @kernel

@@ -10,9 +10,11 @@ EXACT = 0
 NEAREST = 1
 """No angle satisfies the equation; these miss it by the least."""
 FREE = 2
-"""The equation does not determine the angle; the returned one is as good as any."""
+"""The equation does not determine the angle, or only badly; the returned one is as good as any."""
 
 SMALL = 1e-12
 """Relative size below which a coefficient counts as zero: the angle is then free."""
+BADLY = 1e-7
+"""Relative size of the coefficients below which an equation determines its angle badly: rounding moves the angle by 1e-9 rad."""
 CLOSE = 1e-9
 """Relative miss up to which an equation still counts as satisfied."""

@@ -32,7 +32,7 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, CLOSE, EXACT, FREE, NEAREST
 
 
 @inline_kernel
@@ -62,7 +62,7 @@ def solve_linear(a, b, d, scale):
     t2 = math.atan2(b * d - a * x, a * d + b * x)
     if miss > CLOSE * scale:
         return NEAREST, t1, t2
-    if r <= SMALL * scale:
+    if r <= BADLY * scale:
         return FREE, t1, t2
     return EXACT, t1, t2
 

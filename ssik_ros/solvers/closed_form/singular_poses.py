@@ -1,0 +1,222 @@
+"""
+The postures of poses at which a closed form leaves a doubt: singular ones, and those close to singular.
+
+At a singular pose a closed form may return a posture outside of the limits for a curve of postures that passes inside, or
+lose roots to rounding. Three sources of candidates make up for it:
+
+1. The branches of the closed form, whatever the limits.
+2. Descents within the limits from each of them, moved inside.
+3. Descents within the limits from starts that spread out.
+
+:mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to one
+point of each curve: the point nearest to the seed that is within the limits.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import certify, ranking
+from ssik_ros.kernels.closed_form.singular import singular_postures
+from ssik_ros.kernels.geometry.rotations import pose_numbers
+from ssik_ros.solvers.closed_form.placing import measure, place
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+
+STARTS = 16, 128
+"""Starts of descents that spread out; the second number if none of the first has reached the pose."""
+SAME = 1e-5
+"""Difference of two postures below which they are one [rad or m]."""
+NEARLY_SAME = 1e-3
+"""Difference of two postures below which they are one if the posture half way between them reaches the pose, too."""
+SAFE = 10.0
+"""How often the rounding of a pose the posture half way may miss it by."""
+ASIDE = 0.1
+"""Without a seed: the value of each joint near which the point of a curve is looked for; at zero curves often cross [rad]."""
+LITTLE_ASIDE = 1e-6
+"""With a seed: how far from the seed it is looked for, by joints; of two points at the same distance one is nearer then [rad]."""
+TURN = 2.0 * math.pi
+
+
+class Settled(NamedTuple):
+    """The postures of one pose, best first."""
+
+    rows: FloatArray
+    """(k, n + 3) joint values within the limits and their errors: position [m], rotation [rad], Frobenius norm of FK - T."""
+    curves: FloatArray
+    """(k, n + 2) of each posture: the unit tangent of the curve of postures through it, and how far the curve stays within the
+    limits against the tangent and along it [rad]; zeros for isolated postures."""
+    outside: int
+    """Other postures, all of them outside of the limits."""
+    starts: int
+    """Descents that were begun."""
+
+
+class SingularPoses:
+    """Finds the postures of singular poses for one arm; several threads may call it at once."""
+
+    def __init__(self, plan: AnalyticPlan) -> None:
+        """
+        Set up the search.
+
+        :param plan: of a chain without a held joint.
+        """
+        self._plan, self._n = plan, plan.size
+        chain = plan.chain
+        self._search = PostureSearch(chain, 0, STARTS[0])
+        # The kernel takes arrays that may be written to.
+        self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
+        self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
+        self._turns = np.array([not self._slides >> joint & 1 for joint in range(self._n)])
+
+    def settle(
+        self,
+        pose: FloatArray,
+        candidates: FloatArray,
+        seed: FloatArray | None,
+        limits: KeptLimits,
+        metric: int,
+        tolerance: float,
+    ) -> Settled:
+        """
+        Return the postures of a pose.
+
+        :param pose: (4, 4) of the tip in the base.
+        :param candidates: (k, n) branches of the closed form, whatever the limits.
+        :param seed: (n,) reference of the order, or None.
+        :param limits: of the joints.
+        :param metric: of the order, as for :func:`ranking.distance`.
+        :param tolerance: Frobenius norm of FK - T up to which a posture counts.
+        """
+        starts = [self._moved_inside(q, limits) for q in candidates]
+        postures, count = self._search.find_several(pose, starts, limits, tolerance, STARTS)
+        # Those within limits first: from them a curve is followed to its point nearest to the seed.
+        rows = np.vstack([*postures, candidates])
+        settled, curves = self._settle(pose, rows, seed, limits, tolerance)
+        different = self._different(pose, settled, curves)
+        settled, curves = settled[different], curves[different]
+        inside, places = self._inside(pose, settled, seed, limits, tolerance)
+        # Near surfaces of solutions the reduction may keep none: then the most exact candidate within the limits counts.
+        if not inside:
+            refined = self._inside(pose, rows, seed, limits, tolerance)[0]
+            inside = sorted(refined, key=lambda row: float(row[-1]))[:1]
+            curves, places = np.zeros((1, self._n + 2)), [0] * len(inside)
+        order = self._order(inside, seed, limits, metric)
+        return Settled(
+            np.array([inside[i] for i in order]).reshape(-1, self._n + 3),
+            np.array([curves[places[i]] for i in order]).reshape(-1, self._n + 2),
+            max(0, len(settled) - len(inside)),
+            count,
+        )
+
+    def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
+        """Return a posture (n,) with each joint at the winding nearest to its limits, or on a limit."""
+        lower, upper = limits.lower, limits.upper
+        if not limits.are_kept:
+            return q.copy()
+        is_limited = np.isfinite(lower) & np.isfinite(upper)
+        low, high = np.where(is_limited, lower, q), np.where(is_limited, upper, q)
+        middle = 0.5 * (low + high)
+        nearest = np.where(self._turns, q - TURN * np.rint((q - middle) / TURN), q)
+        return np.clip(nearest, lower, upper)
+
+    def _settle(
+        self,
+        pose: FloatArray,
+        rows: FloatArray,
+        seed: FloatArray | None,
+        limits: KeptLimits,
+        tolerance: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return isolated solutions (k, n) and points of curves, with the curves (k, n + 2); refine the rows in place."""
+        n, aim = self._n, pose_numbers(pose)
+        joints = np.arange(1.0, n + 1.0)
+        wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
+        bounds = np.array([limits.lower, limits.upper])
+        if not limits.are_kept:
+            bounds = np.outer([-np.inf, np.inf], np.ones(n))
+        out = np.empty((singular_postures.MOST, n))
+        curves = np.empty((singular_postures.MOST, n + 2))
+        isolated = np.empty(len(rows))
+        places = np.vstack([self._plan.chain.points, aim[9:]]) - self._plan.chain.points[0]
+        unit = float(np.linalg.norm(places, axis=1).max()) or 1.0
+        count = singular_postures.settle_rows(
+            out,
+            curves,
+            isolated,
+            rows,
+            *self._chain,
+            n,
+            self._slides,
+            self._free,
+            aim,
+            unit,
+            bounds,
+            wish,
+            np.array([certify.rounding(aim), tolerance]),
+            np.empty(singular_postures.scratch_size(n)),
+        )
+        # Where an arm nearly has a surface of solutions, its isolated solutions are taken for points of curves.
+        alone = rows[isolated > 0.0]
+        return np.vstack([out[:count], alone]), np.vstack(
+            [curves[:count], np.zeros((len(alone), n + 2))]
+        )
+
+    def _inside(
+        self,
+        pose: FloatArray,
+        postures: FloatArray | list[FloatArray],
+        seed: FloatArray | None,
+        limits: KeptLimits,
+        tolerance: float,
+    ) -> tuple[list[FloatArray], list[int]]:
+        """Return those postures that are within limits as rows (n + 3,), and their numbers."""
+        mode = ranking.WITHIN_LIMITS if limits.are_kept else ranking.KEEP_ALL
+        rows, numbers = [], []
+        for number, q in enumerate(postures):
+            row = place(self._plan, q, pose, seed, limits[:2], mode)
+            if row is not None and row[-1] <= tolerance:
+                rows.append(row)
+                numbers.append(number)
+        return rows, numbers
+
+    def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
+        """Return the numbers of solutions that differ: copies of a multiple solution lie where the pose hardly changes."""
+        enough = SAFE * certify.rounding(pose_numbers(pose))
+        errors = [measure(self._plan, q, pose)[-1] for q in settled]
+        kept: list[int] = []
+        for number in np.argsort(errors, kind='stable').tolist():
+            q = settled[number]
+            is_copy = not curves[number].any() and any(
+                self._are_one(pose, q, settled[other], enough) for other in kept
+            )
+            if not is_copy:
+                kept.append(number)
+        return sorted(kept)
+
+    def _are_one(self, pose: FloatArray, q: FloatArray, other: FloatArray, enough: float) -> bool:
+        """Return whether two postures are one, angles modulo 2 pi."""
+        away = q - other
+        away = np.where(self._turns, away - TURN * np.rint(away / TURN), away)
+        largest = float(np.abs(away).max())
+        if largest >= NEARLY_SAME:
+            return False
+        middle = measure(self._plan, other + 0.5 * away, pose)
+        return largest < SAME or bool(middle[-1] <= enough)
+
+    def _order(
+        self, rows: list[FloatArray], seed: FloatArray | None, limits: KeptLimits, metric: int
+    ) -> list[int]:
+        """Return the numbers of rows by their distance from the seed; without one as they are."""
+        if seed is None:
+            return list(range(len(rows)))
+        keys = [
+            ranking.distance(
+                row[: self._n].copy(), seed, self._n, self._slides, *limits[:2], metric
+            )
+            for row in rows
+        ]
+        return sorted(range(len(rows)), key=keys.__getitem__)

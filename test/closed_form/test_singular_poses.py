@@ -1,0 +1,199 @@
+"""Poses of singular postures, planted within limits: no proof against them, and curves of postures meet the limits."""
+
+import dataclasses
+
+from arms_under_test import catalogue_arm, catalogue_chain
+from complete_oracle import wrap
+import numpy as np
+import pytest
+from synthetic_arms import make_six, serial_chain
+
+from ssik_ros import Manipulator
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.reach.cells import ReachArm, ReachSettings
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.results import Cause
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, cause_of_absence
+from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
+
+STRETCHED = {
+    # Straight wrist or arm: the elimination has multiple roots, or none that are isolated.
+    'gen3_6dof': [0.0, 0.0, 0.0, 0.07, 0.0, np.pi / 2],
+    'm1013': [-1.485, 0.0, 0.0, -0.129, 0.0, 1.449],
+}
+STRAIGHT_WRISTS = ('irb120', 'puma560', 'vx300s', 'irb6700', 'ur5e')
+FIVE_PARALLEL = (
+    [[0, 0, 1], [0, 0, 1], [0, -1, 0], [0, 0, -1], [0, 0, -1], [0, 0, -1]],
+    [[0, 0, 0], [0.1, 0, 0], [0, 0, 0], [0, 0.3, 0], [0.4, 0, 0.5], [-0.3, 0, 0], [0.2, 0, 0]],
+)
+
+
+def limits_around(rng, q, width=2.0):
+    """Return random limits (n,), (n,) with a posture between them."""
+    return q - width * rng.uniform(0.02, 1.0, len(q)), q + width * rng.uniform(0.02, 1.0, len(q))
+
+
+def check_planted(arm, pose, lower, upper):
+    """Check that the pose of a posture within limits has a solution within them, and return the branches."""
+    found = arm.branches_refined(
+        np.ascontiguousarray(pose), BranchRequest(lower=lower, upper=upper)
+    )
+    assert cause_of_absence(arm.plan, found, Cause.LIMITS) != Cause.UNREACHABLE
+    assert len(found.q)
+    assert (found.q >= lower).all()
+    assert (found.q <= upper).all()
+    assert found.errors[:, 2].max() <= TOLERANCE
+    return found
+
+
+@pytest.mark.parametrize('name', STRETCHED)
+def test_the_analytic_solver_finds_a_stretched_arm_within_limits(name):
+    arm, q = Manipulator.from_prebuilt(name), np.array(STRETCHED[name])
+    solver = AnalyticSolver(arm.robot, arm.group)
+    result = solver.solve(SolveRequest(targets=arm.fk(q), lower=q - 2.0, upper=q + 2.0))
+    assert result.solved
+    assert not result.is_proved
+
+
+@pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-5, 1e-3])
+def test_stretched_arms_are_found_with_joints_moved_a_little(offset):
+    rng = np.random.default_rng(5)
+    chain, arm = catalogue_chain('gen3_6dof'), catalogue_arm('gen3_6dof')
+    for _ in range(12):
+        q = np.array(
+            [*rng.uniform(-3, 3, 1), 0, 0, rng.uniform(0.04, 0.18), 0, rng.uniform(-3, 3)]
+        )
+        q += offset * rng.uniform(-1.0, 1.0, 6)
+        check_planted(arm, chain.poses(q)[0], q - 2.0, q + 2.0)
+
+
+@pytest.mark.parametrize('offset', [0.0, 1e-5, 3e-5])
+def test_an_arm_whose_middle_joint_makes_five_axes_parallel_is_solved(offset):
+    rng = np.random.default_rng(6)
+    arm = Manipulator.from_axes(*FIVE_PARALLEL)
+    for _ in range(12):
+        q = rng.uniform(-2.0, 2.0, 6)
+        q[2] = offset
+        solutions = arm.solve(arm.fk(q))
+        assert solutions
+        if offset:
+            # The solution is isolated, though the Jacobian is nearly singular.
+            assert min(np.abs(wrap(s.q - q)).max() for s in solutions) < 1e-4
+
+
+def test_three_parallel_axes_at_the_base_are_solved_where_the_fourth_is_free():
+    rng = np.random.default_rng(7)
+    for _ in range(6):
+        chain = make_six('three_parallel_base', rng)
+        arm = AnalyticArm(serial_chain(chain))
+        for _ in range(5):
+            q = rng.uniform(-3.0, 3.0, 6)
+            q[[2, 3, 4]] = np.pi / 2, 0.0, 0.0
+            check_planted(arm, chain.poses(q)[0], *limits_around(rng, q))
+
+
+@pytest.mark.parametrize('name', STRAIGHT_WRISTS)
+def test_the_continuum_of_a_straight_wrist_is_met_within_any_limits(name):
+    rng = np.random.default_rng(8)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for _ in range(25):
+        q = rng.uniform(-2.0, 2.0, 6)
+        q[4] = 0.0
+        lower, upper = limits_around(rng, q, rng.choice([0.1, 1.0, 2.0]))
+        found = check_planted(arm, chain.poses(q)[0], lower, upper)
+        is_there = np.abs(wrap(found.q - q)).max(axis=1).min() < 1e-6
+        assert is_there or found.curves is not None
+
+
+def test_no_branch_of_regular_poses_depends_on_the_second_look():
+    rng = np.random.default_rng(9)
+    for name in ('irb120', 'ur5e', 'gofa'):
+        chain, arm = catalogue_chain(name), catalogue_arm(name)
+        poses = np.ascontiguousarray(chain.poses(rng.uniform(-3.0, 3.0, (200, 6))))
+        found = [arm.branches(pose) for pose in poses]
+        assert sum(each.is_doubtful for each in found) <= 2
+        for pose, each in zip(poses, found, strict=True):
+            if not each.is_doubtful:
+                assert np.array_equal(arm.branches_refined(pose).q, each.q)
+
+
+def test_a_solution_says_along_which_curve_it_may_move_and_how_far():
+    arm = Manipulator.from_prebuilt('irb120')
+    target = arm.fk([1.105, 0.634, 0.242, -0.339, 0.0, -2.967])
+    straight = [s for s in arm.solve(target) if s.continuum is not None]
+    assert len(straight) == 1
+    q, (direction, (back, forth)) = straight[0].q, straight[0].continuum
+    assert np.linalg.norm(arm.jacobian(q) @ direction) < 1e-9
+    assert back <= 0.0 <= forth
+    assert forth - back > 0.9
+    lower, upper = np.array(arm.joint_limits).T
+    for way in (back, forth):
+        # Only joints 4 and 6 move, so that the curve is a straight line.
+        there = q + way * direction
+        assert np.linalg.norm(arm.fk(there) - target) < 1e-9
+        assert min((there - lower).min(), (upper - there).min()) > -1e-9
+        beyond = q + (way + np.sign(way) * 1e-3) * direction
+        assert min((beyond - lower).min(), (upper - beyond).min()) < 0.0
+
+
+def test_of_a_curve_the_point_nearest_to_the_seed_is_returned():
+    arm = Manipulator.from_prebuilt('irb120')
+    q = np.array([1.105, 0.634, 0.242, -0.339, 0.0, -2.967])
+    target = arm.fk(q)
+    for shift in (0.0, 0.2, -0.4):
+        # Joints 4 and 6 have one sum: the nearest point halves the difference.
+        seed = q + np.array([0.0, 0.0, 0.0, shift, 0.0, 0.0])
+        nearest = arm.solve(target, q_seed=seed)[0]
+        wanted = q + np.array([0.0, 0.0, 0.0, 0.5 * shift, 0.0, -0.5 * shift])
+        lower, upper = np.array(arm.joint_limits).T
+        if (wanted >= lower).all() and (wanted <= upper).all():
+            assert np.abs(nearest.q - wanted).max() < 1e-4
+
+
+def test_batches_and_maps_know_the_postures_of_straight_wrists():
+    rng = np.random.default_rng(10)
+    for name in ('irb120', 'ur5e', 'gen3_6dof'):
+        chain, robot_chain = catalogue_chain(name), catalogue_arm(name).chain
+        q = rng.uniform(-2.0, 2.0, (20, 6))
+        q[:, 4] = 0.0
+        poses = np.ascontiguousarray(chain.poses(q))
+        for posture, pose in zip(q, poses, strict=True):
+            lower, upper = limits_around(rng, posture)
+            own = dataclasses.replace(robot_chain, lower=lower, upper=upper)
+            for measures in (False, True):
+                decided = ReachArm(own, ReachSettings(measures=measures)).decide(pose[None])
+                assert decided.status[0] == CellStatus.REACHABLE
+            arm = AnalyticArm(own)
+            many = search_batch(arm, pose[None], None, BranchRequest(), 1)
+            assert np.array_equal(many.q, arm.branches_refined(pose).q)
+
+
+def test_limits_are_applied_before_solutions_beside_a_fold_are_merged():
+    rng = np.random.default_rng(11)
+    chain, arm = catalogue_chain('irb120'), catalogue_arm('irb120')
+    lost = 0
+    for _ in range(40):
+        q = rng.uniform(-1.5, 1.5, 6)
+        # Both elbows of a nearly stretched arm are as close as this.
+        q[2] = np.arctan2(302.0, 70.0) - np.pi / 2 + rng.choice([1e-4, 3e-5, 1e-5, -1e-5])
+        width = 1e-6
+        lower, upper = q - width, q + width
+        pose = np.ascontiguousarray(chain.poses(q)[0])
+        lost += not len(arm.branches_refined(pose, BranchRequest(lower=lower, upper=upper)).q)
+    assert lost == 0
+
+
+def test_a_pose_far_outside_is_still_proved_out_of_reach():
+    for name in ('irb120', 'ur5e', 'gofa'):
+        chain, arm = catalogue_chain(name), catalogue_arm(name)
+        rng, proved = np.random.default_rng(12), 0
+        for _ in range(60):
+            pose = chain.poses(rng.uniform(-3.0, 3.0, 6))[0]
+            pose[:3, 3] *= 1.05
+            found = arm.branches_refined(np.ascontiguousarray(pose))
+            if not len(found.q) and not found.certified:
+                proved += cause_of_absence(arm.plan, found, Cause.LIMITS) == Cause.UNREACHABLE
+                assert not found.is_doubtful
+        assert proved > 0
