@@ -1,6 +1,7 @@
 """Robots that are asked in tests of cases, all by PoseIK: one set of kernels, whatever the chain."""
 
 from functools import cache
+import math
 
 import numpy as np
 from served_robots import errors_between, ik_request, true_pose
@@ -29,7 +30,7 @@ class Asked:
         """
         self.robot, self.group = robot, group
         own = {k: settings.pop(k) for k in ('world', 'padding', 'transforms') if k in settings}
-        given = GroupKinematics(group.name, **{'solver': POSE_IK, 'timeout': 1.0, **settings})
+        given = GroupKinematics(group.name, **{'solver': POSE_IK, 'timeout': math.inf, **settings})
         scene = PlanningScene(robot, **own)
         self.server = RobotServer(robot, [group], {group.name: given}, scene=scene)
         self.default = self.server.states.default()
