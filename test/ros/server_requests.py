@@ -129,7 +129,7 @@ def set_state(state, positions):
     state.joint_state.position = [float(value) for value in positions.values()]
 
 
-def ik_request(arm, pose, *, frame=None, link='', seed=None, timeout=0.0, collisions=False):
+def ik_request(arm, pose, *, frame=None, link='', seed=None, timeout=30.0, collisions=False):
     """
     Return a request of ``compute_ik``.
 
@@ -138,7 +138,7 @@ def ik_request(arm, pose, *, frame=None, link='', seed=None, timeout=0.0, collis
     :param frame: the base by default.
     :param link: empty for the tip.
     :param seed: positions by joint name.
-    :param timeout: [s].
+    :param timeout: time enough for counts to end every search, so that a busy machine gives the same responses [s].
     :param collisions: whether they are to be avoided.
     """
     request = GetPositionIK.Request()
