@@ -35,7 +35,7 @@ SEEDS = {
 """Postures with room around them."""
 TOLERANCE = 1e-3
 BAR = 0.99
-TIMEOUT = 0.2
+TIMEOUT = 20.0
 COUNT = 100
 ROUNDING = 1e-9
 

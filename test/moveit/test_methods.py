@@ -1,6 +1,7 @@
 """The methods of KinematicsBase one by one: wrong input, options, redundant joints, several tips, threads."""
 
 from concurrent.futures import ThreadPoolExecutor
+import math
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_slashes_before_frames_are_dropped_and_rigid_tips_are_reached(robot):
     assert plugin.initialize(robot, 'panda_arm', '/panda_link0', ('/panda_hand',))
     assert plugin.get_tip_frame() == 'panda_hand'
     pose = plugin.get_position_fk(['panda_hand'], READY)[0]
-    reply = plugin.search_position_ik(pose, READY + 0.1, 0.5)
+    reply = plugin.search_position_ik(pose, READY + 0.1, math.inf)
     reached = plugin.get_position_fk(['panda_hand'], reply.solution)[0]
     assert np.abs(reached - pose).max() < 1e-3
 
@@ -122,15 +123,15 @@ def test_a_deadline_has_its_own_code(plugin, target):
 
 
 def test_a_seed_outside_the_limits_is_accepted(plugin, target):
-    assert plugin.search_position_ik(target, READY + 10.0, 0.5).solved
+    assert plugin.search_position_ik(target, READY + 10.0, math.inf).solved
 
 
 def test_consistency_limits_hold(plugin, target):
     seed = READY + 0.3
     limits = np.array([0.05, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0])
-    reply = plugin.search_position_ik(target, seed, 0.5, consistency_limits=limits)
+    reply = plugin.search_position_ik(target, seed, math.inf, consistency_limits=limits)
     assert reply.solved and abs(reply.solution[0] - seed[0]) <= 0.05 + 1e-9
-    none = plugin.search_position_ik(target, seed, 0.5, consistency_limits=np.full(7, 1e-6))
+    none = plugin.search_position_ik(target, seed, math.inf, consistency_limits=np.full(7, 1e-6))
     assert none.cause in (Cause.CONSISTENCY, Cause.LIMITS)
 
 
@@ -141,7 +142,7 @@ def test_a_callback_is_asked_until_it_is_content(plugin, target):
         seen.append(q)
         return SUCCESS if len(seen) == 3 else NO_IK_SOLUTION
 
-    reply = plugin.search_position_ik(target, READY, 2.0, solution_callback=third)
+    reply = plugin.search_position_ik(target, READY, math.inf, solution_callback=third)
     assert reply.solved and len(seen) == 3
     assert np.array_equal(reply.solution, seen[2])
 
@@ -161,7 +162,7 @@ def test_one_attempt_is_one_attempt(plugin, target):
     rng = np.random.default_rng(1)
     seeds = rng.uniform(-1.0, 1.0, (50, 7)) * 2.5
     single = [plugin.get_position_ik(target, seed).solved for seed in seeds]
-    several = [plugin.search_position_ik(target, seed, 0.5).solved for seed in seeds]
+    several = [plugin.search_position_ik(target, seed, math.inf).solved for seed in seeds]
     assert all(several) and not all(single)
 
 
@@ -173,7 +174,7 @@ def test_locked_redundant_joints_stay(plugin, target):
         assert plugin.get_search_discretization(0) == 0.0
         options = KinematicsQueryOptions(lock_redundant_joints=True)
         seed = READY + 0.2
-        reply = plugin.search_position_ik(target, seed, 0.5, options=options)
+        reply = plugin.search_position_ik(target, seed, math.inf, options=options)
         assert reply.solved and reply.solution[6] == pytest.approx(seed[6], abs=1e-12)
         assert not plugin.set_redundant_joints([7])
         assert not plugin.set_redundant_joints(['panda_joint9'])
@@ -186,8 +187,8 @@ def test_an_approximate_solution_is_marked(plugin):
     options = KinematicsQueryOptions(return_approximate_solution=True)
     out_of_reach = np.eye(4)
     out_of_reach[:3, 3] = 0.7, 0.0, 0.9
-    reply = plugin.search_position_ik(out_of_reach, READY, 0.5, options=options)
-    strict = plugin.search_position_ik(out_of_reach, READY, 0.5)
+    reply = plugin.search_position_ik(out_of_reach, READY, math.inf, options=options)
+    strict = plugin.search_position_ik(out_of_reach, READY, math.inf)
     assert not strict.solved
     assert reply.solved and reply.is_approximate and reply.error_code == SUCCESS
     assert len(reply.solution) == 7
@@ -252,7 +253,9 @@ def test_threads_get_what_one_thread_gets(plugin):
     poses = [plugin.get_position_fk(['panda_link8'], q)[0] for q in seeds]
 
     def ask(index):
-        return plugin.search_position_ik(poses[index], seeds[index - 1], 5.0).solution.tobytes()
+        return plugin.search_position_ik(
+            poses[index], seeds[index - 1], math.inf
+        ).solution.tobytes()
 
     alone = [ask(index) for index in range(64)]
     with ThreadPoolExecutor(8) as pool:
