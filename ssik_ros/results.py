@@ -82,6 +82,15 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.LOOP: 'a kinematic loop could not be closed',
     Cause.NOT_FOUND: 'no start of the search converged, though the target may be reachable',
 }
+CAUSE_ADVICE: dict[Cause, str] = {
+    Cause.UNREACHABLE: ' (move it closer, or check its frame and its unit)',
+    Cause.LIMITS: ' (move or turn it, or choose another base)',
+    Cause.NOT_FOUND: ' (try another seed, more time, or a looser tolerance)',
+    Cause.BUDGET: ' (allow more searches, or give another seed)',
+    Cause.DEADLINE: ' (give more time)',
+    Cause.CONSISTENCY: ' (widen them, or give another seed)',
+}
+"""What to do about a cause, as it follows its text."""
 PROOF = 'proved by the geometry of its links'
 
 
@@ -223,8 +232,9 @@ class IkResult:
             position, rotation = (max(rows[0][kind::2], default=0.0) for kind in (0, 1))
             return _SOLVED_TEXT(counted(len(rows), 'solution'), position, rotation, *work)
         known = ''
-        if math.isfinite(self.residual):
-            off = left_over or f'{self.residual:.3g} (norm over m and rad)'
+        # Where nothing was searched, the nearest state is the seed, whose error says nothing.
+        if self.searches and math.isfinite(self.residual):
+            off = left_over or f'{self.residual:.4g} (norm over m and rad)'
             known = f'; the nearest state seen is off by {off}'
         clock = ' The clock ended the search.' if self.clock_ended else ''
         sure = ''
@@ -232,7 +242,8 @@ class IkResult:
             sure = f', {PROOF}'
         elif self.cause == Cause.LIMITS:
             sure = ', as far as a search can tell'
-        return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({", ".join(work)}).{clock}'
+        advice = CAUSE_ADVICE.get(self.cause, '')
+        return f'No solution: {CAUSE_TEXT[self.cause]}{advice}{sure}{known} ({", ".join(work)}).{clock}'
 
 
 FIELDS = tuple(IkResult.__annotations__)

@@ -66,7 +66,10 @@ class Diagnostic:
         if self.dropped_by_max_solutions:
             return f'Capped: max_solutions cut off all {counted(self.dropped_by_max_solutions, "solution")}, {by}.'
         if not self.raw_candidates and self.cause in (Cause.NONE, Cause.UNREACHABLE):
-            return f'Unreachable: no candidate closes within {self.fk_atol:.2g}, {by}.'
+            return (
+                'Unreachable: move the target closer, or check its frame and its unit. No candidate closes within '
+                f'{self.fk_atol:.2g}, {by}.'
+            )
         if not self.raw_candidates and self.cause == Cause.NOT_FOUND:
             return (
                 f'Not found: no candidate closes within {self.fk_atol:.2g}, neither at the values of the '

@@ -210,23 +210,34 @@ def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
     assert 'a length below 1e-150 or above 1e150' in answer.text
 
 
-def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server, ready, blocked):
+def test_what_the_nearest_state_leaves_is_told_in_metres_and_radians(server, ready, blocked):
     answer = server.solve(ik_request(ARM, [('', blocked)]), ready)
     assert not answer.solved and answer.result.searches
-    found = re.search(r'off by (\S+) mm and (\S+) degrees', answer.text)
+    found = re.search(r'off by (\S+) m and (\S+) rad', answer.text)
     group = server.groups[ARM]
     here = true_pose(server.robot, group.with_group(ready, answer.result.q), 'panda_link8')
     turn = Rotation.from_matrix(here[:3, :3].T @ blocked[:3, :3]).magnitude()
     distance = np.linalg.norm(here[:3, 3] - blocked[:3, 3])
-    assert float(found[1]) == pytest.approx(1000.0 * distance, rel=0.01)
-    assert float(found[2]) == pytest.approx(math.degrees(turn), rel=0.01)
+    assert float(found[1]) == pytest.approx(distance, rel=1e-3)
+    assert float(found[2]) == pytest.approx(turn, rel=1e-3)
+    assert all(len(number.replace('.', '').strip('0')) <= 4 for number in found.groups())
 
 
-def test_a_proof_tells_the_distance_with_units_too(server, ready):
+def test_a_proof_without_a_search_tells_no_nearest_state(server, ready):
     answer = server.solve(ik_request(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
     assert answer.cause is Cause.UNREACHABLE and not answer.result.searches
-    assert re.search(r'off by \S+ mm and \S+ degrees', answer.text)
-    assert 'm beyond reach' in answer.text
+    assert 'nearest state' not in answer.text and 'quaternion' not in answer.text
+    assert 'move it closer' in answer.text and 'm beyond reach' in answer.text
+
+
+def test_an_explanation_has_one_distance(server, ready, blocked):
+    far = pose_of((1.0, 0.3, 0.9), (0.4, 0.2, 0.1))
+    known = server.explain(ik_request(ARM, [('', far)]), ready)
+    assert not known.solved
+    told = f'{known.distance:.4g} m and {known.angle:.4g} rad'
+    words = [known.text, *known.advice]
+    off = [found for text in words for found in re.findall(r'(\S+) m and (\S+) rad', text)]
+    assert off and {f'{a} m and {b} rad' for a, b in off} == {told}
 
 
 def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
@@ -477,7 +488,7 @@ def saying(robots, outcome):
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_the_response_has_the_cause_of_the_solver(robots, ready, target, cause):
     answer = saying(robots, cause).solve(ik_request(ARM, [('', target)]), ready)
-    assert answer.text == answer.result.summary('401 mm and 45 degrees')
+    assert answer.text == answer.result.summary('0.4009 m and 0.785 rad')
 
 
 def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):

@@ -1,7 +1,6 @@
 """This package's own services for planning groups: batches, every branch, self-motions, explanations, and descriptions."""
 
 from array import array
-import math
 from typing import Any
 
 import numpy as np
@@ -126,8 +125,7 @@ def _write_explain(
     message.joint_names = list(known.joint_names)
     if known.nearest is not None:
         message.nearest = array('d', known.nearest.tobytes())
-    message.distance = 1000.0 * known.distance
-    message.angle = math.degrees(known.angle)
+    message.distance, message.angle = known.distance, known.angle
     message.limit_joints = [limit.joint for limit in known.limits]
     message.limit_values = array('d', [limit.limit for limit in known.limits])
     message.limit_excesses = array('d', [limit.excess for limit in known.limits])

@@ -24,6 +24,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.groups.notes import describe_error, describe_nearest
 from ssik_ros.server.requests.ik_requests import FullState, IkResponse, LinkGoal
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.refusals import Refusal
@@ -113,6 +114,12 @@ def explain_pose(
     if not is_free:
         limits = _binding_limits(server, chain, q, target, state)
     known = Explanation(*outcome, names, q, distance, angle, limits, response.colliding)
+    if response.result is not None and not known.solved:
+        # One search gives all figures of a response.
+        earlier = describe_nearest(server, [goal], state, response.result)
+        if earlier:
+            now = describe_error(distance, angle)
+            known = known._replace(text=known.text.replace(earlier, now))
     return known._replace(advice=tuple(_advise(server, known, is_free)))
 
 
@@ -179,18 +186,13 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
         more = 'it is reached without collisions and constraints' if is_free else 'give more time'
         advice.append(f'The clock ended the search: {more}.')
     for limit in known.limits:
-        size = (
-            f'{math.degrees(limit.excess):.3g} degrees'
-            if limit.is_angle
-            else f'{limit.excess:.3g} m'
-        )
+        unit = 'rad' if limit.is_angle else 'm'
         advice.append(
-            f'{quote(limit.joint)} would have to go {size} beyond its limit of {limit.limit:.6g}.'
+            f'{quote(limit.joint)} would have to go {limit.excess:.4g} {unit} beyond its limit of {limit.limit:.4g} {unit}.'
         )
     if not is_free:
         advice.append(
-            f'The nearest posture leaves {1000.0 * known.distance:.3g} mm and '
-            f'{math.degrees(known.angle):.3g} degrees: move the pose by as much.'
+            f'Move the pose by {describe_error(known.distance, known.angle)}, which the nearest posture leaves.'
         )
         count = len(server.group.idx_q)
         if count < 6 and not server.kinematics.position_only:

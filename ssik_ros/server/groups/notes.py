@@ -1,7 +1,6 @@
 """What a message says beside the outcome: what was done to the request, and where the request may be wrong."""
 
 from collections.abc import Sequence
-import math
 
 import numpy as np
 
@@ -65,14 +64,17 @@ def notes_on_failure(
         excess = max(_excess(server, goal, state) for goal in goals)
         if excess > 0.0:
             within = ' within the joint limits' if result.cause == Cause.LIMITS else ''
-            notes.append(f'It is at least {excess:.3g} m beyond reach{within}.')
+            notes.append(f'It is at least {excess:.4g} m beyond reach{within}.')
     count = len(server.group.idx_q)
     if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
         notes.append(
             f'The group has {counted(count, "joint")}, a pose has {POSE_FREEDOMS} degrees of freedom '
             '(position_only_ik leaves the orientation free).'
         )
-    if any(np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses):
+    # Where a position is out of reach, its orientation is not to blame.
+    if not excess > 0.0 and any(
+        np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses
+    ):
         notes.append(
             'The quaternion is x = 1, y = z = w = 0, a rotation by pi about x; in ROS, w comes last.'
         )
@@ -124,8 +126,18 @@ def describe_nearest(
     nearest = server.with_group(state, q)
     ((distance, angle),) = _errors_at(server, goals, nearest)
     if server.kinematics.position_only:
-        return f'{1000.0 * distance:.3g} mm'
-    return f'{1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+        return f'{distance:.4g} m'
+    return describe_error(distance, angle)
+
+
+def describe_error(distance: float, angle: float) -> str:
+    """
+    Return how far a pose is from another, in words of SI.
+
+    :param distance: [m].
+    :param angle: [rad].
+    """
+    return f'{distance:.4g} m and {angle:.4g} rad'
 
 
 def _errors_at(
@@ -146,7 +158,7 @@ def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: Full
     """Return how far each of several links is from its pose in a state."""
     errors = _errors_at(server, goals, nearest)
     parts = [
-        f'{quote(goal.link)} {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+        f'{quote(goal.link)} {describe_error(distance, angle)}'
         for goal, (distance, angle) in zip(goals, errors, strict=True)
     ]
     return f'In the nearest posture they are off by: {", ".join(parts)}.'
