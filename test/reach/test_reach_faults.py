@@ -18,7 +18,7 @@ from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map
 from ssik_ros.reach.store import MapStore, StoreError
 
-LIMIT = 120.0
+LIMIT = 600.0
 """How long a test waits for a process [s]."""
 
 
