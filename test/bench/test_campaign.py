@@ -214,3 +214,12 @@ def test_a_short_campaign_is_clean(tmp_path, capsys):
     content = json.loads((tmp_path / 'campaign.json').read_text())
     assert content['planted'] == 360
     assert {key.split()[0] for key in content['trials']} == set(QUICK)
+
+
+def test_a_short_campaign_at_singular_postures_is_clean(tmp_path, capsys):
+    aim = ['--families', 'shipped', '--dof', '6', '--kinds', 'fixed', 'fold', 'zero']
+    size = ['--poses', '552', '--group', '12', '--judges', 'solve', 'Analytic', 'reach']
+    code = command.main([*aim, *size, '--output', str(tmp_path)])
+    text = capsys.readouterr().out
+    assert code == 0, text
+    assert json.loads((tmp_path / 'campaign.json').read_text())['singular'] > 250
