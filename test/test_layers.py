@@ -32,6 +32,10 @@ OUTSIDE = {
 # Module and imported module: why the import stands inside a function.
 _DOCTOR = 'the installation is checked where the kernels do not load'
 LATE_IMPORTS = {
+    (
+        'manipulator.named_robot',
+        'solvers.kinematics_yaml',
+    ): 'an arm from a URDF needs no parameters of solvers',
     ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
     ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
     ('cli.verb.call', 'ros.process.service_call'): 'rclpy may be missing',

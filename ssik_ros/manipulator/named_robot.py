@@ -11,7 +11,6 @@ from ssik_ros.model.description_files import find_moveit_config, list_shipped_ro
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_package
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 from ssik_ros.value_class import dataclass
 
 
@@ -35,6 +34,9 @@ class NamedRobot:
         groups = [g for g in self.robot.groups.values() if len(g.tips) == 1 or not with_one_tip]
         if len(groups) < 2 or self.kinematics_path is None:
             return groups
+        # Arms from a URDF never need the parameters of solvers, which take long to import.
+        from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+
         named = read_kinematics_yaml(self.kinematics_path)
         return [group for group in groups if group.name in named]
 

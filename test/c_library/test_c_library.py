@@ -43,7 +43,15 @@ def test_one_library_serves_many_arms(build_generic, tmp_path):
     """The generic library returns the package's bytes for each arm whose blocks it is given."""
     for robot, samples in (('ur5e', 16), ('panda', 16), ('panda', 4), ('xarm6', 16)):
         path = tmp_path / f'{robot}{samples}.blocks'
-        options = '--robot', robot, '--samples', str(samples), '--blocks', '-o', str(path)
+        options = (
+            '--robot',
+            robot,
+            '--redundancy-samples',
+            str(samples),
+            '--blocks',
+            '-o',
+            str(path),
+        )
         assert main(['build', *options]) == 0
         words = np.fromfile(path, dtype=np.int64)
         first = doubles(words), ctypes.c_size_t(words.nbytes)
@@ -226,7 +234,7 @@ def test_wrong_options_are_one_line(tmp_path, monkeypatch, capsys):
         (('--target', 'c', '--arch', 'aarch46'), 'aarch64'),
         (('--target', 'cc'), 'python'),
         (('--arch', 'aarch64'), '--target c'),
-        (('--blocks', '--samples', '0'), 'from 1 to 64'),
+        (('--blocks', '--redundancy-samples', '0'), 'from 1 to 64'),
         (('--target', 'c', '-o', str(tmp_path / 'new')), 'no-such-compiler'),
         (('--blocks', '-o', str(full / 'file')), '--force'),
     ):

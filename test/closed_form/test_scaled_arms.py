@@ -26,7 +26,8 @@ def scaled(name, factor):
 
 def sorted_branches(arm, q):
     """Return the branches of a pose, limits left out, in an order that rounding does not change."""
-    rows = arm.solve_q(arm.fk(q), respect_limits=False)
+    # Arms with and without an SRDF have other default seeds, whose value of the sampled joint is tried, too.
+    rows = arm.solve_q(arm.fk(q), np.zeros(arm.dof), respect_limits=False)
     return rows[np.lexsort(np.round(rows.T, 3))]
 
 

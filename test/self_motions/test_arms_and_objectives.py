@@ -88,7 +88,7 @@ def test_the_largest_clearance_is_that_of_no_other_posture():
 
 
 def test_the_clearance_needs_geometry():
-    arm = Manipulator.from_prebuilt('panda')
+    arm = Manipulator.from_prebuilt('iiwa14')
     (q,) = random_postures(arm, 1, 8)
     with pytest.raises(InvalidOption, match='geometry'):
         arm.self_motions(arm.fk(q)).best('clearance')

@@ -160,7 +160,7 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest(panda, what, error):
 @pytest.mark.parametrize('pose', [np.eye(3), np.zeros(7), np.zeros((1, 4, 4))])
 def test_a_pose_of_a_wrong_shape_is_an_error_that_names_the_link(panda, pose):
     _, state, _ = panda
-    with pytest.raises(InvalidTarget, match='panda_link8'):
+    with pytest.raises((InvalidTarget, DimensionMismatch), match='panda_link8'):
         solve_ik(state, 'panda_arm', [PoseTarget('panda_link8', pose)])
 
 

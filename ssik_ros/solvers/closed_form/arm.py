@@ -334,6 +334,10 @@ class AnalyticArm:
         search_for = self._posture_search(plan.held)
         posture = search_for.find(aim, request.seed, limits, tolerance)
         starts = found.starts + posture.starts
+        if posture.q is None and request.seed is not None and not posture.is_too_far:
+            # The first starts depend on the seed: others may come near.
+            posture = search_for.find(aim, None, limits, tolerance)
+            starts += posture.starts
         if posture.q is None:
             found = found._replace(starts=starts, is_too_far=posture.is_too_far)
             if not (posture.is_outside and found.branches == 0):
