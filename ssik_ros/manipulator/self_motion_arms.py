@@ -18,9 +18,9 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 from ssik_ros.solvers.self_motions.continuum import (
-    find_singular,
     follow_continuum,
     insert_joint,
+    spread_postures,
 )
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker, Objective
@@ -88,13 +88,8 @@ class SelfMotionArm:
         found = self._closed_form.branches(target, BranchRequest(mode=KEEP_ALL))
         if found is None:
             return None
-        rows = [found.q]
-        # A closed form may lose its solutions there: with a free axis the arm reaches them at no spin.
-        for name in TOOL_AXES if len(chain.axes) == SEVEN - 1 else ():
-            if not len(find_singular(chain, np.vstack(rows))):
-                tracer = self._tracer(TOOL_AXES[name])
-                rows.append(tracer.postures_at_zero(target)[:, : SEVEN - 1])
-        return follow_continuum(chain, np.vstack(rows), self._clearance)
+        rows = spread_postures(chain, target, found.q)
+        return follow_continuum(chain, rows, self._clearance) if len(rows) else None
 
     def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
         """Return the tracer of the curves, made at the first call for a free axis."""

@@ -1,13 +1,21 @@
 """Curves on which six joints, or fewer, move while the tip stays: they exist at singular poses."""
 
 import dataclasses
+import itertools
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.chain import pack_slides
-from ssik_ros.kernels.closed_form.self_motions import curve_points, inside, segments, trace
+from ssik_ros.kernels.closed_form.self_motions import (
+    curve_points,
+    descents,
+    inside,
+    segments,
+    trace,
+)
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -26,6 +34,12 @@ SINGULAR = 1e-6
 """Least singular value, metres as shares of the arm's size, up to which a posture counts as singular."""
 RESOLVED = 1e-4
 """Least singular value of all seven joints from which on their curve is followed."""
+STARTS = 256
+"""Postures from which Newton's method looks for other curves of a pose."""
+SPACING = 0.03
+"""Distance of the points of a curve with which postures are compared [rad]."""
+REFERENCES = 8
+"""Postures at most of which one says where the joints are added that curves are read with."""
 BESIDE = 1e-9
 """How far a posture may be beyond a limit by rounding [rad or m]."""
 PER_JOINT = ('joint_names', 'kinds', 'axes', 'points', 'lower', 'upper', 'joint_indices', 'idx_q')
@@ -51,22 +65,99 @@ def follow_continuum(
     rows = rows[find_singular(chain, rows)] if LEAST_JOINTS <= n < SEVEN else rows[:0]
     if not len(rows):
         return None
-    target = chain.pose(rows[0])
-    best: tuple[int, list[FloatArray]] | None = None
-    for place in range(n, -1, -1):
-        whole = _complete(chain, rows[0], place)
-        parts = _follow(whole, place, target, rows) if whole else []
-        cost = sum(int((part[:, segments.KIND] >= trace.CROSSING).sum()) for part in parts)
-        if parts and (best is None or cost < best[0]):
-            best = cost, parts
+    target, left, found = chain.pose(rows[0]), rows, []
+    while len(left):
+        inside_limits, whole = _follow_best(chain, left[0], target)
+        found += inside_limits
+        left = left[1:]
+        for part in whole:
+            left = left[~_lie_on(left, part)]
+    last = _complete_at_tip(chain, rows)
+    if not found or last is None:
+        return None
+    counts = np.array([len(part) for part in found], dtype=np.int64)
+    own = _share(last, n, target, clearance)
+    return SelfMotions(own, np.vstack(found), counts, 0.0, lambda: OPEN)
+
+
+def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) -> FloatArray:
+    """
+    Return singular postures (k, n) of a pose: given ones, and others by Newton's method without limits.
+
+    Newton's method begins at spread postures of chains of seven joints: with joints that complete a given posture, or
+    with six joints and a spin of the tool. The postures in which the added joints are zero are returned.
+
+    :param chain: two to six joints.
+    :param target: (4, 4) the pose.
+    :param rows: (k, n) solutions of the pose.
+    """
+    n, rows = len(chain.axes), rows[find_singular(chain, rows)]
+    tip = chain.home[:3, 3]
+    if len(rows):
+        wholes = [(place, _complete(chain, rows[0], place)) for place in range(n + 1)]
+    elif n == SEVEN - 1:
+        axes = chain.home[:3, :3].T
+        wholes = [(n, insert_joint(chain, 'added', axis, tip, n)) for axis in axes]
+    else:
+        wholes = []
+    for place, whole in wholes:
+        if whole is None:
+            continue
+        own, added = _share(whole, SEVEN, target), list(range(place, place + SEVEN - n))
+        slides = whole.kinds == JointKind.PRISMATIC
+        low, high = np.where(slides, whole.lower, -np.pi), np.where(slides, whole.upper, np.pi)
+        q = low + (high - low) * np.random.default_rng(place).random((STARTS, SEVEN))
+        work = np.empty(descents.scratch_size())
+        count = descents.descend(q, own.plan.ints, _free_reals(own), own.target, JOINTS, work)
+        met = q[:count][(np.abs(q[:count][:, added]) < STANDS).all(axis=1)]
+        met = np.delete(met, added, axis=1)
+        rows = np.vstack([rows, met[find_singular(chain, met)]])
+    return rows
+
+
+def _follow_best(
+    chain: SerialChain, posture: FloatArray, target: FloatArray
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return the knots of the curve through a posture, within the limits and without, by the place that serves best."""
+    best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
+    for place in range(len(chain.axes), -1, -1):
+        whole = _complete(chain, posture, place)
+        found = _follow(whole, place, target, posture[None]) if whole else ([], [])
+        cost = sum(int((part[:, segments.KIND] >= trace.CROSSING).sum()) for part in found[1])
+        if found[1] and (best is None or cost < best[0]):
+            best = cost, found
         if best is not None and best[0] == 0:
             break
-    last = _complete(chain, rows[0], n)
-    if best is None or last is None:
-        return None
-    own = _share(last, n, target, clearance)
-    counts = np.array([len(part) for part in best[1]], dtype=np.int64)
-    return SelfMotions(own, np.vstack(best[1]), counts, 0.0, lambda: OPEN)
+    return best[1] if best else ([], [])
+
+
+def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
+    """Return (k,) which postures are on a curve: nearer to one of many points of it than these are to each other."""
+    points = []
+    for a, b in itertools.pairwise(part):
+        width = b[segments.ARC] - a[segments.ARC]
+        u = np.linspace(0.0, 1.0, int(np.ceil(width / SPACING)) + 1)[:, None]
+        v, m, k = 1.0 - u, segments.TANGENT, rows.shape[1]
+        rise = v * width * a[m : m + k] - u * width * b[m : m + k]
+        ends = v * v * (1.0 + 2.0 * u) * a[:k] + u * u * (1.0 + 2.0 * v) * b[:k]
+        points.append(ends + u * v * rise)
+    away = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
+    away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
+    return np.asarray(np.linalg.norm(away, axis=2).min(axis=1) < SPACING)
+
+
+def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
+    """Return seven joints with new ones at the tip that serve all postures best."""
+    best, largest = None, 0.0
+    for q in rows[:REFERENCES]:
+        whole = _complete(chain, q, len(chain.axes))
+        if whole is None:
+            continue
+        zeros = np.zeros(SEVEN - len(q))
+        least = min(np.linalg.svd(_jacobian(whole, np.append(row, zeros)))[1][-1] for row in rows)
+        if best is None or least > largest:
+            best, largest = whole, least
+    return best
 
 
 def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
@@ -76,8 +167,15 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     :param chain: up to seven joints.
     :param rows: (k, n) postures.
     """
-    least = [np.linalg.svd(_jacobian(chain, q))[1][-1] for q in rows]
-    return np.asarray(np.flatnonzero(np.array(least) < SINGULAR), dtype=np.int64)
+    if not len(rows):
+        return np.empty(0, dtype=np.int64)
+    axes, points = move_axes(chain, rows)
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    # The rank does not depend on the point at which velocities are taken.
+    linear = np.where(turns, np.cross(axes, points[:, -1:] - points), axes) / _size(chain)
+    jacobians = np.concatenate([linear, np.where(turns, axes, 0.0)], axis=2)
+    least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
+    return np.asarray(np.flatnonzero(least < SINGULAR), dtype=np.int64)
 
 
 def insert_joint(
@@ -170,9 +268,9 @@ def _share(
 
 def _follow(
     whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
-) -> list[FloatArray]:
+) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return the knots of each curve within the limits, the added joints last.
+    Return the knots of each curve within the limits, and without limits, the added joints last.
 
     :param whole: seven joints.
     :param place: index of the first added joint.
@@ -181,18 +279,24 @@ def _follow(
     """
     own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    free = own.reals.copy()
-    turns = np.flatnonzero(whole.kinds != JointKind.PRISMATIC)
-    free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
     is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
     found = [seeds[is_inside].clip(own.lower, own.upper)]
-    for part in _still_parts(*follow_curves(own._replace(reals=free), seeds), added):
+    free = _still_parts(*follow_curves(own._replace(reals=_free_reals(own)), seeds), added)
+    for part in free:
         out, work = np.empty((inside.MARKS * len(part), SEVEN)), np.empty(inside.scratch_size())
         where = own.plan.ints, own.reals, own.target, JOINTS, work
         found.append(out[: inside.write_inside(out, part, *where)])
     met = np.vstack(found)
     parts = _still_parts(*follow_curves(own, met), added) if len(met) else []
-    return [_put_last(part, added) for part in parts]
+    return [_put_last(part, added) for part in parts], [_put_last(part, added) for part in free]
+
+
+def _free_reals(own: TracedPose) -> FloatArray:
+    """Return the numbers of a plan without limits of revolute joints."""
+    free = own.reals.copy()
+    turns = np.flatnonzero(own.plan.chain.kinds != JointKind.PRISMATIC)
+    free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
+    return free
 
 
 def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:

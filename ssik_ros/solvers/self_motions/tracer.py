@@ -44,8 +44,6 @@ LEAST_SECOND = 8
 """Values at least of that joint: half as many as of the other one suffice, for nothing is proved with it."""
 STARTS = 128
 """Postures from which Newton looks for short closed curves."""
-AT_ZERO = 1e-8
-"""How far the held joint may be from zero by rounding [rad or m]."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
 values of the joint are not looked for; the finest one is the range over the third."""
@@ -103,32 +101,6 @@ class SelfMotionTracer:
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]; None for the
             arm's own, see :attr:`SelfMotions.resolution`.
         """
-        made = self._make(pose, resolution)
-        return None if made is None else made[0]
-
-    def postures_at_zero(self, pose: FloatArray) -> FloatArray:
-        """
-        Return postures (m, 7) of a rigid transform with the held joint at zero, on curves along which it may stand still.
-
-        :param pose: (4, 4) of the tip in the base.
-        """
-        made = self._make(pose, None)
-        if made is None:
-            return np.empty((0, JOINTS.size))
-        motions, look = made
-        held, still = self._arm.plan.held, []
-        for curve in motions:
-            if np.ptp(curve.knots[:, held]) < AT_ZERO:
-                still.append(curve.knots[len(curve.knots) // 2, : JOINTS.size])
-        rows = np.vstack([look(), *still])
-        rows = rows[np.abs(rows[:, held]) < AT_ZERO]
-        rows[:, held] = 0.0
-        return rows
-
-    def _make(
-        self, pose: FloatArray, resolution: float | None
-    ) -> tuple[SelfMotions, CandidateFinder] | None:
-        """Return the self-motions of a pose, and what finds postures for the proof; None for no rigid transform."""
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
         low, high = self._range(pose) if self._is_slide else self._turning
@@ -145,7 +117,7 @@ class SelfMotionTracer:
             curves = found[:3]
             look = functools.partial(self._with_still_curves, curves[0], found[3])
         prove = functools.partial(self._find_gap, *curves, look)
-        return SelfMotions(*curves, (high - low) / shares, prove), look
+        return SelfMotions(*curves, (high - low) / shares, prove)
 
     def _find_gap(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
