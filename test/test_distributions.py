@@ -8,6 +8,7 @@ import io
 import json
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -260,11 +261,19 @@ def test_a_long_step_shows_progress_while_it_runs(tmp_path, monkeypatch):
             assert time.monotonic() < end
             time.sleep(0.01)
 
-    output = Lines(two_lines)
-    step = build_native.Step('a long step', (), (tmp_path / 'product',), work)
+    output, product = Lines(two_lines), (tmp_path / 'product',)
+    step = build_native.Step('a long step', (), product, work)
     build_native.Scheduler(1, output).run('Title', [step])
     lines = output.getvalue().splitlines()
     assert lines[0].startswith('Title [') and lines[0].endswith('a long step')
+    assert 'left' not in lines[0] and 'left' not in lines[-1]
+    two_lines.unlink()
+    later = Lines(two_lines)
+    monkeypatch.setattr(build_native, 'REPORT_EVERY', 0.0)
+    steps = [build_native.Step('a short step', (), product, lambda: None), step]
+    build_native.Scheduler(1, later).run('Title', steps)
+    (line, *_) = [line for line in later.getvalue().splitlines() if '1 of 2' in line]
+    assert re.search(r'1 of 2, \d+ s, about \d+ s left  a long step$', line)
 
 
 @needs_git

@@ -50,7 +50,7 @@ class Scheduler:
         """
         self._processes, self._output = processes, output
         self._period = 0.2 if output and output.isatty() else REPORT_EVERY
-        self._start = self._said = time.monotonic()
+        self._start = self._said = self._begun = time.monotonic()
 
     def run(self, title: str, steps: list[Step]) -> None:
         """
@@ -62,7 +62,7 @@ class Scheduler:
         """
         waiting = [step for step in steps if not all(path.is_file() for path in step.products)]
         undone = {step.name for step in waiting}
-        total = len(waiting)
+        total, self._begun = len(waiting), time.monotonic()
         running: dict[int, Step] = {}
         while waiting or running:
             ready = [step for step in waiting if not undone.intersection(step.needs)]
@@ -93,9 +93,10 @@ class Scheduler:
             return
         self._said = clock
         bar = '#' * (20 * done // total)
-        text = (
-            f'{title} [{bar:<20}] {done} of {total}, {clock - self._start:.0f} s  {", ".join(now)}'
-        )
+        text = f'{title} [{bar:<20}] {done} of {total}, {clock - self._start:.0f} s'
+        if 0 < done < total:
+            text += f', about {(clock - self._begun) * (total - done) / done:.0f} s left'
+        text += f'  {", ".join(now)}'
         if self._output.isatty():
             text = f'\r\033[K{text[:100]}' + ('\n' if is_last else '')
         else:
