@@ -4,7 +4,7 @@ python3 -m pip install -r requirements/native.txt -r requirements/core.txt
 python3 tools/build_native.py --portable
 export PYTHONPATH=$SRC/ssik_ros
 
-python3 fuzz/c/build.py "$OUT/blocks" --cc "$CC $CFLAGS" --linker "$CXX $CXXFLAGS" --engine "$LIB_FUZZING_ENGINE" \
+python3 fuzz/c/build.py "$OUT/blocks" --cc "$CC $CFLAGS" --linker "$CXX $CXXFLAGS" "--engine=$LIB_FUZZING_ENGINE" \
   --sanitize ''
 zip -jq "$OUT/blocks_seed_corpus.zip" fuzz/c/corpus/*
 
