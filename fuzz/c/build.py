@@ -16,8 +16,11 @@ from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.kernels.native import portable
 
 HERE = Path(__file__).parent
-ARMS = 'ur5e', 'panda', 'gen3', 'xarm6', 'hsr065', 'iiwa14'
-"""Each method: closed forms of six and seven joints, on arcs, by elimination, with a slide."""
+ARMS = (
+    *('ur5e', 'panda', 'gen3', 'xarm6', 'hsr065'),
+    *('iiwa14', 'irb120', 'stanford', 'xarm5', 'sawyer'),
+)
+"""Each method: closed forms of each class, on arcs, by elimination, with slides, with fewer joints."""
 SANITIZERS = 'address,undefined'
 
 

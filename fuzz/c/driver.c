@@ -39,6 +39,13 @@ static void end(int number) {
   raise(number);
 }
 
+static volatile sig_atomic_t is_over;
+
+static void stop_soon(int number) {
+  (void)number;
+  is_over = 1;
+}
+
 static void run(void) {
   const struct itimerval most = {{0, 0}, {ENDLESS_SECONDS, 0}};
   setitimer(ITIMER_PROF, &most, NULL);
@@ -48,6 +55,8 @@ static void run(void) {
 int main(int argc, char **argv) {
   static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF};
   for (unsigned k = 0; k < sizeof numbers / sizeof numbers[0]; ++k) signal(numbers[k], end);
+  signal(SIGTERM, stop_soon);
+  signal(SIGINT, stop_soon);
   char *rest = NULL;
   const long count = argc > 1 ? strtol(argv[1], &rest, 10) : 0;
   if (argc < 2 || *rest) {
@@ -60,8 +69,8 @@ int main(int argc, char **argv) {
     }
   } else {
     uint64_t state = (argc > 2 ? strtoull(argv[2], NULL, 10) : 1) * UINT64_C(0x9E3779B97F4A7C15) | 1;
-    const time_t stop = argc > 3 ? time(NULL) + atol(argv[3]) : 0;
-    for (long k = 0; k < count && !(stop && k % 64 == 0 && time(NULL) > stop); ++k) {
+    const time_t last = argc > 3 ? time(NULL) + atol(argv[3]) : 0;
+    for (long k = 0; k < count && !is_over && !(last && k % 64 == 0 && time(NULL) > last); ++k) {
       for (size = 0; size < MOST; ++size) {
         state ^= state << 13;
         state ^= state >> 7;
