@@ -105,6 +105,8 @@ static int repair_place(const word *image, int which, word *end, word size) {
   return 1;
 }
 
+#undef MUST
+#define MUST(condition) ((condition) || !(has_repairs = 0))
 #define are_whole repair_whole
 #define are_members repair_members
 #define are_real repair_real

@@ -113,6 +113,23 @@ def test_an_index_outside_of_its_table_is_refused(packed, memory_size):
         assert memory_size(words) == BAD_BLOCKS, (section, index)
 
 
+def test_a_class_with_too_many_joints_of_a_kind_is_refused(packed, memory_size):
+    """A class whose arrays hold three joints that turn gets no arm with six of them, and none with other slides."""
+    for robot, changes in (
+        ('ur5e', {2: 4}),
+        ('ur5e', {16: 1}),
+        ('stanford', {16: 0}),
+        ('stanford', {2: 4}),
+        ('stanford', {3: 3}),
+        ('panda', {16: 64}),
+    ):
+        words = packed(robot)
+        assert memory_size(words) > 0
+        for index, value in changes.items():
+            section_of(words, 'INTS')[index] = value
+        assert memory_size(words) == BAD_BLOCKS, (robot, changes)
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf, 1e300])
 def test_a_real_number_that_no_arm_has_is_refused(packed, memory_size, value):
     """Where a kernel needs a finite number, no other one passes; limits may be infinite."""

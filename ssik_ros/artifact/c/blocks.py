@@ -95,7 +95,7 @@ def find_arm(robot: RobotModel, group: JointGroup, samples: int = SAMPLES) -> Ar
     """
     if not 1 <= samples <= image.MOST_SAMPLES:
         most = image.MOST_SAMPLES
-        raise InvalidOption(f'--samples is {samples}; it is a number from 1 to {most}.')
+        raise InvalidOption(f'--redundancy-samples is {samples}; it is a number from 1 to {most}.')
     solver = AutoSolver(robot, group)
     if solver.plain is None:
         raise TopologyMismatch(

@@ -54,9 +54,12 @@ class Cell(NamedTuple):
     """A rule for neighbouring words."""
 
     kind: str
-    """``whole``, ``bits``, ``real``, ``counted`` (a whole number stored as a real one) or ``maybe`` (a real number or NaN)."""
+    """
+    ``whole``, ``bits``, ``real``, ``counted`` (a whole number stored as a real one), ``maybe`` (a real number or NaN), or
+    ``must``: a condition on the words before, without a word of its own.
+    """
     low: str
-    """Smallest value; for ``bits`` the set of values as the bits of a number."""
+    """Smallest value; for ``bits`` the set of values as the bits of a number; for ``must`` the condition."""
     high: str = ''
     name: str = ''
     """Later expressions in the same row use the value under this name."""
@@ -94,6 +97,10 @@ POSITIVE = '0.0', 'HUGE_VAL'
 
 KINDS = [[0] * (FORM_JOINTS + 1) for _ in range(3)]
 """Classes, as bits, that a closed form may have: by its method, then by its joints that are not held."""
+SLIDING = candidates.ORIENTATION_FIRST, candidates.PRISMATIC_SHOULDER
+"""The classes with joints that slide."""
+MOST_OF_A_KIND = 3
+"""Most joints that turn, and most that slide, in the class ORIENTATION_FIRST."""
 _SLIDING = 1 << candidates.PRISMATIC_SHOULDER | 1 << candidates.ORIENTATION_FIRST
 TURNING = 1 << candidates.SPHERICAL_WRIST | 1 << candidates.THREE_PARALLEL
 """The classes of six joints that turn."""
@@ -123,6 +130,7 @@ def _work_size(joints: int) -> int:
 SIX, LOOP, LOOP_INTS = (part.size for part in general_search.make_scratch())
 LISTS = {
     'KINDS_OF': [value for row in KINDS for value in row],
+    'ONES_OF': [bits.bit_count() for bits in range(1 << FORM_JOINTS)],
     'WORK_OF': _sizes_of(_work_size, 1, FORM_JOINTS),
     'PLAN_OF': _sizes_of(search.plan_size, 1, FORM_JOINTS),
     'PLACES_OF': _sizes_of(lambda samples: _arcs(samples).places.size, 1, MOST_SAMPLES),
@@ -346,8 +354,9 @@ def _form_ints() -> list[Table]:
         search.KIND: Cell(
             'bits',
             f'KINDS_OF[{FORM_JOINTS + 1} * closed_form + joints - (held >= 0)] & {turning}',
+            name='kind',
         ),
-        search.CASE: _whole(0, 7),
+        search.CASE: _whole(0, 7, 'variant'),
         search.REVERSED: _whole(0, 1),
         **dict.fromkeys((search.BEHIND, search.BEHIND + 1), _whole(0, '(held >= 0)')),
         **{
@@ -360,9 +369,23 @@ def _form_ints() -> list[Table]:
             f'(closed_form == {ELIMINATION}) - 1',
             f'(closed_form == {ELIMINATION}) * {closed_loop.CUTS * (closed_loop.CUTS + 1)} - 1',
         ),
-        search.SLIDES: _whole(0, '(1 - arcs) * ((1 << joints) - 1)'),
+        search.SLIDES: _whole(0, '(1 - arcs) * ((1 << joints) - 1)', 'sliding'),
     }
-    return [Table('(closed_form > 0)', tuple(cells[k] for k in range(search.PLAN_INTS)))]
+    held = '((sliding >> (held * (held >= 0))) & (held >= 0))'
+    ones = f'(ONES_OF[sliding] - {held})'
+    mixed, shoulder = (f'(kind == {kind})' for kind in SLIDING)
+    most = MOST_OF_A_KIND
+    conditions = (
+        f'held_slides == {held}',
+        # How many of the joints that are not held slide: what the class has room for.
+        f'{ones} <= {most} * {mixed} + ONES_OF[variant] * {shoulder}',
+        f'{ones} >= (joints - (held >= 0) - {most}) * {mixed} + ONES_OF[variant] * {shoulder}',
+    )
+    rules = (
+        *(cells[k] for k in range(search.PLAN_INTS)),
+        *(Cell('must', each, repeats=0) for each in conditions),
+    )
+    return [Table('(closed_form > 0)', rules)]
 
 
 def _form_reals() -> list[Table]:
@@ -596,6 +619,8 @@ def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, in
             part = area[:, column : column + size]
             wrong = np.argwhere(~_keeps(cell, part, names))
             if len(wrong):
+                if cell.kind == 'must':
+                    raise ModelError(f'{name} breaks the rule {cell.low}')
                 word = at + int(wrong[0, 0]) * sum(sizes) + column + int(wrong[0, 1])
                 label = cell.name.upper() if name == 'NUMBERS' else f'{name}[{word}]'
                 shown, bounds = _shown(cell, words[word]), f'{cell.low} .. {cell.high}'
@@ -624,6 +649,8 @@ def _shown(cell: Cell, word: Any) -> Any:
 def _keeps(cell: Cell, part: IntArray, names: dict[str, Any]) -> Any:
     """Return which words keep a rule."""
     values, low = _number(cell, part), _value(cell.low, names)
+    if cell.kind == 'must':
+        return np.array([[bool(low)]])
     if cell.kind == 'bits':
         return (values >= 0) & (values < 63) & (low >> np.clip(values, 0, 62) & 1 != 0)
     with np.errstate(invalid='ignore'):
@@ -735,6 +762,8 @@ def _loop(table: Table) -> list[str]:
 
 def _cell(cell: Cell, indent: str) -> list[str]:
     """Return the check of a cell, and the definition of its name."""
+    if cell.kind == 'must':
+        return [f'{indent}if (!MUST({cell.low})) return 0;']
     if cell.kind == 'bits':
         arguments = f'1, {cell.low}, 0'
     else:

@@ -322,6 +322,7 @@ static COLD int has_place(const word *image, int which, word *end, word size) {
   return is_right;
 }
 
+#define MUST(condition) (condition)
 #include "checks.h" /* are_numbers_sound, are_sizes_sound, are_words_sound, written by ssik_ros */
 
 /* Whether blocks are whole, unchanged, written for these kernels, and keep every rule that the kernels rely on. */
