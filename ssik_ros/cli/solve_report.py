@@ -103,12 +103,13 @@ def print_report(report: SolveReport) -> None:
     footer = [
         [title, '', '', *(_footer_cell(one[key]) for one in shown)]
         for key, title in _FOOTER.items()
+        if shown
     ]
     widths = [max(map(len, column)) for column in zip(*rows, *footer, strict=True)]
     lines = [_line(row, widths) for row in (*rows, *footer)]
     rule = ' ' + '\u2500' * (sum(widths) + _GAP * (len(widths) - 1))
     body, end = lines[1 : len(rows)], lines[len(rows) :]
-    print('\n'.join([lines[0], rule, *body, '', *end, '']))
+    print('\n'.join([lines[0], rule, *body, '', *([*end, ''] if end else [])]))
     print(f'{result.summary()} {report.elapsed_ms:.3g} ms.')
 
 

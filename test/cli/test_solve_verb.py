@@ -62,7 +62,8 @@ def test_a_pose_out_of_reach_ends_with_one_and_says_why(capsys):
     code, content = answer(capsys, '--pose', '4', '0', '0', '0', '0', '0', '1')
     assert (code, content['solutions']) == (1, [])
     assert content['cause'] != 'NONE'
-    assert content['nearest']['position_error'] > 1.0
+    # The geometry proves it: nothing was searched, and there is no nearest state.
+    assert content['nearest'] is None
 
 
 def test_the_table_names_joints_errors_and_margin(capsys):
@@ -72,10 +73,11 @@ def test_the_table_names_joints_errors_and_margin(capsys):
         assert word in text
 
 
-def test_the_table_of_a_failure_shows_the_nearest_state_and_the_cause(capsys):
+def test_the_table_of_a_proof_shows_no_nearest_state_but_the_advice(capsys):
     assert solve('--pose', '4', '0', '0', '0', '0', '0', '1') == 1
     text = capsys.readouterr().out
-    assert 'nearest' in text
+    assert 'nearest' not in text and 'position error' not in text
+    assert 'move it closer' in text
     assert 'No solution' in text
 
 

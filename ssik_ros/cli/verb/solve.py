@@ -105,7 +105,9 @@ def _solve(
     start = time.perf_counter()
     result = solver.solve(request)
     elapsed_ms = 1e3 * (time.perf_counter() - start)
-    vectors = list(result.solutions) if result.solved else [result.nearest]
+    # Where nothing was searched, the nearest state is the seed.
+    nearest = [result.nearest] if result.searches else []
+    vectors = list(result.solutions) if result.solved else nearest
     ordered = tuple(in_group_order(q, order) for q in vectors if q is not None)
     reason_for = getattr(solver, 'reason_for', None)
     reason = reason_for(request) if reason_for else getattr(solver, 'reason', '')
