@@ -127,7 +127,7 @@ distclean: clean  ## Remove the virtual environments too
 	rm -rf .venv .venv-bench .venv-wheels
 
 $(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.txt requirements/build.txt requirements/view.txt \
-    requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
+    requirements/xacro.txt requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 

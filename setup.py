@@ -127,6 +127,7 @@ setup(
     extras_require={
         'test': ['pytest', 'hypothesis'],
         'view': ['viser>=1.1,<2'],
+        'xacro': ['xacro>=2.0'],
         # The same bounds as requirements/reach.txt. zarr 3 needs Python 3.11.
         'reach': [
             'dask>=2024.12',

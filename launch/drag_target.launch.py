@@ -20,6 +20,7 @@ from ssik_ros.ros.parameters.launch_arguments import (
     LaunchArgument,
     LOG_LEVEL,
     require_known_arguments,
+    require_packages,
     USE_SIM_TIME,
     YES_OR_NO,
 )
@@ -51,6 +52,15 @@ def start_nodes(context):
     :param context: the launch context.
     """
     require_known_arguments(sys.argv, __file__, ARGUMENTS)
+    packages = {'robot_state_publisher': 'state_publisher', 'rviz2': 'rviz'}
+    require_packages(
+        __file__,
+        {
+            package: argument
+            for package, argument in packages.items()
+            if LaunchConfiguration(argument).perform(context) == 'true'
+        },
+    )
     files = find_moveit_config(LaunchConfiguration('moveit_config_package').perform(context))
     robot = load_robot(files.urdf_path, xacro_args=files.xacro_args or None)
     common = {'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}

@@ -20,6 +20,7 @@ from ssik_ros.ros.parameters.launch_arguments import (
     LOG_LEVEL,
     NAMESPACE,
     require_known_arguments,
+    require_packages,
     USE_SIM_TIME,
     YES_OR_NO,
 )
@@ -74,6 +75,8 @@ def start_nodes(context):
     :param context: the launch context.
     """
     require_known_arguments(sys.argv, __file__, ARGUMENTS)
+    if LaunchConfiguration('state_publisher').perform(context) == 'true':
+        require_packages(__file__, {'robot_state_publisher': 'state_publisher'})
     name = LaunchConfiguration('mechanism').perform(context)
     urdf, loops = (str(path) for path in mechanism_files(name))
     with open(urdf, encoding='utf-8') as file:

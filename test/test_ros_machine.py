@@ -56,12 +56,14 @@ ROS_KEYS = {
     'robot_state_publisher': ('3.3.4', '3.4.3', '3.6.1'),
     'rosidl_default_generators': ('1.6.1', '1.7.2', '1.9.0'),
     'rosidl_default_runtime': ('1.6.1', '1.7.2', '1.9.0'),
+    'rviz2': ('14.1.23', '15.0.14', '16.0.2'),
     'sensor_msgs': COMMON_INTERFACES,
     'shape_msgs': COMMON_INTERFACES,
     'std_msgs': COMMON_INTERFACES,
     'tf2_msgs': ('0.36.22', '0.41.9', '0.46.3'),
     'trajectory_msgs': COMMON_INTERFACES,
     'visualization_msgs': COMMON_INTERFACES,
+    'xacro': ('2.1.1', '2.1.1', '2.1.1'),
 }
 
 

@@ -43,7 +43,7 @@ if [ "$flavour" != wheels ]; then
 fi
 echo "setup: installing the dependencies into .venv"
 "${pip[@]}" -r "$core" -r requirements/native.txt -r requirements/dev.txt -r requirements/build.txt \
-  -r requirements/view.txt
+  -r requirements/view.txt -r requirements/xacro.txt
 
 if [ "$flavour" != wheels ]; then
   .venv/bin/python -c 'import rclpy' 2> /dev/null ||

@@ -111,6 +111,8 @@ class BenchmarkNode(Node):
             )
         about = self._read_robot(config) if settings.robot == 'topics' else None
         goals = Path(settings.goals) if settings.goals else None
+        count = counted(config.sample_size, 'request')
+        self.get_logger().info(f'Preparing {count} of the benchmark {config.name}.')
         session = prepare_benchmark(config, goals, about)
         if about is not None and about.state is not None and settings.seeds == 'live':
             return session.from_live_state(about.state)

@@ -66,7 +66,7 @@ PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
 SILENCE = 5.0
-"""After this long without joint states the log says so [s]."""
+"""After this long without joint states that requests need the log says so [s]."""
 
 
 class IkServer(ProcessNode):
@@ -364,9 +364,11 @@ class IkServer(ProcessNode):
         return self._handlers.served.server.scene
 
     def _tell_silence(self) -> None:
-        """Log once that no joint states come, if so."""
-        self._silence.cancel()
-        if self._live.is_silent:
+        """Log once that no joint states come although requests need them."""
+        if not self._live.is_silent:
+            self._silence.cancel()
+        elif self._live.is_missed:
+            self._silence.cancel()
             _LOGGER.warning(
                 f'No joint states on {self._live.topics} after {SILENCE:g} s. Joints that a request '
                 'does not name are taken at their default positions. Publish the joint states of '

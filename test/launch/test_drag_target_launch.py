@@ -14,7 +14,9 @@ from ssik_ros.strict_yaml import read_yaml
 @pytest.mark.parametrize('name', ['panda', 'ur5e'])
 def test_nodes_get_parameters_that_they_have_and_files_that_exist(monkeypatch, name):
     launch_file = load_launch_file('drag_target.launch.py', monkeypatch)
-    nodes = launch_file['start_nodes']({'moveit_config_package': name})
+    nodes = launch_file['start_nodes'](
+        {'moveit_config_package': name, 'state_publisher': 'false', 'rviz': 'false'}
+    )
     found = {node.keywords['executable']: node.keywords for node in nodes}
     assert found.keys() == {'ik_server', 'robot_state_publisher', 'rviz2'}
     (given,) = found['ik_server']['parameters']
@@ -30,6 +32,24 @@ def test_nodes_get_parameters_that_they_have_and_files_that_exist(monkeypatch, n
         k: v['condition'].arguments[0].arguments[0] for k, v in found.items() if 'condition' in v
     }
     assert conditions == {'robot_state_publisher': 'state_publisher', 'rviz2': 'rviz'}
+
+
+@pytest.mark.parametrize(
+    ('rviz', 'packages', 'hint'),
+    [
+        ('true', 'robot_state_publisher, rviz2', 'state_publisher:=false rviz:=false'),
+        ('false', 'robot_state_publisher', 'state_publisher:=false.'),
+    ],
+)
+def test_nothing_is_started_where_a_package_is_missing(
+    monkeypatch, tmp_path, rviz, packages, hint
+):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    launch_file = load_launch_file('drag_target.launch.py', monkeypatch)
+    context = {'moveit_config_package': 'panda', 'state_publisher': 'true', 'rviz': rviz}
+    with pytest.raises(ValueError, match=f'starts nothing.*installed: {packages}') as told:
+        launch_file['start_nodes'](context)
+    assert hint in str(told.value)
 
 
 def test_rviz_listens_to_the_topics_of_the_node():

@@ -311,9 +311,9 @@ def test_launch_does_not_call_a_failed_benchmark_a_success(tmp_path):
 @pytest.mark.ros
 @pytest.mark.slow
 def test_launch_ends_where_an_argument_is_misspelt(path, tmp_path):
-    ended = launch(path.name, tmp_path, namespce='cell')
+    ended = launch(path.name, tmp_path, log_levl='info')
     assert ended.returncode == 1, ended.stdout
-    assert "has no argument 'namespce'. Did you mean 'namespace'?" in ended.stdout
+    assert "has no argument 'log_levl'. Did you mean 'log_level'?" in ended.stdout
 
 
 @needs_launch

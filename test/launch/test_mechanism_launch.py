@@ -26,9 +26,17 @@ def test_every_mechanism_that_comes_along_can_be_chosen(launch_file):
     assert sorted(declared['mechanism']['choices']) == list(mechanism_names())
 
 
+def test_nothing_is_started_where_a_package_is_missing(launch_file, monkeypatch, tmp_path):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    with pytest.raises(
+        ValueError, match=r'starts nothing.*robot_state_publisher.*publisher:=false'
+    ):
+        launch_file['start_nodes']({'mechanism': 'hexapod', 'state_publisher': 'true'})
+
+
 @pytest.mark.parametrize('name', mechanism_names())
 def test_nodes_get_parameters_that_they_have_and_files_that_exist(launch_file, name):
-    nodes = launch_file['start_nodes']({'mechanism': name})
+    nodes = launch_file['start_nodes']({'mechanism': name, 'state_publisher': 'false'})
     found = {node.keywords['executable']: node.keywords for node in nodes}
     assert found.keys() == {*EXECUTABLES, 'robot_state_publisher'}
     robot = load_robot(mechanism_files(name)[0])

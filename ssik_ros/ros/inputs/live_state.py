@@ -61,6 +61,8 @@ class LiveState:
         self._lock = threading.Lock()
         self._count = 0
         self._known: _MergedState | None = None
+        self.is_missed = False
+        """Whether a request named no joint although no message had come."""
         # Best effort hears reliable publishers too.
         self._input = InputTopic(
             node,
@@ -203,6 +205,7 @@ class LiveState:
                 f'No usable position came on {self.topics} for joints that the request does not name '
                 f'({named}): default positions were used.'
             )
+        self.is_missed = self.is_missed or not (given.names or given.multi_dof_names)
         return (
             f'No joint states of this robot came on {self.topics}, and the request does not name '
             f'{named}: default positions were used.'

@@ -4,11 +4,12 @@ The arguments of the launch files, from the parameter files of the nodes.
 Nothing here imports launch, so that the lists can be read and tested on machines without it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ssik_ros.errors import describe_choices, misspelt_name, quote
+from ssik_ros.errors import counted, describe_choices, list_names, misspelt_name, quote
+from ssik_ros.model.description_files import find_package
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import Parameter
 
@@ -58,6 +59,27 @@ PARAMS_FILE = LaunchArgument(
 RESPAWN = LaunchArgument(
     'respawn', 'false', 'Start the node again when it ends by itself.', bool, YES_OR_NO
 )
+
+
+def require_packages(launch_file: str, packages: Mapping[str, str]) -> None:
+    """
+    Refuse to start anything where a package is missing: launch would leave the nodes it has started running.
+
+    :param launch_file: path of the launch file.
+    :param packages: the packages whose nodes are to be started, with the argument that leaves them out; empty if
+        there is no such argument.
+    :raises ValueError: for packages that are not installed; says how to get or leave out each.
+    """
+    missing = [name for name in packages if find_package(name) is None]
+    if not missing:
+        return
+    installs = ' '.join(f'ros-$ROS_DISTRO-{name.replace("_", "-")}' for name in missing)
+    without = ' '.join(f'{packages[name]}:=false' for name in missing if packages[name])
+    hint = f', or leave its nodes out: {without}' if without else ''
+    raise ValueError(
+        f'{Path(launch_file).name} starts nothing: {counted(len(missing), "package")} not installed: '
+        f'{list_names(missing)}. Install with apt install {installs}{hint}.'
+    )
 
 
 def node_arguments(node: str, names: Sequence[str] = ()) -> tuple[LaunchArgument, ...]:
