@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+import sys
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,12 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
         rows = _reshape(arguments.xyz, tips, 3, '--xyz', 'x y z')
         return np.array([pose(row) for row in rows])
     rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
+    largest = float(np.abs(rows[:, 3:]).max())
+    if largest > 2.0 * np.pi:
+        print(
+            f'--xyz-rpy has an angle of {largest:g} rad, more than a full turn: are these degrees?',
+            file=sys.stderr,
+        )
     return np.array([read_pose(row, '--xyz-rpy') for row in rows])
 
 

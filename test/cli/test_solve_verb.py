@@ -182,3 +182,9 @@ def test_a_plain_solve_loads_no_view():
     code = "import sys, ssik_ros.cli.verb.solve; print([name for name in sys.modules if 'ssik_ros.view' in name])"
     run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == '[]', run.stderr
+
+
+@pytest.mark.parametrize(('yaw', 'asks'), [('6.28', False), ('90', True)])
+def test_angles_in_degrees_are_asked_about(yaw, asks, capsys):
+    solve('--xyz-rpy', '0.4', '0.2', '0.3', '3.14', '0', yaw)
+    assert ('are these degrees?' in capsys.readouterr().err) is asks

@@ -240,6 +240,12 @@ def test_an_explanation_has_one_distance(server, ready, blocked):
     assert off and {f'{a} m and {b} rad' for a, b in off} == {told}
 
 
+@pytest.mark.parametrize(('distance', 'asks'), [(3.0, False), (537.0, True)])
+def test_a_pose_in_millimetres_is_asked_about(server, ready, distance, asks):
+    answer = server.solve(ik_request(ARM, [('', pose_of((distance, 0.0, 0.5)))]), ready)
+    assert ('Are these millimetres?' in answer.text) is asks
+
+
 def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
     path = PathRequest(ARM, [target], max_step=1e-300)
     assert server.follow_path(path, ready).text == (

@@ -14,6 +14,8 @@ from ssik_ros.server.requests.ik_requests import FramedPose, FullState, LinkGoal
 
 HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
 POSE_FREEDOMS = 6
+FAR = 100.0
+"""A goal that is farther away than so many lengths of the arm may be in millimetres."""
 
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
@@ -61,10 +63,15 @@ def notes_on_failure(
     """
     notes, excess = [], 0.0
     if result.is_proved:
-        excess = max(_excess(server, goal, state) for goal in goals)
+        excess, reach = max(_excess(server, goal, state) for goal in goals)
         if excess > 0.0:
             within = ' within the joint limits' if result.cause == Cause.LIMITS else ''
-            notes.append(f'It is at least {excess:.4g} m beyond reach{within}.')
+            ask = (
+                ' Are these millimetres? Lengths are in metres.'
+                if excess > FAR * max(reach, 0.01)
+                else ''
+            )
+            notes.append(f'It is at least {excess:.4g} m beyond reach{within}.{ask}')
     count = len(server.group.idx_q)
     if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
         notes.append(
@@ -83,15 +90,19 @@ def notes_on_failure(
     return notes
 
 
-def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
-    """Return how far a goal is beyond the lengths, slides stretched, between it and the first joint that moves [m]."""
+def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> tuple[float, float]:
+    """
+    Return how far a goal is beyond the reach of the group, and that reach [m]; zeros where it has no bound.
+
+    The reach is the sum of the lengths, slides stretched, between the goal and the first joint that moves.
+    """
     tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
     solver = server.require_solver()
     link = goal.link or solver.tip_frames[0]
     path = tree.joint_path(link)
     moves = [joint in group or int(tree.leaders[joint]) in group for joint in path]
     if not any(moves) or group & set(tree.joint_path(solver.base_frame)):
-        return 0.0
+        return 0.0, 0.0
     chain = path[moves.index(True) :]
     first, parent = chain[0], int(tree.parents[chain[0]])
     above = np.eye(4) if parent < 0 else compute_joint_poses(tree, state.positions)[parent]
@@ -105,8 +116,8 @@ def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
         if kind == JointKind.PRISMATIC:
             reach += max(abs(float(tree.lower[place])), abs(float(tree.upper[place])))
         elif kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.SPHERICAL):
-            return 0.0
-    return float(np.linalg.norm(goal.pose[:3, 3] - centre)) - reach
+            return 0.0, 0.0
+    return float(np.linalg.norm(goal.pose[:3, 3] - centre)) - reach, reach
 
 
 def describe_nearest(
