@@ -62,6 +62,7 @@ class PoseFreedom:
         used = (self.lower != 0.0) | (self.upper != 0.0)
         self.columns: IntArray = np.flatnonzero(used.any(axis=0))
         """Numbers that are not zero at each waypoint."""
+        self._used = self.columns
 
     @property
     def count(self) -> int:
@@ -82,6 +83,24 @@ class PoseFreedom:
         own = copy.copy(self)
         own.columns = self.columns[widths[self.columns] > wide]
         return own
+
+    def with_all_numbers(self) -> 'PoseFreedom':
+        """Return the same with a spin that was taken out, and with narrow ranges."""
+        own = copy.copy(self)
+        own.columns = self._used
+        return own
+
+    def cell_sizes(self, halves: FloatArray) -> FloatArray:
+        """
+        Return bounds (k, 2) on how far [m] and by which angle [rad] poses of cells of the numbers are from the poses in their middle.
+
+        :param halves: (k, c) half widths of each cell.
+        """
+        numbers = np.zeros((len(halves), COLUMNS))
+        numbers[:, self.columns] = halves
+        ways = np.linalg.norm(numbers[:, :TILT], axis=1)
+        tilts = np.linalg.norm(numbers[:, TILT:SPIN], axis=1)
+        return np.stack([ways, tilts + numbers[:, SPIN:].sum(axis=1)], axis=1)
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """
@@ -295,6 +314,30 @@ def rotations(vectors: FloatArray) -> FloatArray:
     sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
     turned: FloatArray = np.eye(3) + sines * cross + (1.0 - cosines) * (cross @ cross)
     return turned
+
+
+def rotation_vectors(turned: FloatArray) -> FloatArray:
+    """
+    Return the vectors (k, 3) of rotations by less than half a turn [rad].
+
+    :param turned: (k, 3, 3).
+    """
+    skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
+    vectors = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    sines = np.linalg.norm(vectors, axis=1)
+    angles = np.arctan2(sines, 0.5 * (np.trace(turned, axis1=1, axis2=2) - 1.0))
+    scaled: FloatArray = vectors * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
+    return scaled
+
+
+def pose_misses(reached: FloatArray, targets: FloatArray) -> FloatArray:
+    """
+    Return what poses miss their targets by (k, 6): a way [m] and a rotation vector [rad] in the base frame.
+
+    :param reached, targets: (k, 4, 4).
+    """
+    turns = rotation_vectors(targets[:, :3, :3] @ np.swapaxes(reached[:, :3, :3], 1, 2))
+    return np.hstack([targets[:, :3, 3] - reached[:, :3, 3], turns])
 
 
 def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:

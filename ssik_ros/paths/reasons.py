@@ -10,6 +10,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
 from ssik_ros.paths.layered_search import Layers
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.pose_freedom import pose_misses
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import wrap_steps
@@ -61,7 +62,7 @@ def explain(
     :param space: the joints and their free parameters.
     :param poses: (m, 4, 4) waypoints.
     :param layers: connected, without a full path.
-    :param counts: (m, 3) of each layer: branches, branches outside the limits, and values that a proof refused.
+    :param counts: (m, 2) of each layer: branches, and branches outside the limits.
     :param waypoints: (m,) index of the waypoint of each layer.
     :param obstacles: None where collisions are not checked.
     """
@@ -69,7 +70,8 @@ def explain(
     rows = layers.rows_of(broken)
     waypoint = int(waypoints[broken])
     if not len(rows):
-        return _no_postures(waypoint, counts[broken])
+        is_proved = space.is_out_of_reach(waypoint, poses[waypoint])
+        return _no_postures(waypoint, counts[broken], is_proved)
     if obstacles is not None:
         layers.check(rows, obstacles)
     free = rows[np.isfinite(layers.own[rows])]
@@ -115,14 +117,19 @@ def passes_not_joined(
     return PathFailure(waypoint + 1, Cause.COLLISION, text)
 
 
-def _no_postures(waypoint: int, counts: IntArray) -> PathFailure:
-    """Return why a waypoint has no posture at all."""
-    branches, outside, refused = (int(value) for value in counts)
-    name = f'Waypoint {waypoint}'
-    if branches == 0 and refused > 0:
+def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailure:
+    """
+    Return why a waypoint has no posture at all.
+
+    :param waypoint: its index.
+    :param counts: (2,) branches of all samples, and branches outside the limits.
+    :param is_proved: whether no pose of its tolerance is in reach.
+    """
+    outside, name = int(counts[1]), f'Waypoint {waypoint}'
+    if is_proved:
         return PathFailure(waypoint, Cause.UNREACHABLE, f'{name} is out of reach.')
     if outside > 0:
-        text = f'{name}: each of {counted(outside, "posture")} is outside the joint limits.'
+        text = f'{name}: each of {counted(outside, "posture")} that were tried is outside the joint limits.'
         return PathFailure(waypoint, Cause.LIMITS, text)
     return PathFailure(waypoint, Cause.NOT_FOUND, f'{name}: no posture was found that reaches it.')
 
@@ -146,20 +153,12 @@ def _ways_on(
     )
     q = start.copy()
     for _ in range(NEWTON_STEPS):
-        miss = _misses(chain.poses(q), targets)
+        miss = pose_misses(chain.poses(q), targets)
         q += np.einsum('kji,ki->kj', np.linalg.pinv(chain.jacobians(q), rcond=1e-6), miss)
-    good = np.abs(_misses(chain.poses(q), targets)).max(axis=1) < CONVERGED
+    good = np.abs(pose_misses(chain.poses(q), targets)).max(axis=1) < CONVERGED
     good &= np.abs(q - start).max(axis=1) < FURTHEST
     largest = layers.limits.largest[int(layers.layer_of(rows[:1])[0]) + 1]
     return WaysOn(start[good], q[good], largest, len(rows))
-
-
-def _misses(reached: FloatArray, targets: FloatArray) -> FloatArray:
-    """Return what poses miss their targets by (k, 6): a way and a small turn."""
-    between = targets[:, :3, :3] @ np.swapaxes(reached[:, :3, :3], 1, 2)
-    skew = 0.5 * (between - np.swapaxes(between, 1, 2))
-    turns = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    return np.hstack([targets[:, :3, 3] - reached[:, :3, 3], turns])
 
 
 def _way_on_fails(

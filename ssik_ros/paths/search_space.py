@@ -1,6 +1,7 @@
 """The free parameters of a tool path: values of first joints, numbers of the tool's pose, the value of a held joint."""
 
 from collections.abc import Callable
+import functools
 import math
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
+from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
 VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
@@ -94,6 +96,9 @@ class SearchSpace:
             np.concatenate([first[:, 3] > 0.0, columns <= Z, last[:, 3] > 0.0])
         )
         widths = (self.upper - self.lower).max(axis=0, initial=1e-9)
+        self._has_ends = self._is_pose & (widths <= WIDE)
+        """(r,) whether the first grid holds the ends of a range: narrow ones, whose corners and edges may reach what the middle
+        does not."""
         self.spacing: FloatArray = widths / self._counts
         """(r,) distance of neighbouring values in the first grid."""
         self.offsets = OFFSETS.get(self.size, 1)
@@ -102,7 +107,7 @@ class SearchSpace:
         """Return how many values each parameter has in the first grid."""
         widths = (self.upper - self.lower).max(axis=0, initial=0.0)
         place = np.arange(self.size) - self.chain.outer
-        is_pose = (place >= 0) & (place < len(self.freedom.columns))
+        self._is_pose = is_pose = (place >= 0) & (place < len(self.freedom.columns))
         is_wide = ~is_pose | (widths > WIDE)
         row = int(is_wide.sum()) + int(not is_wide.all())
         angles, slides, spins = VALUES[min(row, max(VALUES))]
@@ -141,7 +146,8 @@ class SearchSpace:
             parts = scatter(SCATTERED * density**2, self.size)
         else:
             axes = [density * int(count) for count in self._counts]
-            parts = product([(np.arange(count) + 0.5) / count for count in axes])
+            ends = self._has_ends
+            parts = product([_parts(count, end) for count, end in zip(axes, ends, strict=True)])
             width = axes[-1] if axes else 1
         low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
         return self._samples(rows, low + parts * (high - low), width)
@@ -252,6 +258,20 @@ class SearchSpace:
         counts = found.counts.reshape(layers, s, -1).sum(axis=1)
         return PostureRows(found.q, found.owners // s, counts), own
 
+    def is_out_of_reach(self, row: int, waypoint: FloatArray) -> bool:
+        """
+        Return whether no pose that a waypoint allows is in reach, whatever the limits of joints that turn: a proof.
+
+        :param row: index of the waypoint.
+        :param waypoint: (4, 4).
+        """
+        return self._proof.refuses(waypoint, self.freedom, row)
+
+    @functools.cached_property
+    def _proof(self) -> ReachProof:
+        """Return the hulls of the chain."""
+        return ReachProof(self.chain.chain)
+
     def parameters_of(self, q: FloatArray, row: int, waypoint: FloatArray) -> FloatArray:
         """
         Return the parameters (r,) of a given posture.
@@ -263,6 +283,13 @@ class SearchSpace:
         values = self.freedom.values_of(row, waypoint, self.chain.pose(q))
         held = [q[self.chain.held]] if self.chain.has_held else []
         return np.concatenate([q[: self.chain.outer], values, held])
+
+
+def _parts(count: int, has_ends: bool) -> FloatArray:
+    """Return parts (count,) of a range, its ends among them or not."""
+    if has_ends and count > 1:
+        return np.linspace(0.0, 1.0, count)
+    return (np.arange(count) + 0.5) / count
 
 
 def product(axes: list[FloatArray]) -> FloatArray:

@@ -39,7 +39,7 @@ class PostureRows(NamedTuple):
     owners: IntArray
     """(k,) the pose of each."""
     counts: IntArray
-    """(m, 3) branches of each pose, how many are outside the limits, and whether a proof refuses the pose."""
+    """(m, 2) branches of each pose, and how many of them are outside the limits."""
 
 
 class ToolChain:
@@ -233,7 +233,7 @@ class ToolChain:
             own = poses[start : start + chunk]
             q = np.empty((len(own) * capacity, self.arm.plan.size))
             owners = np.empty(len(q), dtype=np.int64)
-            counts = np.zeros((len(own), 3), dtype=np.int64)
+            counts = np.zeros((len(own), 2), dtype=np.int64)
             used = postures.search_rows(
                 q,
                 owners,
@@ -260,7 +260,7 @@ class ToolChain:
             request = prepared._replace(samples=np.ascontiguousarray(own))
             count = max(0, arrays.search(request, poses[pose]))
             rows = arrays.rows[:count, :n].copy()
-            counted = arrays.counters[[search.BRANCHES, search.DROPPED, search.PROVED]][None]
+            counted = arrays.counters[[search.BRANCHES, search.DROPPED]][None]
             parts.append(PostureRows(rows, np.full(count, pose), counted))
         return _together(parts)
 

@@ -17,7 +17,7 @@ from ssik_ros.paths.bounding.tip_ways import tip_levers
 from ssik_ros.paths.control import do_nothing
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
-from ssik_ros.paths.pose_freedom import PoseFreedom, rotations
+from ssik_ros.paths.pose_freedom import PoseFreedom, rotation_vectors, rotations
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import TravelSearch
 
@@ -133,19 +133,7 @@ def deviations(
 
 def _turns(poses: FloatArray) -> FloatArray:
     """Return the rotation vectors (m - 1, 3) from each waypoint to the next, in its frame."""
-    between = np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3]
-    skew = 0.5 * np.stack(
-        [
-            between[:, 2, 1] - between[:, 1, 2],
-            between[:, 0, 2] - between[:, 2, 0],
-            between[:, 1, 0] - between[:, 0, 1],
-        ],
-        axis=1,
-    )
-    sines = np.linalg.norm(skew, axis=1)
-    angles = np.arctan2(sines, 0.5 * (np.trace(between, axis1=1, axis2=2) - 1.0))
-    turns: FloatArray = skew * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
-    return turns
+    return rotation_vectors(np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3])
 
 
 def _bulge(

@@ -315,7 +315,7 @@ class _PlaceSearch:
             reason = f'the arms collide before they work: {touching[0]} with {touching[1]}'
             nothing = TaskResult(False, -1, None, float('nan'), reason)
             return (-1.0, -1.0), [nothing] * len(self.tasks.poses)
-        for task, pose in enumerate(self.tasks.poses):
+        for task in range(len(self.tasks.poses)):
             options = sorted(
                 (-each.values[row], index, row)
                 for index, each in enumerate(found)
@@ -329,7 +329,7 @@ class _PlaceSearch:
                     result = TaskResult(True, index, q.copy(), -float(negative), '')
                     break
             if result is None:
-                reason = self._why(places, pose, collision)
+                reason = self._why(places, task, collision)
                 result = TaskResult(False, -1, None, float('nan'), reason)
             tasks.append(result)
         values = [task.value for task in tasks if task.reached]
@@ -344,11 +344,14 @@ class _PlaceSearch:
         other = None if pair is None else pair.accept(arm, q)
         return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
 
-    def _why(self, places: list[FloatArray], pose: FloatArray, collision: str) -> str:
+    def _why(self, places: list[FloatArray], task: int, collision: str) -> str:
         """Return why no arm reaches a task."""
         if collision:
-            return f'every posture collides, the last one {collision}'
-        words = [arm.why_not(own[0], pose) for arm, own in zip(self.arms, places, strict=True)]
+            return f'each posture that was found collides, the last one {collision}'
+        words = [
+            arm.why_not(own[0], self.tasks, task)
+            for arm, own in zip(self.arms, places, strict=True)
+        ]
         return '; '.join(dict.fromkeys(words))
 
     def _improve(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
+from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.checks import CollisionChecker
@@ -15,6 +15,9 @@ from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.collision.scene import PlacedLinks
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.pose_freedom import PoseFreedom
+from ssik_ros.paths.requests import EXACT, FREE, PathTolerance
+from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.reach.measures import limit_margin, manipulability
@@ -93,11 +96,19 @@ class PlaceTasks:
     def variants(self) -> Variants:
         """Return the poses that are tried for each task."""
         poses, owners = [], []
-        for index, pose in enumerate(self.poses):
-            own = _variants_of(pose, self.distances[index], self.tilts[index], self.spins[index])
-            poses.append(own)
-            owners.append(np.full(len(own), index))
+        for index in range(len(self.poses)):
+            poses.append(self.variants_of(index))
+            owners.append(np.full(len(poses[-1]), index))
         return Variants(np.concatenate(poses), np.concatenate(owners))
+
+    def variants_of(self, index: int) -> FloatArray:
+        """
+        Return the poses (v, 4, 4) that are tried for one task, its own first.
+
+        :param index: which task.
+        """
+        own = self.distances[index], self.tilts[index], self.spins[index]
+        return _variants_of(self.poses[index], *own)
 
 
 def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
@@ -215,7 +226,7 @@ class PlacedArm:
                 f"'{robot.name}' has {self._tool.size} joints in its chain; a placement takes arms of up to seven."
             )
         self.chain = self._tool.chain
-        self._absence = AbsenceCauses(self._tool.arm)
+        self._absence, self._proof = AbsenceCauses(self._tool.arm), ReachProof(self.chain)
         checker = CollisionChecker(robot)
         self.is_checked = checker.available
         """Whether the robot has collision geometry."""
@@ -308,22 +319,33 @@ class PlacedArm:
         root = base_pose(coordinates) @ self._root_in_base
         return self._scene.colliding_pair(self._tool.full_state(q), root)
 
-    def why_not(self, coordinates: FloatArray, pose: FloatArray) -> str:
+    def why_not(self, coordinates: FloatArray, tasks: PlaceTasks, index: int) -> str:
         """
-        Return in words why an arm has no posture within limits for a pose.
+        Return in words why an arm has no posture within limits for a task; "out of reach" and "limits" are proved.
 
         :param coordinates: (6,) of the base.
-        :param pose: (4, 4) in the cell.
+        :param tasks: poses in the cell with their tolerances.
+        :param index: which task.
         """
-        target = self.targets(coordinates[None], pose[None])
-        counts = search_batch(self._tool.arm, target, None, PLAIN, 1).counts
-        cause, dropped = self._absence.explain(target, counts)[0], int(counts[0, search.DROPPED])
-        if cause == Cause.LIMITS:
-            return (
-                f'all {dropped} branches are outside the joint limits'
-                if self._absence.is_complete and not counts[0, search.DOUBT]
-                else 'every posture is outside the joint limits'
+        poses = tasks.variants_of(index)
+        targets = self.targets(coordinates[None], poses)
+        place = f'{float(np.linalg.norm(targets[0, :3, 3])):.2f} m from the base link'
+        spin = FREE if tasks.spins[index] else EXACT
+        room = float(tasks.distances[index]), float(tasks.tilts[index])
+        if self._proof.refuses(targets[0], PoseFreedom([PathTolerance(spin=spin)], 1), 0, room):
+            return f'out of reach, {place}'
+        counts = search_batch(self._tool.arm, targets, None, PLAIN, 1).counts
+        if len(poses) == 1 and not self._absence.is_complete:
+            cause = self._absence.explain(targets, counts)[0]
+            if cause == Cause.UNREACHABLE:
+                return f'out of reach, {place}'
+            if cause == Cause.LIMITS:
+                return 'every posture is outside the joint limits'
+        outside = int(counts[:, search.DROPPED].sum())
+        tried = f' in {len(poses)} poses within its tolerance' if len(poses) > 1 else ''
+        if outside:
+            text = (
+                f'{counted(outside, "posture")} found{tried}, each with a joint outside its range'
             )
-        distance = float(np.linalg.norm(target[0, :3, 3]))
-        word = 'out of reach' if cause == Cause.UNREACHABLE else 'not reached'
-        return f'{word}, {distance:.2f} m from the base link'
+            return f'not reached: {text}'
+        return f'not reached{tried}, {place}'

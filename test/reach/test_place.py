@@ -198,8 +198,38 @@ def test_a_cell_without_solution_is_explained() -> None:
 
 def test_why_seven_joints_fail_is_proved() -> None:
     arm, base = placed('panda', space_of()), np.zeros(6)
-    assert arm.why_not(base, task(0.0, 0.0, 0.5)) == 'every posture is outside the joint limits'
-    assert arm.why_not(base, task(0.0, 0.0, 1.0)) == 'out of reach, 1.00 m from the base link'
+    tasks = PlaceTasks.exact(np.array([task(0.0, 0.0, 0.5), task(0.0, 0.0, 1.0)]))
+    assert arm.why_not(base, tasks, 0) == 'every posture is outside the joint limits'
+    assert arm.why_not(base, tasks, 1) == 'out of reach, 1.00 m from the base link'
+
+
+@pytest.mark.parametrize('spins', [False, True])
+@pytest.mark.parametrize('name', ['irb120', 'ur5e', 'puma560'])
+def test_no_reason_claims_what_a_straight_wrist_disproves(name: str, spins: bool) -> None:
+    """Each task is the pose of a posture within the limits, which the branches of the pose need not hold."""
+    rng, arm, base = np.random.default_rng(3), placed(name, space_of()), np.zeros(6)
+    chain = arm.chain
+    for _ in range(40):
+        q = rng.uniform(np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi))
+        q[4] = 0.0
+        pose = chain.pose(q)
+        if spins:
+            pose = pose @ pose_matrix(np.zeros(3), matrix_of_rpy(0.0, 0.0, rng.uniform(-3.0, 3.0)))
+        zero = np.zeros(1)
+        tasks = PlaceTasks(pose[None], np.ones(1), zero, zero, np.array([spins]))
+        reason = arm.why_not(base, tasks, 0)
+        assert 'out of reach' not in reason and 'limits' not in reason
+
+
+def test_a_tolerance_that_is_out_of_reach_is_proved() -> None:
+    arm, base = placed('irb120', space_of()), np.zeros(6)
+    poses = np.array([task(1.2, 0.0, 0.3)] * 2)
+    # The wrist is 0.52 m away from the shoulder at most.
+    tasks = PlaceTasks(
+        poses, np.ones(2), np.array([0.05, 2.0]), np.full(2, 0.1), np.full(2, fill_value=True)
+    )
+    assert arm.why_not(base, tasks, 0) == 'out of reach, 1.24 m from the base link'
+    assert 'out of reach' not in arm.why_not(base, tasks, 1)
 
 
 @pytest.mark.slow

@@ -13,8 +13,7 @@ def search_rows(
 
     :param q: (capacity, n) solutions.
     :param owners: (capacity,) the pose of each.
-    :param counts: (m, 3) branches of each pose, -1 for no rigid transform; how many of them are outside the limits; 1 for a
-        pose that is proved to be out of reach.
+    :param counts: (m, 2) branches of each pose, -1 for no rigid transform, and how many of them are outside the limits.
     :param poses: (m, 4, 4) targets.
     :param values: (m, s) values of the held joint for each pose; not read where none is held.
     :param ints, reals, options: as for :func:`search.search`.
@@ -29,7 +28,6 @@ def search_rows(
         )
         counts[pose, 0] = -1 if count < 0 else counters[search.BRANCHES]
         counts[pose, 1] = counters[search.DROPPED]
-        counts[pose, 2] = counters[search.PROVED]
         for row in range(count):
             for k in range(n):
                 q[used, k] = rows[row, k]

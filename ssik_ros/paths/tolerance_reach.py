@@ -1,0 +1,111 @@
+"""
+A proof that a chain reaches no pose of a tolerance.
+
+The poses of a tolerance are cut into cells. All poses of a cell are within a distance and an angle of the pose in its middle. The hull
+of what the chain reaches, grown by both, either leaves that pose out, or the cell is cut in two. A pose in the middle that the
+hull itself does not leave out ends the proof: then nothing is known.
+"""
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.pose_freedom import PoseFreedom, TILT, TILT_ACROSS
+from ssik_ros.problem.reach_hull import make_hulls
+
+PLAY = 2e-6
+"""Error that a waypoint may have, and rounding [m, rad]."""
+MOST_CELLS = 4096
+"""Cells of a tolerance that are looked at."""
+
+
+class ReachProof:
+    """Proves that tolerances are out of reach; several threads may call it at once."""
+
+    def __init__(self, chain: SerialChain) -> None:
+        """
+        Compute the hulls.
+
+        :param chain: all joints that may move.
+        """
+        slides = chain.kinds == JointKind.PRISMATIC
+        own = make_hulls(
+            slides,
+            chain.axes,
+            chain.points,
+            chain.lower,
+            chain.upper,
+            chain.home,
+            is_full_pose=True,
+        )
+        self._hulls = np.zeros(0) if own is None else own
+        self._count = len(self._hulls) // reach_hull.BLOCK
+        levers = self._hulls.reshape(-1, reach_hull.BLOCK)[:, reach_hull.LEVER]
+        self._lever = float(levers.max(initial=0.0))
+
+    def refuses(
+        self,
+        waypoint: FloatArray,
+        freedom: PoseFreedom,
+        row: int,
+        room: tuple[float, float] = (0.0, 0.0),
+    ) -> bool:
+        """
+        Return whether no pose of a waypoint's tolerance is in reach: a proof.
+
+        :param waypoint: (4, 4) in the base frame.
+        :param freedom: the tolerances.
+        :param row: index of the waypoint.
+        :param room: distance [m] and angle [rad] by which poses may leave the tolerance.
+        """
+        if not self._count:
+            return False
+        own = freedom.with_all_numbers()
+        low, high = own.lower[row, own.columns], own.upper[row, own.columns]
+        middles, halves = 0.5 * (low + high)[None], 0.5 * (high - low)[None]
+        looked_at = 0
+        while len(middles):
+            looked_at += len(middles)
+            if looked_at > MOST_CELLS:
+                return False
+            rows = np.full(len(middles), row)
+            poses = own.poses(np.repeat(waypoint[None], len(rows), axis=0), rows, middles)
+            if not all(self._refuses(pose, *room) for pose in poses):
+                return False
+            sizes = own.cell_sizes(halves)
+            left = [
+                index
+                for index, pose in enumerate(poses)
+                if not self._refuses(pose, room[0] + sizes[index, 0], room[1] + sizes[index, 1])
+            ]
+            if not left:
+                return True
+            if not halves[left].any():
+                return False
+            middles, halves = self._cut(own, row, middles[left], halves[left])
+        return True
+
+    def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:
+        """Return whether the hulls, grown by a distance and an angle, leave a pose out."""
+        twelve = np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
+        margins = distance + PLAY, angle + PLAY
+        return bool(reach_hull.refuses(self._hulls, self._count, twelve, *margins))
+
+    def _cut(
+        self, freedom: PoseFreedom, row: int, middles: FloatArray, halves: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return cells cut in two across the number that moves the chain's points most; those outside the cone are left out."""
+        weights = np.where(freedom.columns < TILT, 1.0, self._lever)
+        across = np.argmax(halves * weights, axis=1)
+        lines = np.arange(len(middles))
+        halves = halves.copy()
+        halves[lines, across] *= 0.5
+        step = np.zeros_like(middles)
+        step[lines, across] = halves[lines, across]
+        middles, halves = np.vstack([middles - step, middles + step]), np.vstack([halves, halves])
+        tilts = np.isin(freedom.columns, (TILT, TILT_ACROSS))
+        nearest = np.maximum(np.abs(middles[:, tilts]) - halves[:, tilts], 0.0)
+        kept = np.linalg.norm(nearest, axis=1) <= freedom.upper[row, TILT] + PLAY
+        return middles[kept], halves[kept]
