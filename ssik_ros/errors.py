@@ -6,13 +6,15 @@ the request is not valid: a malformed model, an unknown name, a value out of ran
 inherits from :class:`SsikError` and from the built-in class that users of the ancestor systems catch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import difflib
 import functools
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 LONGEST_QUOTE = 200
 """Longest text from outside in a message [characters]."""
+LONGEST_MESSAGE = 3000
+"""Longest message of an error about a file [characters]."""
 MOST_NAMES = 20
 """Longest list of names in a message."""
 _MISSPELT = 0.8
@@ -249,3 +251,56 @@ class LocatedMapping(dict[str, Any]):
         """Start empty."""
         super().__init__()
         self.places: dict[str, str] = {}
+
+
+MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    UnicodeError,
+    ValueError,
+)
+"""What a parser raises for content that nobody has thought of."""
+_Parameters = ParamSpec('_Parameters')
+_Content = TypeVar('_Content')
+
+
+def _one_line(message: str) -> str:
+    """Return a message on one line, cut where it would fill a screen."""
+    if len(message) > LONGEST_MESSAGE:
+        message = f'{message[:LONGEST_MESSAGE]}... ({len(message)} characters)'
+    return ' '.join(message.split('\n')) if '\n' in message else message
+
+
+def reads_file(
+    kind: type[SsikError],
+) -> Callable[[Callable[_Parameters, _Content]], Callable[_Parameters, _Content]]:
+    """
+    Return a decorator for readers of files: whatever a malformed file raises becomes one error that names the file.
+
+    The first argument of a reader is the path or the text. Errors of this package pass.
+
+    :param kind: class of the error.
+    """
+
+    def decorate(read: Callable[_Parameters, _Content]) -> Callable[_Parameters, _Content]:
+        @functools.wraps(read)
+        def reader(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Content:
+            try:
+                return read(*args, **kwargs)
+            except SsikError as error:
+                # The messages of other libraries have several lines.
+                error.message = _one_line(error.message)
+                raise
+            except (OSError, *MALFORMED) as error:
+                # A file may name other files, with names that the system does not take.
+                source = args[0] if args else next(iter(kwargs.values()), 'file')
+                reason = f'{type(error).__name__}: {shorten(error)}'
+                raise kind(f'{quote(source)} is malformed: {reason}.', source=source) from error
+
+        return reader
+
+    return decorate

@@ -107,7 +107,7 @@ def checked_mapping(
     :raises ConfigError: when the content is no mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
-        refuse(place, f'{what} is no mapping but {content!r}')
+        refuse(place, f'{what} is no mapping but {shorten(repr(content))}')
     for key in content:
         if known is not None and key not in known:
             hint = describe_choices(str(key), known)
@@ -155,7 +155,7 @@ class EntryReader:
         """Return one of some words."""
         value = self.entry[key]
         if value not in choices:
-            self.refuse(key, f'is {value!r}', describe_choices(str(value), choices))
+            self.refuse(key, f'is {shorten(repr(value))}', describe_choices(str(value), choices))
         return str(value)
 
     def where(self, key: str) -> str:
@@ -170,14 +170,14 @@ class EntryReader:
         """Return a name."""
         value = self.entry[key]
         if not isinstance(value, str) or not value:
-            self.refuse(key, f'is no name but {value!r}')
+            self.refuse(key, f'is no name but {shorten(repr(value))}')
         return value
 
     def switch(self, key: str) -> bool:
         """Return true or false."""
         value = self.entry[key]
         if not isinstance(value, bool):
-            self.refuse(key, f'is not true or false but {value!r}')
+            self.refuse(key, f'is not true or false but {shorten(repr(value))}')
         return value
 
     def positive(self, key: str) -> float:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ssik_ros.errors import ConfigError, LocatedMapping, quote
+from ssik_ros.errors import ConfigError, LocatedMapping, MALFORMED, quote
 
 _INT = re.compile(r'^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$')
 _FLOAT = re.compile(
@@ -38,7 +38,28 @@ class YamlNote(NamedTuple):
         return f'{self.place}: {self.text}'
 
 
-class _StrictLoader(yaml.SafeLoader):
+MOST_VALUES = 2_000_000
+"""Values of a document whose aliases are written out; more could exhaust memory."""
+
+
+class _Located:
+    """Turns what the construction of a value raises into an error with its line."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """Return the value of a node."""
+        try:
+            return super().construct_object(node, deep)  # type: ignore[misc]
+        except RecursionError:
+            raise
+        except MALFORMED as error:
+            shown = f'{quote(node.value)} ' if isinstance(node, yaml.ScalarNode) else 'the value '
+            kind = str(node.tag).rpartition(':')[2]
+            raise yaml.constructor.ConstructorError(
+                None, None, f'{shown}is no {kind}', node.start_mark
+            ) from error
+
+
+class _StrictLoader(_Located, yaml.SafeLoader):
     """SafeLoader with the rules of strict_yaml."""
 
     notes: list[YamlNote] | None = None
@@ -52,7 +73,11 @@ if yaml.__with_libyaml__:
     from yaml._yaml import CParser
 
     class _FastLoader(
-        yaml.composer.Composer, CParser, yaml.constructor.SafeConstructor, yaml.resolver.Resolver
+        _Located,
+        yaml.composer.Composer,
+        CParser,
+        yaml.constructor.SafeConstructor,
+        yaml.resolver.Resolver,
     ):
         """The same rules on the events of libyaml."""
 
@@ -168,13 +193,15 @@ def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> An
     :raises ConfigError: with source, line and column.
     """
     *fast, plain = _LOADERS
-    for kind in fast:
-        with contextlib.suppress(yaml.YAMLError):
-            return _load(kind, text, source, notes)
     try:
+        for kind in fast:
+            with contextlib.suppress(yaml.YAMLError, UnicodeError):
+                return _load(kind, text, source, notes)
         return _load(plain, text, source, notes)
     except yaml.YAMLError as error:
         raise ConfigError(_explain(error, source), source=source) from error
+    except RecursionError as error:
+        raise ConfigError(f'{source}: values nest too deep.', source=source) from error
 
 
 def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> Any:
@@ -183,7 +210,41 @@ def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> An
     if notes is not None:
         notes.clear()
     loader.notes = notes
-    return loader.get_single_data()
+    node = loader.get_single_node()
+    if node is None:
+        return None
+    _check_size(node)
+    return loader.construct_document(node)
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Raise for a document that holds itself, or that is too large when its aliases are written out."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while stack:
+        node, is_left = stack.pop()
+        parts = _parts(node)
+        if is_left:
+            open_nodes.discard(id(node))
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+            if sizes[id(node)] > MOST_VALUES:
+                text = f'there are more than {MOST_VALUES} values where aliases are written out'
+                raise yaml.composer.ComposerError(None, None, text, node.start_mark)
+        elif id(node) in open_nodes:
+            text = 'an alias stands inside of its own anchor'
+            raise yaml.composer.ComposerError(None, None, text, node.start_mark)
+        elif id(node) not in sizes:
+            open_nodes.add(id(node))
+            stack.append((node, True))
+            stack += [(part, False) for part in parts]
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    """Return the nodes directly below a node."""
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def _explain(error: yaml.YAMLError, source: str) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.errors import ConfigError, DescriptionNotFound
+from ssik_ros.errors import ConfigError, DescriptionNotFound, reads_file
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.value_class import dataclass
@@ -120,6 +120,7 @@ def _entries(cases: BenchmarkCases, oracle: GroupOracle) -> Iterator[dict[str, A
         yield {'trial': i + 1, 'goal': goal.tolist(), 'seed': seed.tolist(), 'poses': poses}
 
 
+@reads_file(ConfigError)
 def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
     """
     Return the requests of a goals file.

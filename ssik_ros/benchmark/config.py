@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import ConfigError, describe_choices, InvalidParameter
+from ssik_ros.errors import ConfigError, describe_choices, InvalidParameter, reads_file
 from ssik_ros.solvers.options.parameter_file import make_schema
 from ssik_ros.strict_yaml import location, read_yaml
 from ssik_ros.value_class import dataclass
@@ -118,6 +118,7 @@ class BenchmarkConfig:
         return dataclasses.replace(self, ik_solvers=chosen)
 
 
+@reads_file(ConfigError)
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
     Return the configuration in a file.

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, InvalidClosure, quote, shorten
+from ssik_ros.errors import (
+    ConfigError,
+    describe_choices,
+    InvalidClosure,
+    quote,
+    reads_file,
+    shorten,
+)
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.model.urdf.data import LoopConstraint
@@ -99,6 +106,7 @@ def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray)
     return pose_matrix(np.asarray(xyz, dtype=float), matrix_of_rpy(*rpy) @ rotation)
 
 
+@reads_file(ConfigError)
 def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
     """
     Read the loops of a robot from a file.

@@ -20,6 +20,7 @@ from ssik_ros.errors import (
     describe_choices,
     DescriptionNotFound,
     InvalidParameter,
+    reads_file,
 )
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.loader import load_robot
@@ -243,6 +244,7 @@ def _append_limit(element: ElementTree.Element, joint: CatalogueJoint) -> None:
     )
 
 
+@reads_file(ConfigError)
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueArm]:
     """
     Return the arms of a catalogue by name, in the order of the file.

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import counted, quote
+from ssik_ros.errors import counted, ModelError, quote, reads_file
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
 from ssik_ros.model.makers_yaml import read_makers_yaml
@@ -28,6 +28,7 @@ MOST_WARNINGS = 100
 LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
 
 
+@reads_file(ModelError)
 def load_robot(
     urdf: TextSource,
     srdf: TextSource | None = None,

@@ -8,12 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, counted, DescriptionNotFound, InvalidTarget, quote
+from ssik_ros.errors import (
+    ConfigError,
+    counted,
+    DescriptionNotFound,
+    InvalidTarget,
+    quote,
+    reads_file,
+)
 
 BYTES = 500
 """Most bytes of a row, on average."""
 
 
+@reads_file(ConfigError)
 def read_table(
     path: Path,
     most: int,

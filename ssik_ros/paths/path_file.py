@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import (
-    ConfigError,
-    counted,
-    InvalidOption,
-    InvalidTarget,
-)
+from ssik_ros.errors import ConfigError, counted, InvalidOption, InvalidTarget, reads_file
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.description_files import find_moveit_config
@@ -56,6 +51,7 @@ class PathProblem:
     """Fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
 
 
+@reads_file(ConfigError)
 def read_problem(path: str | Path) -> PathProblem:
     """
     Return the problem in a YAML file.
@@ -281,6 +277,7 @@ def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatA
     return numbers
 
 
+@reads_file(ConfigError)
 def read_waypoints(path: Path) -> FloatArray:
     """
     Return the poses (m, 4, 4) of a file.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, InvalidTarget
+from ssik_ros.errors import ConfigError, InvalidTarget, reads_file
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, pose_matrix
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
@@ -57,6 +57,7 @@ class WorkCell:
         return itertools.product(*self.arms)
 
 
+@reads_file(ConfigError)
 def read_cell(path: str | Path) -> WorkCell:
     """
     Return the cell in a YAML file.
@@ -179,6 +180,7 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
     return BaseSpace(origin, np.vstack([way, space.ways]))
 
 
+@reads_file(ConfigError)
 def read_tasks(path: Path) -> PlaceTasks:
     """
     Return the tasks of a CSV.

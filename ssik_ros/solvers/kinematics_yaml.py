@@ -22,6 +22,7 @@ from ssik_ros.errors import (
     misspelt_name,
     nearest_name,
     quote,
+    reads_file,
     UnknownSolver,
 )
 from ssik_ros.model.makers_yaml import read_makers_yaml
@@ -79,6 +80,7 @@ class GroupKinematics:
     """Keys that no solver of ours reads, in the file's order."""
 
 
+@reads_file(ConfigError)
 def read_kinematics_yaml(
     path: str | Path, groups: Iterable[str] | None = None, *, substitute: bool = True
 ) -> dict[str, GroupKinematics]:

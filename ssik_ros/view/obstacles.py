@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.errors import ConfigError, InvalidOption, quote, reads_file
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import MESH_SUFFIXES
@@ -58,6 +58,7 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
     return WorldObject(name, pose, (shape,))
 
 
+@reads_file(ConfigError)
 def read_obstacles(path: Path) -> list[WorldObject]:
     """
     Return the obstacles in a YAML file, or the one that a mesh file is.

@@ -220,8 +220,11 @@ def parse_xml(
             line = error.lineno + lines_before
             reason = f'{expat.ErrorString(error.code)} (line {line})'
             raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
-    except UnicodeEncodeError as error:
-        raise ModelError(f'The {what} is not Unicode text: {error}.') from error
+    except (UnicodeError, LookupError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        # A declaration may name an encoding that nobody knows.
+        raise ModelError(f'The {what} cannot be read as text: {error}.') from error
     if root.tag != 'robot':
         root.fail(f'The root element of a {what} is <robot>, not <{shorten(root.tag)}>')
     return root

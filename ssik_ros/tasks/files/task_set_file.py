@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, quote
+from ssik_ros.errors import ConfigError, describe_choices, quote, reads_file
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import find_shipped_file
 from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
@@ -88,6 +88,7 @@ def find_task_set_file(name: str) -> Path:
     return find_shipped_file('task set file', name, 'task_sets')
 
 
+@reads_file(ConfigError)
 def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
     """
     Return the content of a task set file.
