@@ -104,6 +104,7 @@ class ReachMap:
             raise InvalidOption(
                 f"'{store.path}' has single poses; read its arrays with zarr. ReachMap reads maps on a grid."
             )
+        store.check_arrays(cells)
         self.grid = cells
         self.path = store.path
         self._store = store
@@ -520,7 +521,7 @@ class _CellReader:
         if key in self._blocks:
             self._blocks.move_to_end(key)
         else:
-            self._blocks[key] = self._array.blocks[key]
+            self._blocks[key] = self._array.block(key)
             if len(self._blocks) > self._kept:
                 self._blocks.popitem(last=False)
         return self._blocks[key]

@@ -7,7 +7,7 @@ How
     which is removed at the end: the lock, and chunks that are being written. No time and no name of a machine is inside.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import errno
 import fcntl
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, quote, shorten, SsikError
+from ssik_ros.errors import InvalidOption, MALFORMED, quote, shorten, SsikError
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.extras import import_extra
@@ -52,8 +52,54 @@ LEVEL = 3
 """Of compression."""
 
 
+LARGEST_HEAD = 1 << 24
+"""Bytes of the file that describes a map."""
+LARGEST_ROWS = 1 << 30
+"""Bytes of orientations, of poses, or of a table of shapes."""
+
+
 class StoreError(SsikError, OSError):
     """A map cannot be read or written."""
+
+
+class StoredArray:
+    """An array of a map; what cannot be read is one error that names it."""
+
+    def __init__(self, array: Any, path: Path, name: str) -> None:
+        """
+        Take the array.
+
+        :param array: as Zarr opens it.
+        :param path: of the map.
+        :param name: of the array.
+        """
+        self._array, self._path, self._name = array, path, name
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.chunks: tuple[int, ...] = tuple(array.chunks)
+        self.dtype: np.dtype[Any] = array.dtype
+        self.nbytes = int(array.nbytes)
+
+    def __getitem__(self, where: Any) -> Any:
+        """Return a part of the array."""
+        return self._read(lambda: self._array[where])
+
+    def block(self, key: tuple[int, ...]) -> Any:
+        """
+        Return the cells of a chunk.
+
+        :param key: of the chunk.
+        """
+        return self._read(lambda: self._array.blocks[key])
+
+    def _read(self, part: Callable[[], Any]) -> Any:
+        try:
+            return part()
+        except Exception as error:
+            raise StoreError(
+                f"The map '{self._path}' has chunks that cannot be read ({self._name}): "
+                f'{type(error).__name__}: {shorten(error)}.',
+                path=self._path,
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +172,15 @@ class MapStore:
             return
         draft = self.path.with_name(f'.{self.path.name}.draft')
         with explained(self.path):
-            shutil.rmtree(draft, ignore_errors=True)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _write_draft(draft, plan)
-            os.replace(draft, self.path)
+            with _alone_in(self.path.parent):
+                # Another run may have made it meanwhile.
+                if not self.path.exists():
+                    shutil.rmtree(draft, ignore_errors=True)
+                    _write_draft(draft, plan)
+                    os.replace(draft, self.path)
+                    return
+        self._check_same(plan)
 
     def missing(self, cells: Cells) -> Iterator[int]:
         """
@@ -170,7 +221,8 @@ class MapStore:
         :raises StoreError: when the chunk is not there, or is none.
         """
         try:
-            return decode(name, self._chunk(name, cells, unit).read_bytes())
+            size = int(np.prod(cells.chunks))
+            return decode(name, self._chunk(name, cells, unit).read_bytes(), size)
         except (OSError, ValueError, RuntimeError) as error:
             raise StoreError(
                 f"The map '{self.path}' has a chunk that cannot be read ({name}, unit {unit}): {error}. Remove the "
@@ -199,16 +251,14 @@ class MapStore:
         :raises StoreError: when the folder is no map.
         """
         file = self.path / 'zarr.json'
-        try:
+        with self._reading():
+            if not self.path.exists():
+                raise StoreError(f"There is no map '{self.path}'.", path=self.path)
+            if file.stat().st_size > LARGEST_HEAD:
+                raise self._no_map()
             content = json.loads(file.read_bytes())
             attributes = content['attributes'][KEY]
             known = attributes['format']
-        except FileNotFoundError as error:
-            if not self.path.exists():
-                raise StoreError(f"There is no map '{self.path}'.", path=self.path) from error
-            raise self._no_map() from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._no_map() from error
         if known != FORMAT:
             raise StoreError(
                 f"The map '{self.path}' has format {known!r}; this version reads format {FORMAT}."
@@ -231,13 +281,10 @@ class MapStore:
 
         :raises StoreError: when the folder is no map.
         """
-        saved = self.read_attributes()['cells']
-        name = 'poses' if saved.get('kind') == 'poses' else 'orientations'
-        try:
-            rows: FloatArray = self.array(name)[...]
-            return cells_from_mapping(saved, rows)
-        except (KeyError, ValueError, TypeError, OSError) as error:
-            raise self._no_map() from error
+        with self._reading():
+            saved = self.read_attributes()['cells']
+            name = 'poses' if saved.get('kind') == 'poses' else 'orientations'
+            return cells_from_mapping(saved, self._rows(name))
 
     def read_chain(self) -> SerialChain:
         """
@@ -245,10 +292,15 @@ class MapStore:
 
         :raises StoreError: when the folder is no map.
         """
-        try:
-            return _chain_from_mapping(self.read_attributes()['robot'])
-        except (KeyError, ValueError, TypeError) as error:
-            raise self._no_map() from error
+        with self._reading():
+            saved = self.read_attributes()['robot']
+            chain = _chain_from_mapping(saved)
+            if hash_of_chain(chain) != saved['sha256']:
+                raise StoreError(
+                    f"The robot in the map '{self.path}' does not have its checksum: the map is damaged. Make it again.",
+                    path=self.path,
+                )
+            return chain
 
     def read_scene(self) -> ChainScene | None:
         """
@@ -256,14 +308,12 @@ class MapStore:
 
         :raises StoreError: when the folder is no map.
         """
-        saved = self.read_attributes().get(COLLISIONS)
-        if saved is None:
-            return None
-        try:
-            arrays = (self.array(f'{COLLISIONS}/{name}')[...] for name in SCENE_ARRAYS)
+        with self._reading():
+            saved = self.read_attributes().get(COLLISIONS)
+            if saved is None:
+                return None
+            arrays: Any = (self._rows(f'{COLLISIONS}/{name}') for name in SCENE_ARRAYS)
             return ChainScene(tuple(saved['names']), *arrays)
-        except (KeyError, ValueError, TypeError) as error:
-            raise self._no_map() from error
 
     def array(self, name: str) -> Any:
         """
@@ -274,11 +324,52 @@ class MapStore:
         """
         zarr = import_extra('zarr')
         try:
-            return zarr.open_array(str(self.path / name), mode='r', zarr_format=3)
-        except (OSError, ValueError, KeyError) as error:
+            return StoredArray(
+                zarr.open_array(str(self.path / name), mode='r', zarr_format=3), self.path, name
+            )
+        except Exception as error:
+            # Zarr lets errors of many kinds through where its file is damaged.
             raise StoreError(
-                f"The map '{self.path}' has no array '{name}'.", path=self.path
+                f"The map '{self.path}' has no array '{name}', or it is damaged.", path=self.path
             ) from error
+
+    def check_arrays(self, cells: Cells) -> None:
+        """
+        Refuse a map whose arrays do not have its cells: reading them could exhaust memory.
+
+        :param cells: of the map.
+        :raises StoreError: naming the array.
+        """
+        with self._reading():
+            for name in self.read_attributes()['arrays']:
+                have = self.array(name)
+                if (have.shape, have.chunks, have.dtype) != (
+                    tuple(cells.shape),
+                    tuple(cells.chunks),
+                    np.dtype(FILLS[name][0]),
+                ):
+                    raise StoreError(
+                        f"The array '{name}' of the map '{self.path}' does not have the cells of the map: it is damaged.",
+                        path=self.path,
+                    )
+
+    def _rows(self, name: str) -> FloatArray:
+        """Return a small array whole."""
+        array = self.array(name)
+        if array.nbytes > LARGEST_ROWS:
+            raise self._no_map()
+        rows: FloatArray = array[...]
+        return rows
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn whatever a damaged map raises into one error."""
+        try:
+            yield
+        except (OSError, *MALFORMED) as error:
+            if isinstance(error, SsikError):
+                raise
+            raise self._no_map() from error
 
     def _no_map(self) -> StoreError:
         """Return the error for a folder that is no map."""
@@ -288,7 +379,8 @@ class MapStore:
         )
 
     def _check_same(self, plan: MapPlan) -> None:
-        """Raise where the map that is there was made of something else."""
+        """Raise where the map that is there was made of something else, or holds links."""
+        _refuse_links(self.path)
         have, want = self.read_attributes(), plan.as_mapping()
         if have['robot'] != want['robot']:
             what = _difference(have['robot'], want['robot'])
@@ -310,11 +402,12 @@ class MapStore:
                     path=self.path,
                 )
         name, rows = _rows(plan.cells)
-        if not np.array_equal(self.array(name)[...], rows):
+        if not np.array_equal(self._rows(name), rows):
             raise InvalidOption(
                 f"The map '{self.path}' was begun with other {name}; write to another place.",
                 path=self.path,
             )
+        self.check_arrays(plan.cells)
 
     def _chunk(self, name: str, cells: Cells, unit: int) -> Path:
         """Return the file of a unit's chunk."""
@@ -333,14 +426,20 @@ def encode(name: str, values: NDArray[Any]) -> bytes:
     return packed
 
 
-def decode(name: str, packed: bytes) -> NDArray[Any]:
+def decode(name: str, packed: bytes, size: int) -> NDArray[Any]:
     """
     Return the cells (n,) in the bytes of a chunk.
 
     :param name: of the array.
     :param packed: as :func:`encode` made them.
+    :param size: number of the cells.
+    :raises ValueError: when there are more or fewer; what a damaged chunk claims is never allocated.
     """
-    return np.frombuffer(import_extra('numcodecs.zstd').decompress(packed), dtype=_little(name))
+    cells = np.empty(size, dtype=_little(name))
+    unpacked = import_extra('numcodecs.zstd').decompress(packed, cells)
+    if memoryview(unpacked).nbytes != cells.nbytes:
+        raise ValueError(f'it does not hold {size} cells')
+    return cells
 
 
 @contextlib.contextmanager
@@ -354,8 +453,14 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
     """
     with explained(path):
         (path / WORK).mkdir(exist_ok=True)
-        file = (path / WORK / 'lock').open('w', encoding='utf-8')
-    with file:
+        # Neither is followed if it is a link, and nothing is emptied.
+        folder = os.open(path / WORK, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.open('lock', flags, 0o666, dir_fd=folder)
+        finally:
+            os.close(folder)
+    try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -364,6 +469,32 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
                 path=path,
             ) from error
         yield
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other run makes a map in a folder; file systems without locks do not wait."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def _refuse_links(path: Path) -> None:
+    """Refuse a map with symbolic links inside: what is written through them would land elsewhere."""
+    for folder, names, files in os.walk(path):
+        for name in (*names, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise StoreError(
+                    f"'{os.path.join(folder, name)}' is a symbolic link; a map with links inside is not gone on with. "
+                    'Write to another place.',
+                    path=path,
+                )
 
 
 @contextlib.contextmanager

@@ -5,6 +5,8 @@ import json
 import os
 from pathlib import Path
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,7 +17,15 @@ from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.reach import CellStatus, ReachMap
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map, make_plan, MapJob
-from ssik_ros.reach.store import encode, FILLS, MapStore, StoreError, WORK
+from ssik_ros.reach.store import (
+    encode,
+    FILLS,
+    held_by_one_run,
+    KEY,
+    MapStore,
+    StoreError,
+    WORK,
+)
 
 ALONE = Workers(0)
 
@@ -201,3 +211,77 @@ def test_a_map_that_nobody_could_make_is_refused_with_its_estimate(chain):
 def test_a_quantity_that_does_not_exist_is_refused(chain):
     with pytest.raises(InvalidOption, match='manipulability'):
         plan_of(chain, quantities=('manipulabilty',))
+
+
+def test_a_map_with_links_inside_is_not_gone_on_with(tmp_path):
+    """A link in place of the lock emptied the file that it led to."""
+    plan, folder = plan_of(chain_of('ur5e')), tmp_path / 'map.zarr'
+    precious = tmp_path / 'precious.txt'
+    precious.write_text('kept')
+    MapStore(folder).create(plan)
+    (folder / WORK).mkdir()
+    (folder / WORK / 'lock').symlink_to(precious)
+    with pytest.raises(StoreError, match='symbolic link'):
+        make_map(plan, folder, Workers(0))
+    with pytest.raises(StoreError, match='cannot be written'), held_by_one_run(folder, 'map'):
+        pass
+    assert precious.read_text() == 'kept'
+
+
+def test_a_robot_that_does_not_have_its_checksum_is_refused(tmp_path):
+    folder = tmp_path / 'map.zarr'
+    MapStore(folder).create(plan_of(chain_of('ur5e')))
+    head = folder / 'zarr.json'
+    content = json.loads(head.read_text())
+    content['attributes'][KEY]['robot']['points'][1][0] += 0.01
+    head.write_text(json.dumps(content))
+    with pytest.raises(StoreError, match='checksum'):
+        MapStore(folder).read_chain()
+
+
+@pytest.mark.parametrize('name', ['status', 'orientations'])
+@pytest.mark.parametrize('shape', [[10**6, 10**6, 10**6, 4], [-1], 'x', None])
+def test_an_array_of_another_shape_is_one_line_and_no_memory(tmp_path, name, shape):
+    folder = tmp_path / 'map.zarr'
+    MapStore(folder).create(plan_of(chain_of('ur5e')))
+    head = folder / name / 'zarr.json'
+    content = json.loads(head.read_text())
+    content['shape'] = shape
+    head.write_text(json.dumps(content))
+    with pytest.raises(StoreError) as caught:
+        ReachMap.open(folder)
+    assert '\n' not in str(caught.value)
+
+
+def test_a_chunk_that_claims_too_much_is_not_unpacked(tmp_path):
+    plan, folder = plan_of(chain_of('ur5e')), tmp_path / 'map.zarr'
+    make_map(plan, folder, Workers(0))
+    chunk = next(path for path in folder.glob('status/c/**/*') if path.is_file())
+    chunk.write_bytes(encode('status', np.zeros(10**7)))
+    unit = next(plan.cells.units())
+    with pytest.raises(StoreError, match='cannot be read'):
+        for unit in plan.cells.units():
+            MapStore(folder).read_unit('status', plan.cells, unit)
+
+
+def test_of_three_writers_one_wins_and_two_are_told(tmp_path):
+    folder = tmp_path / 'map.zarr'
+    program = (
+        'import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:]\n'
+        'from reach_maps import chain_of, plan_of\n'
+        'from ssik_ros.reach.store import MapStore, StoreError, held_by_one_run\n'
+        'path = Path(sys.argv[1]); MapStore(path).create(plan_of(chain_of("ur5e")))\n'
+        'try:\n with held_by_one_run(path, "map"): print("won", flush=True); sys.stdin.read()\n'
+        'except StoreError as error: print(error, flush=True)\n'
+    )
+    command = [sys.executable, '-c', program, str(folder), *sys.path]
+    runs = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    lines = [run.stdout.readline() for run in runs]
+    for run in runs:
+        run.communicate(timeout=60)
+        assert run.returncode == 0
+    assert lines.count('won\n') == 1
+    assert sum('Another run works on the map' in line for line in lines) == 2
