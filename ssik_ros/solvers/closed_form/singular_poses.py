@@ -178,10 +178,28 @@ class SingularPoses:
         rows, numbers = [], []
         for number, q in enumerate(postures):
             row = place(self._plan, q, pose, seed, limits[:2], mode)
+            if row is None:
+                row = self._on_limits(pose, q, limits)
             if row is not None and row[-1] <= tolerance:
                 rows.append(row)
                 numbers.append(number)
         return rows, numbers
+
+    def _on_limits(self, pose: FloatArray, q: FloatArray, limits: KeptLimits) -> FloatArray | None:
+        """
+        Return a posture that is hardly outside of its limits as a row (n + 3,) on them, None if it is far outside.
+
+        Rounding moves a nearly singular solution by its size over the smallest singular value, and the pose not at all.
+        """
+        moved = self._moved_inside(q, limits)
+        if self._largest_difference(moved, q) > ranking.BESIDE_LIMIT:
+            return None
+        return measure(self._plan, moved, pose)
+
+    def _largest_difference(self, q: FloatArray, other: FloatArray) -> float:
+        """Return the largest difference of two postures in a joint, angles modulo 2 pi."""
+        away = q - other
+        return float(np.abs(np.where(self._turns, away - TURN * np.rint(away / TURN), away)).max())
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
         """Return the numbers of solutions that differ: copies of a multiple solution lie where the pose hardly changes."""
@@ -199,11 +217,11 @@ class SingularPoses:
 
     def _are_one(self, pose: FloatArray, q: FloatArray, other: FloatArray, enough: float) -> bool:
         """Return whether two postures are one, angles modulo 2 pi."""
-        away = q - other
-        away = np.where(self._turns, away - TURN * np.rint(away / TURN), away)
-        largest = float(np.abs(away).max())
+        largest = self._largest_difference(q, other)
         if largest >= NEARLY_SAME:
             return False
+        away = q - other
+        away = np.where(self._turns, away - TURN * np.rint(away / TURN), away)
         middle = measure(self._plan, other + 0.5 * away, pose)
         return largest < SAME or bool(middle[-1] <= enough)
 

@@ -274,8 +274,9 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     for sample in range(samples.shape[0]):
         count = write_candidates(run, samples[sample])
         keep(run, count, counters[KEPT])
+    written = finish(out, run)
     note_doubt(run, count)
-    return finish(out, run)
+    return written
 
 
 @inline_kernel
@@ -311,7 +312,7 @@ def write_candidates(run, value):
 @kernel
 def note_doubt(run, count):
     """
-    Count a doubt if the search kept no branch and its candidates do not prove that none exists.
+    Count a doubt if the search has no solution and its candidates do not prove that none exists.
 
     The proof: each candidate misses the pose by much, or reaches it at a regular posture well outside of the limits. Poses
     for which an angle is hardly determined are in doubt anyway. A held joint is sampled, which proves nothing.
@@ -319,7 +320,8 @@ def note_doubt(run, count):
     :param count: how many candidates stand in the scratch, before certification.
     """
     counters = run.counters
-    if run.ints[HELD] >= 0 or counters[KEPT] > 0 or counters[DOUBT] != 0:
+    is_met = counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
+    if run.ints[HELD] >= 0 or is_met or counters[DOUBT] != 0:
         return
     n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, FREE, run.ints[N])
     raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
@@ -416,8 +418,11 @@ def finish(out, run):
             _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
+        # The seed's value of a held joint may be one of its samples, too.
+        is_copy = run.ints[HELD] >= 0 and written > 0
+        is_copy = is_copy and _are_equal(out[written], out[written - 1], n)
         # Putting a value on its limit moves the tip.
-        if out[written, n + 2] <= run.options[TOLERANCE]:
+        if out[written, n + 2] <= run.options[TOLERANCE] and not is_copy:
             written += 1
     run.counters[COUNT] = written
     return written
@@ -668,6 +673,10 @@ def _keep_one(run, first):
     mode, wishes = int(options[MODE]), run.seed if _has_seed(run) else q
     copy(placed, q)
     is_inside = ranking.place(placed, n, slides, lower, upper, wishes, mode)
+    if is_inside and not _are_equal(placed, q, n):
+        # A joint on its limit may need the others to follow.
+        _measure(run, placed, left)
+        is_inside = left[2] <= options[TOLERANCE]
     is_inside = is_inside or _put_on_limits(run, wishes)
     if _is_known(run, first, q, error, is_inside):
         return error
@@ -676,9 +685,8 @@ def _keep_one(run, first):
         _drop(run, q)
     elif kept < run.capacity:
         # A joint at another winding or on its limit has to be measured again.
-        is_same, rows = True, _rows_of(run)
+        is_same, rows = _are_equal(placed, q, n), _rows_of(run)
         for k in range(n):
-            is_same = is_same and (q[k] == placed[k])
             rows[kept, k] = placed[k]
         for k in range(3):
             rows[kept, n + k] = left[k] if is_same else -1.0
@@ -688,6 +696,15 @@ def _keep_one(run, first):
         _keys_of(run)[kept] = key
         counters[KEPT] = kept + 1
     return error
+
+
+@inline_kernel
+def _are_equal(q, other, n):
+    """Return whether two postures (n,) have the same numbers."""
+    is_same = True
+    for k in range(n):
+        is_same = is_same and q[k] == other[k]
+    return is_same
 
 
 @kernel

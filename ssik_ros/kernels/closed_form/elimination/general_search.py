@@ -93,8 +93,9 @@ def search(
         if loop_work[W_DOUBT] != general_6r.CERTAIN:
             count = _settle(run, count, value, constants, own_g, loop_work, loop_ints)
         common.keep(run, count, first)
+    written = common.finish(out, run)
     common.note_doubt(run, count)
-    return common.finish(out, run)
+    return written
 
 
 @kernel
