@@ -175,9 +175,8 @@ class RobotServer:
         self._tool_paths = {name: ToolPathFinder(self.scene, group) for name, group in own}
 
     def _make_group(self, group: JointGroup, kinematics: GroupKinematics | None) -> GroupServer:
-        return GroupServer(
-            self.frames, group, kinematics or GroupKinematics(group.name), self.cancel
-        )
+        own = kinematics or GroupKinematics(group.name)
+        return GroupServer(self.frames, group, own, self.cancel, self.states.untold)
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -114,7 +115,7 @@ class Session(PostureSession):
         return replace(kinematics, position_only=is_free)
 
     def _first_state(self) -> FullState:
-        return self.server.states.default()
+        return self.server.states.default()._replace(positions=default_state(self.robot))
 
     def home_joints(self) -> FloatArray:
         return self._first_state().positions[self.places]

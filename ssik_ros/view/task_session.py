@@ -8,6 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.task_requests import TargetGiven, TaskLeft, TaskSetsRequest
@@ -99,7 +100,8 @@ class TaskSession(PostureSession):
         }
 
     def _first_state(self) -> FullState:
-        return self.server.states.default()
+        state = self.server.states.default()
+        return state if self._is_placed else state._replace(positions=default_state(self.robot))
 
     def home_joints(self) -> FloatArray:
         return self._first.positions[self.places]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, list_names, quote, SsikError
+from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import IkSolver, SolveRequest
@@ -52,6 +53,7 @@ class GroupServer:
         group: JointGroup,
         kinematics: GroupKinematics,
         cancel: NDArray[np.int64],
+        untold: FloatArray | None = None,
     ) -> None:
         """
         Make the solver; a group without one stays and says why.
@@ -60,8 +62,10 @@ class GroupServer:
         :param group: the group.
         :param kinematics: its solver and parameters.
         :param cancel: (1) flag that ends every search.
+        :param untold: positions of states of which nobody has told anything, see :class:`StateReader`.
         """
         self.cancel = cancel
+        self._untold, self._default_seed = untold, default_seed(frames.robot, group)
         self.robot: RobotModel = frames.robot
         self.group = group
         self.kinematics = kinematics
@@ -202,9 +206,11 @@ class GroupServer:
             or solver.base_frame not in self.frames.at_model_frame
         ):
             pose = self.frames.model_in_link(solver.base_frame, state) @ pose
+        positions = state.positions
+        seed = self._default_seed if positions is self._untold else positions[self.places]
         return SolveRequest(
             targets=pose,
-            seed=state.positions[self.places],
+            seed=seed,
             state=state.positions,
             tool_offsets=None if hangs.offset is None else np.array([hangs.offset]),
             timeout=timeout if timeout > 0.0 else self.kinematics.timeout,

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.errors import counted, describe_choices, list_names, quote
-from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
@@ -61,7 +60,7 @@ class StateReader:
         Index the robot's variables by name.
 
         :param robot: the robot.
-        :param initial: values of variables that are not reported, instead of those of the default state.
+        :param initial: values of variables that are not reported, instead of their default values.
         :raises RequestRefused: when the robot has no such variable.
         """
         self.robot = robot
@@ -79,12 +78,15 @@ class StateReader:
         ]
         self._places: dict[tuple[str, ...], _Places] = {}
         start = initial or {}
-        at_default = FullState(default_state(robot), AT_MODEL_FRAME)
+        at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
+        freeze(at_default.positions)
+        self.untold = at_default.positions
+        """Positions (nq) of a state of which nobody has told anything: requests then begin at the default seed."""
         self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:
         """Return the posture to begin with, with the root link at the model frame."""
-        return self._start._replace(positions=self._start.positions.copy())
+        return self._start
 
     def merge(self, current: FullState, given: StateGiven) -> FullState:
         """
