@@ -146,7 +146,8 @@ class CorridorSearch:
             return [self._corridor(layers, own, waypoints, spacing) for own in pieces], None
         checks = self.obstacles[0] if self.obstacles else None
         self.pause()
-        failure = explain(self.space, self.poses, layers, counts, waypoints, checks)
+        reached = len(piece.rows)
+        failure = explain(self.space, self.poses, layers, counts, waypoints, checks, reached)
         if stride > 1 or not len(piece.rows):
             return [], failure
         # Rough steps may be larger than they may be in the end.

@@ -55,6 +55,7 @@ def explain(
     counts: IntArray,
     waypoints: IntArray,
     obstacles: Obstacles | None,
+    reached: int,
 ) -> PathFailure:
     """
     Return the first waypoint that no path from the start reaches, and why.
@@ -65,8 +66,9 @@ def explain(
     :param counts: (m, 2) of each layer: branches, and branches outside the limits.
     :param waypoints: (m,) index of the waypoint of each layer.
     :param obstacles: None where collisions are not checked.
+    :param reached: number of layers that a path without collisions on the way reaches.
     """
-    broken = layers.first_broken()
+    broken = min(layers.first_broken(), reached)
     rows = layers.rows_of(broken)
     waypoint = int(waypoints[broken])
     if not len(rows):
@@ -91,11 +93,11 @@ def explain(
         )
         return PathFailure(waypoint, Cause.COLLISION, text)
     before = layers.rows_of(broken - 1)
-    reached = before[layers.lengths[before] == broken]
+    last = before[layers.lengths[before] == broken]
     names = int(waypoints[broken - 1]), waypoint
-    onward = _ways_on(space, poses[waypoint], layers, _some(reached, MOST_CONTINUED), waypoint)
+    onward = _ways_on(space, poses[waypoint], layers, _some(last, MOST_CONTINUED), waypoint)
     failure = None if onward is None else _way_on_fails(space.chain, onward, names, obstacles)
-    return failure or _no_step(space.chain, layers, reached, free, names)
+    return failure or _no_step(space.chain, layers, last, free, names)
 
 
 def passes_not_joined(
