@@ -17,9 +17,8 @@ env.add_dummy('height', pose=[0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 1.0])
 lift = env.add_task_set('lift', max_iterations=50)
 lift.add_task('nut', target='height', constraints=Constraint.Z, precision=(1e-9, 1.0))
 lift.solve()
-print(
-    f'{screw.position / (2.0 * math.pi):.3f} turns lift the nut to {env["nut"].position[2]:.4f} m'
-)
+turns = screw.position / (2.0 * math.pi)
+print(f'{turns:.3f} turns lift the nut to {env["nut"].position[2]:.4f} m')
 
 env['height'].position = 0.0, 0.0, 0.5
 result = lift.solve()
@@ -57,5 +56,5 @@ print('pointing:', point.solve().success, env['pointer'].matrix()[:3, 2].round(3
 
 data = env.save()
 # A document imports nothing: the functions that it names are given.
-functions = {'math:sin': math.sin, 'math:cos': math.cos}
-print('loaded and saved again:', Environment.load(data, functions).save() == data)
+loaded = Environment.load(data, {'math:sin': math.sin, 'math:cos': math.cos})
+print('loaded and saved again:', loaded.save() == data)

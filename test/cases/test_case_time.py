@@ -69,7 +69,8 @@ def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
     )
     assert 'at least 2.4 m beyond reach' in rail.ask([('', pose_of((4.0, 0.0, 0.0)))]).text
     known = panda.server.explain(_pose_request(panda, pose_of((5.0, 0.0, 0.3))), panda.default)
-    assert any(' mm' in line for line in known.advice)
+    assert any(' m' in line for line in known.advice)
+    assert not any(' mm' in line for line in known.advice)
 
 
 def _pose_request(arm, pose):

@@ -393,7 +393,7 @@ def test_robots_are_found_by_name_and_by_package(capsys, register):
         (['{arm}', '--random-seed', '-1'], '--random-seed takes'),
         (['{arm}', '--xacro-arg', 'a=1'], 'NAME:=VALUE'),
         (['--robot', 'pandda'], "Did you mean 'panda'"),
-        (['--robot', 'panda', '--srdf', 'x.srdf'], 'go with a URDF'),
+        (['--robot', 'panda', '--srdf', 'x.srdf'], 'x.srdf'),
         (['gone.urdf'], 'gone.urdf'),
     ],
 )

@@ -58,6 +58,7 @@ OF_SSIK = {
     'view': 'serves until it is stopped, or films for a minute: test/view does both',
     '--arch': 'needs a compiler for another processor: test/c_library runs it where there is one',
     '.xacro': 'needs the package xacro of ROS: test/launch compares the arguments',
+    '--xacro-arg': 'names a package of the reader: test/model and test/cli give arguments',
 }
 """Words of ``ssik`` lines that do not run, with the reason."""
 OUTPUTS = {
