@@ -19,6 +19,8 @@ EXACT_PARALLEL = 1e-8
 """Sine of the angle between two axes up to which they are parallel [1]."""
 EXACT_MEETING = 1e-8
 """Distance of axes from a common point, relative to the chain's size, up to which they meet [1]."""
+SMALL_ARM = 0.01
+"""Size of an arm below which distances are compared with it, and not with a metre [m]."""
 NEVER_MEETING = 1e-6
 """Sine of the angle between axes below which rounding decides where they meet [1]."""
 
@@ -144,7 +146,7 @@ class AxisGeometry:
         if self.slides.intersection(joints):
             return None
         meeting = self.meeting(joints)
-        if meeting is None or meeting.drift >= self.near * max(1.0, self.size):
+        if meeting is None or meeting.drift >= self.near * _compared_with(self.size):
             return None
         return meeting.point
 
@@ -153,3 +155,14 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the cross product (3,), written out since numpy's is slow for one pair (docs/explanation/performance.md)."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
+
+
+def _compared_with(size: float) -> float:
+    """
+    Return the length that the distance between axes is compared with [m].
+
+    On an arm of a millimetre, axes that miss a point by 1e-8 m miss it by a hundred thousandth of the arm.
+
+    :param size: of the arm [m].
+    """
+    return size if size < SMALL_ARM else max(1.0, size)

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from synthetic_arms import make_six, serial_chain
 
 from ssik_ros import Manipulator
 from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.topology import AxisGeometry
 
 POSES = 40
 
@@ -51,3 +53,10 @@ def test_a_sampled_joint_gives_as_many_branches_on_a_small_arm(factor):
     rng = np.random.default_rng(0)
     for q in rng.uniform(*np.array(full.joint_limits).T, (20, 7)):
         assert len(sorted_branches(other, q)) == len(sorted_branches(full, q))
+
+
+@pytest.mark.parametrize(('size', 'is_wrist'), [(1.0, True), (1e-3, False)])
+def test_axes_that_miss_a_point_by_two_nanometres_meet_on_large_arms_only(size, is_wrist):
+    chain = make_six('spherical', np.random.default_rng(1), size=size)
+    chain.points[4] += 2e-9 * np.cross(chain.axes[3], chain.axes[4])
+    assert (AxisGeometry.of_chain(serial_chain(chain)).meet(3, 4, 5) is not None) == is_wrist
