@@ -16,12 +16,12 @@ import json, threading, time
 import numpy as np
 from ssik_ros.kernels.search import clock
 
-COARSE = 6  # CLOCK_MONOTONIC_COARSE of Linux: the same time, in ticks, and not faster
+COARSE = 6  # CLOCK_MONOTONIC_COARSE of Linux: the same time, in ticks, and not faster; idle machines skip ticks
 
 def now():
     return time.clock_gettime_ns(COARSE)
 
-tick = int(1e9 * time.clock_getres(COARSE))
+tick = int(100 * 1e9 * time.clock_getres(COARSE))
 python = [now(), time.monotonic_ns(), now() + tick]
 kernel = [time.monotonic_ns(), int(clock.monotonic_ns(np.zeros(2, dtype=np.int64))), time.monotonic_ns()]
 lock = threading.Lock()

@@ -96,10 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     if options.replay:
         return failures.replay(options.replay)
-    # What a loader makes of a file is said once for each pair of limits.
-    logging.getLogger('ssik_ros').setLevel(logging.ERROR)
     started = perf_counter()
-    tally = run(options)
+    # A loader warns once for each pair of limits.
+    logger = logging.getLogger('ssik_ros')
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        tally = run(options)
+    finally:
+        logger.setLevel(level)
     content = failures.summary(tally, perf_counter() - started)
     print(failures.as_text(tally, content))
     report.write_json(options.output / 'campaign.json', content)

@@ -83,7 +83,8 @@ def draw(
     if not session.outcome.solved:
         tips = [to_root @ session.tip_pose(link) for link in session.targets]
         lines = [np.stack((tip[:3, 3], aim[:3, 3])) for tip, aim in zip(tips, frames)]
-    links = itertools.chain.from_iterable((c.first, c.second) for c in session.contacts)
+    bodies = itertools.chain.from_iterable((c.first, c.second) for c in session.contacts)
+    links = [name for name in bodies if name in session.robot.tree.link_index]
     return pictures.draw(
         [state.positions for state in (session.state, *ghosts)],
         frames=frames,

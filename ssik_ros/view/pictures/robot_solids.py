@@ -124,9 +124,7 @@ class RobotSolids:
         :param colour: colour of all solids; None for those of the URDF.
         :param marked: names of links that are drawn in :data:`MARKED`.
         """
-        # Obstacles are marked elsewhere.
-        index = self.robot.tree.link_index
-        pointed_out = {index[name] for name in marked if name in index}
+        pointed_out = {self.robot.tree.link(name) for name in marked}
         return [
             (solid.moved(pose), MARKED if link in pointed_out else colour or its_colour)
             for (link, solid, _, its_colour), pose in zip(self._parts, self._poses(positions))
