@@ -417,7 +417,7 @@ class Manipulator(ArmTasks):
                 'redundancy_samples': redundancy_samples,
                 'timeout': timeout,
             }
-            if not solver_kwargs.keys().isdisjoint(SEED_NAMES):
+            if solver_kwargs and not solver_kwargs.keys().isdisjoint(SEED_NAMES):
                 q_seed = take_seed(q_seed, solver_kwargs)
             prepared = self._prepare(method, settings | solver_kwargs)
         rows = None if explain else prepared.find(T_target, q_seed, True)
@@ -448,7 +448,7 @@ class Manipulator(ArmTasks):
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        if not options.keys().isdisjoint(SEED_NAMES):
+        if options and not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
         prepared = self._prepare(method, options) if options or method else self._default
         rows = prepared.find(T_target, q_seed, False)
