@@ -52,6 +52,8 @@ OF_THE_SHELL = {
 }
 """Programs of shell blocks that do not run, with the reason."""
 OF_SSIK = {
+    'ssik call': 'needs a running node: test/ros calls its services',
+    'ssik completion': 'writes into files of the shell: test/cli prints them',
     'ssik place': 'solves thousands of poses: test/reach places an arm',
     'ssik dataset': 'solves many poses: test/reach makes small data sets',
     'ssik reach': 'solves millions of poses: test/reach makes small maps',
