@@ -28,9 +28,9 @@ TRACED, STEP = 200, 0.01
 SPACING = 0.02
 """Distance between two postures of a curve that are compared with a planted one [rad]."""
 OFF_CURVE = 0.05
-"""Distance from all curves from which on a posture is on none of them [rad]."""
+"""A posture at this distance or more from every curve lies on no curve [rad]."""
 CLEAR = 1e-3
-"""Second smallest singular value from which on only one curve leads through a posture."""
+"""If the second smallest singular value is at least this, only one curve passes through a posture."""
 
 
 def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:

@@ -33,7 +33,7 @@ CLOSES = 1e-6
 FROBENIUS = 1.5
 """Largest norm of FK(q) - T per norm over metres and radians, sqrt(2), with rounding."""
 ISOLATED = 1e-6
-"""Smallest singular value from which on a planted posture is an isolated solution."""
+"""If its smallest singular value is at least this, a planted posture is an isolated solution."""
 LOCATED = 1e-11
 """Error of the pose that rounding explains: a posture is known to this over its smallest singular value."""
 NEAREST = 1e-5
