@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import functools
 import inspect
+import operator
 from pathlib import Path
 from typing import Any, Literal, overload, TYPE_CHECKING
 
@@ -102,6 +103,21 @@ SHORT_SIGNATURE = inspect.Signature(
     ]
 )
 """What ``help`` shows of :meth:`Manipulator.solve`; its text describes the other keywords."""
+SETTINGS = (
+    'max_solutions',
+    'respect_limits',
+    'allow_refinement',
+    'policy',
+    'refinement_max_iters',
+    'seed_metric',
+    'seed_tolerance',
+    'enumerate_windings',
+    'hold',
+    'arm_angle',
+    'redundancy_samples',
+    'timeout',
+)
+"""Keywords of :meth:`Manipulator.solve` that are not parameters of a solver, in the order in which it passes them on."""
 MOST_KEPT = 64
 """Combinations of options that an arm keeps prepared."""
 
@@ -141,7 +157,8 @@ class Manipulator(ArmTasks):
         self.policy = policy
         self._solvers: dict[tuple[str, str], IkSolver] = {}
         self._prepared: dict[Any, PreparedSolve] = {}
-        self._last: tuple[str | None, dict[str, Any], PreparedSolve | None] = None, {}, None
+        self._last: tuple[str | None, tuple[str, ...], tuple[Any, ...], PreparedSolve | None]
+        self._last = None, (), (), None
 
     @classmethod
     def from_urdf(
@@ -403,23 +420,26 @@ class Manipulator(ArmTasks):
         ):
             prepared = self._default
         else:
-            settings = {
-                'max_solutions': max_solutions,
-                'respect_limits': respect_limits,
-                'allow_refinement': allow_refinement,
-                'policy': policy,
-                'refinement_max_iters': refinement_max_iters,
-                'seed_metric': seed_metric,
-                'seed_tolerance': seed_tolerance,
-                'enumerate_windings': enumerate_windings,
-                'hold': hold,
-                'arm_angle': arm_angle,
-                'redundancy_samples': redundancy_samples,
-                'timeout': timeout,
-            }
-            if solver_kwargs and not solver_kwargs.keys().isdisjoint(SEED_NAMES):
-                q_seed = take_seed(q_seed, solver_kwargs)
-            prepared = self._prepare(method, settings | solver_kwargs)
+            names: tuple[str, ...] = SETTINGS
+            values: tuple[Any, ...] = (
+                max_solutions,
+                respect_limits,
+                allow_refinement,
+                policy,
+                refinement_max_iters,
+                seed_metric,
+                seed_tolerance,
+                enumerate_windings,
+                hold,
+                arm_angle,
+                redundancy_samples,
+                timeout,
+            )
+            if solver_kwargs:
+                if not solver_kwargs.keys().isdisjoint(SEED_NAMES):
+                    q_seed = take_seed(q_seed, solver_kwargs)
+                names, values = (*names, *solver_kwargs), (*values, *solver_kwargs.values())
+            prepared = self._prepare(method, names, values)
         rows = None if explain else prepared.find(T_target, q_seed, True)
         if rows is not None:
             return list(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
@@ -450,7 +470,9 @@ class Manipulator(ArmTasks):
         """
         if options and not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
-        prepared = self._prepare(method, options) if options or method else self._default
+        prepared = self._default
+        if options or method:
+            prepared = self._prepare(method, tuple(options), tuple(options.values()))
         rows = prepared.find(T_target, q_seed, False)
         return prepared.solve(T_target, q_seed).q if rows is None else rows
 
@@ -476,7 +498,8 @@ class Manipulator(ArmTasks):
         """
         targets = read_poses(poses)
         seeds = read_seeds(take_seed(q_seed, options), len(targets), self.dof)
-        return self._prepare(method, options).solve_batch(targets, seeds, count_threads(threads))
+        prepared = self._prepare(method, tuple(options), tuple(options.values()))
+        return prepared.solve_batch(targets, seeds, count_threads(threads))
 
     def solve_position(
         self, xyz: ArrayLike, q_seed: ArrayLike | None = None, **options: Any
@@ -582,27 +605,26 @@ class Manipulator(ArmTasks):
             raise TopologyMismatch(self._no_closed_form)
         return self._closed_form
 
-    def _prepare(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
+    def _prepare(
+        self, method: str | None, names: tuple[str, ...], values: tuple[Any, ...]
+    ) -> PreparedSolve:
         """Return the prepared solve for options, right or wrong; the same one for the same options."""
-        last_method, last, kept = self._last
-        if kept is not None and method == last_method and len(options) == len(last):
-            for name, value in options.items():
-                # The same object has the same type, too; equal ones need not have.
-                if last.get(name, self) is not value:
-                    break
-            else:
-                return kept
+        last_method, last_names, last_values, kept = self._last
+        is_alike = method == last_method and names == last_names
+        # The same object has the same type, too; equal ones need not have.
+        if kept is not None and is_alike and all(map(operator.is_, values, last_values)):
+            return kept
         # With their types: 1, 1.0 and True are equal as keys, but not as values.
-        key = (method, *options.items(), *map(type, options.values()))
+        key = (method, names, values, *map(type, values))
         try:
             known = self._prepared.get(key)
         except TypeError:
-            return self._make_solve(method, options)
+            return self._make_solve(method, dict(zip(names, values, strict=True)))
         if known is None:
-            known = self._make_solve(method, options)
+            known = self._make_solve(method, dict(zip(names, values, strict=True)))
             if len(self._prepared) < MOST_KEPT:
                 self._prepared[key] = known
-        self._last = method, dict(options), known
+        self._last = method, names, values, known
         return known
 
     def _make_solve(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:

@@ -309,20 +309,31 @@ def write_candidates(run, value):
     return count
 
 
-@kernel
+@inline_kernel
 def note_doubt(run, count):
     """
     Count a doubt if the search has no solution and its candidates do not prove that none exists.
 
-    The proof: each candidate misses the pose by much, or reaches it at a regular posture well outside of the limits. Poses
-    for which an angle is hardly determined are in doubt anyway. A held joint is sampled, which proves nothing.
+    Poses for which an angle is hardly determined are in doubt anyway. A held joint is sampled, which proves nothing.
 
     :param count: how many candidates stand in the scratch, before certification.
     """
     counters = run.counters
     is_met = counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
-    if run.ints[HELD] >= 0 or is_met or counters[DOUBT] != 0:
-        return
+    # Most searches end here, without the call.
+    if not is_met and run.ints[HELD] < 0 and counters[DOUBT] == 0 and not _is_proof(run, count):
+        counters[DOUBT] = 1
+
+
+@kernel
+def _is_proof(run, count):
+    """
+    Return whether the candidates of six joints prove that no solution lies within the limits.
+
+    The proof: each candidate misses the pose by much, or reaches it at a regular posture well outside of the limits.
+
+    :param count: as for :func:`note_doubt`.
+    """
     n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, FREE, run.ints[N])
     raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
     axes, points, home = chain_of(run)
@@ -342,8 +353,8 @@ def note_doubt(run, count):
         is_clear = error <= run.options[TOLERANCE]
         is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)
         if not is_clear or ranking.place_beside(q, n, slides, lower, upper, q, mode, OUTSIDE):
-            counters[DOUBT] = 1
-            return
+            return False
+    return True
 
 
 @inline_kernel
