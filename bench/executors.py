@@ -134,34 +134,68 @@ def unreachable_requests(arm: Arm, caller: Caller) -> list[Any]:
 class Searches:
     """As many searches under way as there are requests, each sent again after its response."""
 
-    def __init__(self, caller: Caller, requests: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        requests: Sequence[Any],
+        budget: float = SEARCH_TIME,
+        namespace: str = NAMESPACE,
+    ) -> None:
         """
         Begin.
 
         :param caller: the client that calls.
         :param requests: those to send.
+        :param budget: of each request [s].
+        :param namespace: whom to ask.
         """
-        self._caller = caller
+        self._caller, self._namespace, self._budget = caller, namespace, budget
         self._requests = requests
-        self._begun = [perf_counter()] * len(requests)
-        self._futures = [caller.send(NAMESPACE, request) for request in requests]
-        self.responded = 0
-        self.overrun_ms = -np.inf
-        """By how much the latest response so far missed its deadline [ms]; looked at between calls."""
+        self.overruns_ms: list[float] = []
+        """By how much each response missed its deadline, the way to the client and back included [ms]."""
+        self._futures = [self._send(request) for request in requests]
+
+    def _send(self, request: Any) -> Any:
+        begin = perf_counter()
+
+        def note(_: Any) -> None:
+            self.overruns_ms.append(1e3 * (perf_counter() - begin - self._budget))
+
+        future = self._caller.send(self._namespace, request)
+        future.add_done_callback(note)
+        return future
+
+    @property
+    def responded(self) -> int:
+        """Return how many responses came."""
+        return len(self.overruns_ms)
+
+    @property
+    def overrun_ms(self) -> float:
+        """Return the largest overrun so far [ms]."""
+        return max(self.overruns_ms, default=-np.inf)
 
     def keep_up(self) -> None:
         """Send again each request that has its response."""
         for index, future in enumerate(self._futures):
             if future.done():
-                self.responded += 1
-                took = perf_counter() - self._begun[index]
-                self.overrun_ms = max(self.overrun_ms, 1e3 * (took - SEARCH_TIME))
-                self._begun[index] = perf_counter()
-                self._futures[index] = self._caller.send(NAMESPACE, self._requests[index])
+                self._futures[index] = self._send(self._requests[index])
 
-    def finish(self) -> None:
-        """Wait for the last responses."""
-        self._caller.spin(self._futures, 10.0)
+    def keep_up_for(self, seconds: float) -> int:
+        """
+        Keep the searches under way, then wait for the last responses; return how many did not come.
+
+        :param seconds: how long [s].
+        """
+        end = perf_counter() + seconds
+        while perf_counter() < end:
+            self._caller.spin_once(0.1)
+            self.keep_up()
+        return len(self._futures) - self.finish()
+
+    def finish(self) -> int:
+        """Wait for the last responses; return how many came."""
+        return self._caller.spin(self._futures, 10.0)
 
 
 def measure_alone(name: str, options: argparse.Namespace, threads: int, row: Row) -> None:

@@ -4,9 +4,10 @@ The node among malformed messages: ``python bench/hostile.py --help``, or ``make
 One client sends messages drawn from a seed to every topic and service of the node, a million characters and joint
 values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward
 kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
-not move it. It ends with 1 when the node has ended, a response is lost or too long, a judgement fails, or the node's
-memory has grown by more than a bound: the middleware is told to give its buffers back, for it would keep them as large as
-the largest message. Needs ROS (``. ./activate``).
+not move it. It ends with 1 when the node has ended, a response is lost or too long, a judgement fails, the node's memory is
+more than a bound or has grown by more than another one, or the 99 % quantile of the overrun that the node reports is more
+than a bound. The middleware is told to give its buffers back, for it would keep them as large as the largest message.
+Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -38,7 +39,7 @@ from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.ros.hostile_messages import good_request, Hostile, HostileMessages, SERVICES, TOPICS
 from bench.ros.processes import REPOSITORY, ServerProcesses
-from bench.soak import memory_of
+from bench.soak import add_bounds, memory_of, overrun_faults, OverrunWatch
 
 ROBOT, GROUP = 'panda', 'panda_arm'
 START_LIMIT = 400.0
@@ -73,6 +74,8 @@ class Tally:
     faults: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     """Of the node after each round [MB]."""
+    overruns: dict[str, float] = field(default_factory=dict)
+    """Largest 99 % quantile of the overrun that the node reported, by service [ms]."""
 
 
 class HostileClient:
@@ -107,6 +110,7 @@ class HostileClient:
             for name, kind in TOPICS.items()
         }
         self._waiting: list[tuple[Any, Hostile, float]] = []
+        self.overruns = OverrunWatch(self._node).largest
 
     def start(self) -> None:
         """
@@ -321,11 +325,15 @@ def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> T
                 break
         if process.poll() is not None:
             tally.faults.append(f'the node ended with {process.returncode}')
+        tally.overruns = dict(client.overruns)
     finally:
         client.close()
     start = tally.memory[int(SETTLING * len(tally.memory)) :]
     if start and start[-1] - start[0] > options.bound:
         tally.faults.append(f'the memory of the node grew by {start[-1] - start[0]:.1f} MB')
+    if max(tally.memory, default=0.0) > options.memory:
+        tally.faults.append(f'the node had {max(tally.memory):.1f} MB')
+    tally.faults += overrun_faults(tally.overruns, options.overrun)
     return tally
 
 
@@ -342,6 +350,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         '--bound', type=float, default=64.0, help='growth of memory that is none [MB]'
     )
+    add_bounds(parser)
     program.add_common_options(parser)
     return parser.parse_args(arguments)
 
@@ -381,6 +390,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         'responses': tally.responded,
         'judged': tally.judged,
         'memory_mb': tally.memory,
+        'node_overrun_p99_ms': tally.overruns,
         'log_kb': log.stat().st_size / 1024,
         'faults': tally.faults,
     }

@@ -29,7 +29,7 @@ from bench.executors import round_trips, Searches, SOLVER, solver_arguments, unr
 from bench.ros.caller import Caller
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import REPOSITORY, ServerProcesses, watched_server
-from bench.ros.requests import make_requests
+from bench.ros.requests import make_requests, set_budget
 
 ROBOT = 'panda'
 NAMESPACE = '/own'
@@ -40,6 +40,10 @@ LOAD_LIMIT = 120.0
 """Time after which a request without response counts as lost [s]."""
 DELAY_TIME = 6.0
 """How long single calls are made beside searches [s]."""
+LATE_IN_FLIGHT = 24
+LATE_BUDGETS = 0.05, 0.2, 1.0
+"""Budgets of requests that only the clock ends [s]."""
+LATE_HEADER = ('budget s', 'responses', 'lost', 'overrun p50 ms', 'p95', 'p99', 'max')
 GOAL_MS = 20.0
 """Added delay at p99 that is the goal [ms]."""
 LOAD_HEADER = ('load', 'requests', 'responses', 'as serial', 'a second', 'p50 ms', 'p95', 'p99')
@@ -103,6 +107,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--in-flight', type=int, default=500, help='at once (%(default)s)')
     parser.add_argument(
         '--searches', type=int, nargs='*', default=[1, 4, 16, 40], help='at once (%(default)s)'
+    )
+    parser.add_argument(
+        '--late', action='store_true', help=f'only the overrun of {LATE_IN_FLIGHT} in flight'
     )
     parser.add_argument('--solver', default=SOLVER, help='of the group (%(default)s)')
     parser.add_argument('--executor', choices=EXECUTORS, default='product')
@@ -308,6 +315,29 @@ def measure(options: argparse.Namespace) -> tuple[list[LoadRow], list[DelayRow]]
     return rows, delays
 
 
+def measure_late(options: argparse.Namespace) -> list[list[str]]:
+    """
+    Return the overrun of many requests in flight for each budget, as cells of :data:`LATE_HEADER`.
+
+    :param options: of the command line.
+    """
+    rows, arm = [], read_arm(ROBOT)
+    with Caller([NAMESPACE]) as caller, ServerProcesses(None, LIFETIME) as servers:
+        start(options, servers, caller)
+        long = unreachable_requests(arm, caller)
+        for budget in LATE_BUDGETS:
+            requests = [long[index % len(long)] for index in range(LATE_IN_FLIGHT)]
+            for request in requests:
+                set_budget(request, budget)
+            searches = Searches(caller, requests, budget)
+            lost = searches.keep_up_for(DELAY_TIME)
+            overruns = np.array(searches.overruns_ms)
+            figures = (*np.percentile(overruns, [50, 95, 99]), overruns.max())
+            cells = [f'{value:.1f}' for value in figures]
+            rows.append([f'{budget:g}', str(searches.responded), str(lost), *cells])
+    return rows
+
+
 def load_cells(row: LoadRow) -> list[str]:
     """
     Return a row as text, in the order of :data:`LOAD_HEADER`.
@@ -361,6 +391,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
+    if options.late:
+        print('\n' + report.table(LATE_HEADER, measure_late(options)))
+        return 0
     rows, delays = measure(options)
     around['load_average_after'] = [round(value, 2) for value in os.getloadavg()]
     text = [

@@ -2,8 +2,9 @@
 The node for half an hour: ``python bench/soak.py --help``, or ``make soak``.
 
 One client keeps a few requests of every service in flight, faulty ones among them, and judges each response by a
-forward kinematics of its own. It ends with 1 when a response is lost or wrong, the node has ended, or the
-node's memory has grown by more than a bound. Needs ROS (``. ./activate``).
+forward kinematics of its own. Every minute it keeps 24 requests in flight that only the clock ends. It ends with 1 when
+a response is lost or wrong, the node has ended, its memory is more than a bound or has grown by more than another one, or
+the 99 % quantile of the overrun that the node reports is more than a bound. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -19,15 +20,23 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from diagnostic_msgs.msg import DiagnosticArray
+from moveit_msgs.msg import MoveItErrorCodes
+import numpy as np
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from bench import conditions, pinning, program, report
-from bench.arms import read_arm
+from bench.arms import Arm, read_arm
+from bench.deadline import candidates
+from bench.executors import Searches
+from bench.ros.caller import Caller
 from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
 from bench.ros.processes import own_server, ServerProcesses
+from bench.ros.requests import make_request, set_budget
 
 NAMESPACE = '/soak'
 START_LIMIT = 400.0
@@ -35,6 +44,17 @@ START_LIMIT = 400.0
 RESPONSE_LIMIT = 30.0
 """Time after which a response counts as lost [s]."""
 IN_FLIGHT = 6
+STORM_EVERY = 60.0
+"""Time from one storm of searches that only the clock ends to the next [s]."""
+STORM_TIME = 5.0
+STORM_IN_FLIGHT = 24
+STORM_BUDGET = 0.1
+STORM_GROUP = 'panda_arm_hand'
+"""Group whose solver searches as long as it may."""
+OVERRUN_BOUND = 10.0
+"""Largest 99 % quantile of the time from a deadline to the response within the node [ms]."""
+MEMORY_BOUND = 300.0
+"""Largest memory of the node [MB]."""
 SETTLING = 60.0
 """Time after which the memory counts as that at the start: everything has been used by then [s]."""
 SHOWN = 10
@@ -54,15 +74,22 @@ class Tally:
     """Memory of the node after it has settled [MB]."""
     rss_end: float = 0.0
     log_kb: float = 0.0
+    rss_most: float = 0.0
+    """Largest memory of the node that was seen [MB]."""
+    storms: list[float] = field(default_factory=list)
+    """Overrun of each response of the storms, as the client sees it [ms]."""
+    overruns: dict[str, float] = field(default_factory=dict)
+    """Largest 99 % quantile of the overrun that the node reported, by service [ms]."""
     ended: bool = False
     """Whether the node had ended by itself."""
 
-    def faults(self, bound: float) -> list[str]:
+    def faults(self, options: argparse.Namespace) -> list[str]:
         """
         Return what is wrong, one sentence each.
 
-        :param bound: growth of the memory that is none [MB].
+        :param options: of the command line: the bounds.
         """
+        bound = options.bound
         faults = [f'{self.lost} responses were lost.'] if self.lost else []
         if self.wrong:
             faults.append(
@@ -75,7 +102,87 @@ class Tally:
         grown = self.rss_end - self.rss_start
         if grown > bound:
             faults.append(f'The memory of the node grew by {grown:.1f} MB, more than {bound:g}.')
-        return faults
+        if self.rss_most > options.memory:
+            faults.append(f'The node had {self.rss_most:.1f} MB, more than {options.memory:g}.')
+        return faults + overrun_faults(self.overruns, options.overrun)
+
+
+class OverrunWatch:
+    """Listens to what the node reports of its deadlines."""
+
+    def __init__(self, node: Node) -> None:
+        """
+        Begin to listen.
+
+        :param node: of the client.
+        """
+        self.largest: dict[str, float] = {}
+        """Largest 99 % quantile of the overrun so far, by service [ms]."""
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._note, 10)
+
+    def _note(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {entry.key: entry.value for entry in status.values}
+            p99 = float(values.get('overrun p99 [ms]', 0.0))
+            service = status.name.rpartition(': ')[2]
+            self.largest[service] = max(p99, self.largest.get(service, p99))
+
+
+def overrun_faults(overruns: dict[str, float], bound: float) -> list[str]:
+    """
+    Return a sentence for each service whose responses come too late after their deadline.
+
+    :param overruns: 99 % quantiles by service [ms].
+    :param bound: the largest that is none [ms].
+    """
+    return [
+        f'{service}: the overrun at p99 was {value:.1f} ms, more than {bound:g}.'
+        for service, value in sorted(overruns.items())
+        if value > bound
+    ]
+
+
+class Storms:
+    """Now and then many requests in flight that only the clock ends."""
+
+    def __init__(self, arm: Arm) -> None:
+        """
+        Make a client.
+
+        :param arm: the arm, whose group :data:`STORM_GROUP` has a solver that searches on.
+        """
+        self._arm = arm
+        self._caller = Caller([NAMESPACE])
+        self._requests: list[Any] = []
+
+    def find_requests(self) -> None:
+        """Find poses that are searched for until the clock ends the search."""
+        self._caller.wait_for(NAMESPACE, START_LIMIT)
+        for pose in candidates(self._arm, np.random.default_rng(2), 60):
+            request = make_request(self._arm, pose, np.zeros(len(self._arm.joints)), STORM_BUDGET)
+            request.ik_request.group_name = STORM_GROUP
+            response, elapsed = self._caller.timed_call(NAMESPACE, request)
+            solved = response.error_code.val == MoveItErrorCodes.SUCCESS
+            if not solved and 1e-9 * elapsed > 0.9 * STORM_BUDGET:
+                self._requests.append(request)
+        for request in self._requests:
+            set_budget(request, STORM_BUDGET)
+
+    def run(self, tally: Tally) -> None:
+        """
+        Keep requests in flight for a while.
+
+        :param tally: where overruns and lost responses are counted.
+        """
+        count = len(self._requests)
+        requests = [self._requests[index % count] for index in range(STORM_IN_FLIGHT)]
+        searches = Searches(self._caller, requests, STORM_BUDGET, NAMESPACE)
+        tally.lost += searches.keep_up_for(STORM_TIME)
+        tally.storms += searches.overruns_ms
+
+    def close(self) -> None:
+        """Leave the domain."""
+        self._caller.__exit__(None, None, None)
 
 
 class SoakClient:
@@ -96,6 +203,7 @@ class SoakClient:
             for name, kind in SERVICES.items()
         }
         self._waiting: list[tuple[Any, Asked, float]] = []
+        self.overruns = OverrunWatch(self._node).largest
 
     def wait_for_services(self) -> None:
         """
@@ -174,10 +282,12 @@ def soak(options: argparse.Namespace, process: 'subprocess.Popen[bytes]', log: P
     :param process: the node.
     :param log: what it prints.
     """
-    tally, client = Tally(), SoakClient()
-    requests = MixedRequests(read_arm(options.robot), options.seed)
+    arm = read_arm(options.robot)
+    tally, client, storms = Tally(), SoakClient(), Storms(arm)
+    requests = MixedRequests(arm, options.seed)
     try:
         client.wait_for_services()
+        storms.find_requests()
         begin = monotonic()
         end, shown = begin + 60.0 * options.minutes, begin
         settled = begin + min(SETTLING, 10.0 * options.minutes)
@@ -186,19 +296,26 @@ def soak(options: argparse.Namespace, process: 'subprocess.Popen[bytes]', log: P
             client.collect(tally)
             if not tally.rss_start and monotonic() > settled:
                 tally.rss_start = memory_of(process.pid)
-            if monotonic() > shown + 60.0:
-                shown = monotonic()
+            if monotonic() > shown + STORM_EVERY:
+                while client.is_waiting and process.poll() is None:
+                    client.collect(tally)
+                storms.run(tally)
+                shown, now = monotonic(), memory_of(process.pid)
+                tally.rss_most = max(tally.rss_most, now)
                 print(
                     f'{(shown - begin) / 60:.0f} min: {sum(tally.verified.values())} verified, '
-                    f'{len(tally.wrong)} wrong, {memory_of(process.pid):.1f} MB',
+                    f'{len(tally.wrong)} wrong, {now:.1f} MB, {len(tally.storms)} ended by the clock',
                     flush=True,
                 )
         while client.is_waiting and process.poll() is None:
             client.collect(tally)
         tally.rss_end = memory_of(process.pid)
+        tally.rss_most = max(tally.rss_most, tally.rss_end)
         tally.ended = process.poll() is not None
+        tally.overruns = dict(client.overruns)
     finally:
         client.close()
+        storms.close()
     tally.log_kb = log.stat().st_size / 1024
     return tally
 
@@ -219,8 +336,26 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=32.0,
         help='growth of memory that is none [MB] (%(default)s)',
     )
+    add_bounds(parser)
     program.add_common_options(parser)
     return parser.parse_args(arguments)
+
+
+def add_bounds(parser: argparse.ArgumentParser) -> None:
+    """
+    Add the bounds of memory and overrun.
+
+    :param parser: the program's parser.
+    """
+    parser.add_argument(
+        '--memory', type=float, default=MEMORY_BOUND, help='largest memory [MB] (%(default)s)'
+    )
+    parser.add_argument(
+        '--overrun',
+        type=float,
+        default=OVERRUN_BOUND,
+        help='largest p99 of the overrun within the node [ms] (%(default)s)',
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -235,16 +370,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lifetime = int(60.0 * options.minutes + START_LIMIT + 2.0 * RESPONSE_LIMIT)
     log = options.output / 'soak.log'
     with ServerProcesses(None, lifetime) as servers:
-        process = servers.start(own_server(options.robot, NAMESPACE, 0), log)
+        command = own_server(options.robot, NAMESPACE, 0)
+        solver = f'robot_description_kinematics.{STORM_GROUP}.kinematics_solver'
+        process = servers.start([*command, '-p', f'{solver}:=ssik_ros/PoseIK'], log)
         tally = soak(options, process, log)
-    faults = tally.faults(options.bound)
+    faults = tally.faults(options)
+    storms = np.percentile(tally.storms or [0.0], [50, 99])
     rows = [[kind, str(count)] for kind, count in sorted(tally.verified.items())]
     text = [
         report.table(('kind', 'verified'), rows),
         f'{tally.sent} sent, {sum(tally.verified.values())} verified, {len(tally.wrong)} wrong, '
         f'{tally.lost} lost in {options.minutes:g} minutes.',
         f'Memory of the node: {tally.rss_start:.1f} MB at the start, {tally.rss_end:.1f} MB at the '
-        f'end (bound: +{options.bound:g} MB). Log: {tally.log_kb:.1f} kB.',
+        f'end (bound: +{options.bound:g} MB), {tally.rss_most:.1f} MB at most. Log: {tally.log_kb:.1f} kB.',
+        f'{len(tally.storms)} requests ended by the clock, {STORM_IN_FLIGHT} in flight: the client saw an overrun of '
+        f'{storms[0]:.1f} ms at p50 and {storms[1]:.1f} ms at p99, the node at most {max(tally.overruns.values(), default=0.0):.1f} '
+        'ms at p99.',
         f'Load after: {[round(value, 2) for value in os.getloadavg()]}',
         *(faults or ['Nothing was wrong.']),
     ]
@@ -258,6 +399,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         'lost': tally.lost,
         'rss_start_mb': tally.rss_start,
         'rss_end_mb': tally.rss_end,
+        'rss_most_mb': tally.rss_most,
+        'storms': len(tally.storms),
+        'storm_overrun_ms': {'p50': storms[0], 'p99': storms[1]},
+        'node_overrun_p99_ms': tally.overruns,
         'log_kb': tally.log_kb,
         'faults': faults,
     }

@@ -16,6 +16,8 @@ TOLERANCE = 2e-3
 """Distance [m] and difference of rotation matrices within which a pose counts as reached."""
 SUCCESS = MoveItErrorCodes.SUCCESS
 BATCH = 50
+PATIENT = 10.0
+"""Budget of all other requests [s]: more than they wait on a busy machine."""
 SHORT = 0.3
 """Budget of a search that finds nothing [s]."""
 
@@ -89,7 +91,7 @@ class MixedRequests:
 
     def _ik(self) -> Asked:
         pose = self._pose(self._posture())
-        request = make_request(self._arm, pose, self._posture(), 2.0)
+        request = make_request(self._arm, pose, self._posture(), PATIENT)
         service = 'compute_ik' if self._generator.random() < 0.7 else 'solve_ik'
 
         def judge(response: Any) -> str:
@@ -118,11 +120,11 @@ class MixedRequests:
     def _far(self) -> Asked:
         pose = np.eye(4)
         pose[:3, 3] = self._generator.uniform(3.0, 9.0, 3)
-        request = make_request(self._arm, pose, self._posture(), 1.0)
+        request = make_request(self._arm, pose, self._posture(), PATIENT)
         return Asked('far pose', 'solve_ik', request, lambda response: _expect(response, -31))
 
     def _wrong_name(self) -> Asked:
-        request = make_request(self._arm, self._pose(self._posture()), self._posture(), 1.0)
+        request = make_request(self._arm, self._pose(self._posture()), self._posture(), PATIENT)
         ik_request = request.ik_request
         which = int(self._generator.integers(4))
         code = (-15, -31, -21, -17)[which]
@@ -137,7 +139,7 @@ class MixedRequests:
         return Asked('wrong name', 'compute_ik', request, lambda response: _expect(response, code))
 
     def _no_pose(self) -> Asked:
-        request = make_request(self._arm, self._pose(self._posture()), self._posture(), 1.0)
+        request = make_request(self._arm, self._pose(self._posture()), self._posture(), PATIENT)
         pose = request.ik_request.pose_stamped.pose
         if self._generator.random() < 0.5:
             pose.position.x = float(self._generator.choice([np.nan, np.inf, -np.inf]))
@@ -186,7 +188,7 @@ class MixedRequests:
     def _all(self) -> Asked:
         pose = self._pose(self._posture())
         request = SolveAll.Request(group=self._group)
-        asked = make_request(self._arm, pose, self._posture(), 1.0).ik_request
+        asked = make_request(self._arm, pose, self._posture(), PATIENT).ik_request
         request.pose_stamped, request.robot_state = asked.pose_stamped, asked.robot_state
         request.timeout = asked.timeout
 

@@ -61,10 +61,20 @@ def make_request(
     ik_request.robot_state.joint_state.position = seed.tolist()
     ik_request.pose_stamped.header.frame_id = arm.base
     _write_pose(ik_request.pose_stamped.pose, target)
-    seconds = math.floor(timeout)
-    ik_request.timeout.sec = seconds
-    ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
+    set_budget(message, timeout)
     return message
+
+
+def set_budget(request: GetPositionIK.Request, timeout: float) -> None:
+    """
+    Write a budget into a request.
+
+    :param request: the request.
+    :param timeout: wall-clock budget [s].
+    """
+    seconds = math.floor(timeout)
+    request.ik_request.timeout.sec = seconds
+    request.ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
 
 
 def _write_pose(message: Pose, pose: FloatArray) -> None:

@@ -4,6 +4,8 @@ Scheduling of long searches: at most as many run at once as this process has pro
 A search that only its deadline can end would share a processor with everything else for its whole time. Therefore a search
 that has not ended soon continues in slices, and waits for a free slot before each slice. The waiting search with the fewest
 slices so far gets the next free slot, so short searches do not wait for hopeless ones.
+
+Requests that wait for their turn have a queue of their own, :class:`RequestQueue`.
 """
 
 import heapq
@@ -12,6 +14,7 @@ import math
 import os
 import threading
 import time
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +136,107 @@ class Slices:
         if self._has_slot:
             self._has_slot = False
             self._slots.end()
+
+
+RESPONSE_TIME = 0.0006
+"""Time that a response takes beside its search [s]; with many requests in flight, those before it take as long each."""
+LARGEST_RESERVE = 0.2
+"""Largest part of a budget that a request leaves to the responses of other requests."""
+
+
+def reserve_for_others(budget: float, others: int) -> float:
+    """
+    Return how long before its deadline a request has to end, so that all responses are in time [s].
+
+    :param budget: from the arrival of the request to its deadline [s].
+    :param others: number of other requests that wait or are being handled.
+    """
+    return min(others * RESPONSE_TIME, LARGEST_RESERVE * budget)
+
+
+Request = TypeVar('Request')
+
+
+class RequestQueue(Generic[Request]):
+    """
+    Requests that wait for their turn; any number of threads may use it.
+
+    Turns come in the order of arrival. A request is late if its deadline has passed, or passes while the other requests
+    get their responses. It has its turn at once, as its response takes no search.
+    """
+
+    def __init__(self, most: int) -> None:
+        """
+        Begin empty.
+
+        :param most: number of requests that may wait; :attr:`room` says how many more.
+        """
+        self._most = most
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._requests: dict[int, Request] = {}
+        self._deadlines: list[tuple[float, int, float]] = []
+        """Deadline [s], number and budget [s] of each request that has a deadline, as a heap."""
+
+    def __len__(self) -> int:
+        """Return how many requests wait."""
+        return len(self._requests)
+
+    @property
+    def room(self) -> int:
+        """Return how many more requests may wait."""
+        return max(0, self._most - len(self._requests))
+
+    def put(self, request: Request, arrived: float, budget: float) -> None:
+        """
+        Let a request wait.
+
+        :param request: the request.
+        :param arrived: when it arrived, by ``time.monotonic`` [s].
+        :param budget: time from then to its deadline [s]; ``math.inf`` for none.
+        """
+        with self._lock:
+            number = next(self._numbers)
+            self._requests[number] = request
+            if budget < math.inf:
+                heapq.heappush(self._deadlines, (arrived + budget, number, budget))
+            if len(self._deadlines) > 2 * self._most:
+                # Entries of requests that had their turn long before their deadline.
+                self._deadlines = [
+                    entry for entry in self._deadlines if entry[1] in self._requests
+                ]
+                heapq.heapify(self._deadlines)
+
+    def take(self) -> Request | None:
+        """Return the request that arrived first, which waits no more; None if no request waits."""
+        with self._lock:
+            if not self._requests:
+                return None
+            return self._requests.pop(next(iter(self._requests)))
+
+    def take_late(self, now: float) -> Request | None:
+        """
+        Return a request that is late, the earliest deadline first; it waits no more. None if no request is late.
+
+        :param now: reading of ``time.monotonic`` [s].
+        """
+        with self._lock:
+            while self._deadlines:
+                deadline, number, budget = self._deadlines[0]
+                if number in self._requests:
+                    others = len(self._requests) - 1
+                    if now < deadline - reserve_for_others(budget, others):
+                        return None
+                    heapq.heappop(self._deadlines)
+                    return self._requests.pop(number)
+                heapq.heappop(self._deadlines)
+            return None
+
+    def clear(self) -> None:
+        """Drop all requests."""
+        with self._lock:
+            self._requests.clear()
+            self._deadlines.clear()
 
 
 def processors() -> int:

@@ -274,6 +274,8 @@ def test_diagnostics_count_the_deadlines_that_were_missed(tmp_path):
 
         client.spin_until(has_counted, 'diagnostics')
         assert values('compute_ik')['deadline misses'] == '2'
+        assert float(values('compute_ik')['overrun p99 [ms]']) > 0.0
+        assert values('compute_fk')['overrun p99 [ms]'] == '0.000'
         assert values('compute_ik')['reason 2'].startswith('-31 DEADLINE: ')
         assert values('compute_fk')['deadline misses'] == '0'
         texts = {s.message for m in heard for s in m.status if s.name.endswith(': compute_ik')}

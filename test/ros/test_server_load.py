@@ -156,6 +156,25 @@ def test_more_slow_requests_than_threads_all_get_responses(panda):
     assert {future.result().error_code.val for future in searches} == {-31}
 
 
+def test_the_time_of_a_request_counts_from_its_arrival(tmp_path):
+    """Two threads are at searches that only the clock ends; what waits behind them is not searched for."""
+    parameters = {
+        'moveit_config_package': 'panda',
+        'executor_threads': 2,
+        'report_timeout': True,
+        'robot_description_kinematics': {SLOW_GROUP: SLOW},
+    }
+    with ready_server(tmp_path, parameters) as (_, client):
+        slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
+        slow.ik_request.group_name = SLOW_GROUP
+        answers = client.call_all('compute_ik', [slow] * 24)
+        assert {answer.error_code.val for answer in answers} == {MoveItErrorCodes.TIMED_OUT}
+        waited = [' s behind others' in answer.error_code.message for answer in answers]
+        assert 12 <= sum(waited) < 24, waited
+        assert all('deadline was reached' in answer.error_code.message for answer in answers)
+        check_all(client, 5, seed=56)
+
+
 # Faults.
 
 

@@ -218,6 +218,75 @@ def test_services_honour_their_callback_group(running, gate, group, at_once):
     assert blocked.most == at_once
 
 
+IN_FLIGHT = 24
+
+
+class TimedHandler:
+    """Waits for a gate unless its request is late; notes each turn."""
+
+    def __init__(self, gate, budget):
+        self._blocked = Blocked(gate)
+        self.entered = self._blocked.entered
+        self.budget = lambda request: budget
+        self.turns = []
+
+    def __call__(self, request, response):
+        turn = executors.PRESENT.turn
+        self.turns.append(turn)
+        return response if turn.is_late else self._blocked(request, response)
+
+
+def timed_service(running, gate, budget):
+    """Return the handler of a service whose requests have a budget [s], and a client."""
+    handler, deep = TimedHandler(gate, budget), rclpy.qos.QoSProfile(depth=2 * IN_FLIGHT)
+    running.node.create_service(
+        Trigger,
+        'timed',
+        handler,
+        qos_profile=deep,
+        callback_group=groups.ReentrantCallbackGroup(),
+    )
+    client = running.node.create_client(Trigger, 'timed', qos_profile=deep)
+    assert client.wait_for_service(LIMIT)
+    return handler, client
+
+
+def test_late_requests_get_responses_while_every_thread_is_busy(running, gate):
+    handler, client = timed_service(running, gate, 0.3)
+    for _ in range(THREADS):
+        client.call_async(Trigger.Request())
+        assert handler.entered.acquire(timeout=LIMIT)
+    for _ in range(IN_FLIGHT):
+        client.call_async(Trigger.Request())
+    assert wait_until(lambda: len(handler.turns) == THREADS + IN_FLIGHT)
+    late = handler.turns[THREADS:]
+    assert not gate.is_set()
+    assert [turn.is_late for turn in handler.turns] == [False] * THREADS + [True] * IN_FLIGHT
+    assert {turn.budget for turn in late} == {0.3}
+    assert [turn.arrived for turn in late] == sorted(turn.arrived for turn in late)
+
+
+def test_arrival_is_when_a_request_comes_and_not_when_its_turn_comes(running, gate):
+    handler, client = timed_service(running, gate, 1000.0)
+    for _ in range(THREADS):
+        client.call_async(Trigger.Request())
+        assert handler.entered.acquire(timeout=LIMIT)
+    futures = [client.call_async(Trigger.Request()) for _ in range(IN_FLIGHT)]
+    assert wait_until(lambda: len(running.executor._requests) == IN_FLIGHT)
+    all_there = time.monotonic()
+    gate.set()
+    assert wait_until(lambda: all(future.done() for future in futures))
+    later = handler.turns[THREADS:]
+    assert len(later) == IN_FLIGHT
+    assert all(turn.arrived <= all_there for turn in later)
+    assert not any(turn.is_late for turn in later)
+    assert max(turn.others for turn in later) >= IN_FLIGHT - 1
+
+
+def test_a_thread_without_a_request_has_no_turn():
+    assert executors.PRESENT.turn is None
+
+
 def test_a_handler_that_raises_still_responds(running):
     def fail(request, response):
         raise ValueError('asked for')

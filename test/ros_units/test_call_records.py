@@ -26,9 +26,9 @@ def code(value, message=''):
     return MoveItErrorCodes(val=value, message=message)
 
 
-def take(records, seconds, error_code, cause=Cause.NONE, is_late=False):
+def take(records, seconds, error_code, cause=Cause.NONE, overrun=None):
     """Note a call."""
-    records.calls.append((seconds, error_code, cause, is_late))
+    records.calls.append((seconds, error_code, cause, overrun))
 
 
 class Result(NamedTuple):
@@ -58,13 +58,14 @@ def test_nothing_yet_is_nothing():
     summary = CallRecords().summary()
     assert (summary.calls, summary.successes, summary.reasons) == (0, 0, ())
     assert summary.quantiles == (0.0, 0.0, 0.0)
+    assert summary.overrun == (0.0, 0.0)
 
 
 def test_calls_are_counted_by_their_outcome():
     records = CallRecords()
     for seconds in np.linspace(0.001, 0.1, 100).tolist():
         take(records, seconds, code(1))
-    take(records, 0.2, code(-31, 'No solution: as asked.'), Cause.DEADLINE, is_late=True)
+    take(records, 0.2, code(-31, 'No solution: as asked.'), Cause.DEADLINE, overrun=0.02)
     take(records, 0.2, code(-15, "There is no group 'x'."))
     take(records, 0.2, None)
     summary = records.summary()
@@ -74,6 +75,16 @@ def test_calls_are_counted_by_their_outcome():
         '-31 DEADLINE: No solution: as asked.',
     )
     assert summary.quantiles[0] == pytest.approx(0.052, abs=1e-9)
+    assert summary.overrun == (0.02, 0.02)
+
+
+def test_overruns_are_those_of_requests_with_a_deadline():
+    records = CallRecords()
+    for overrun in (*np.linspace(-0.005, 0.005, 101).tolist(), float('nan'), None):
+        take(records, 0.2, code(-31), Cause.DEADLINE, overrun)
+    summary = records.summary()
+    assert summary.deadline_misses == 102
+    assert summary.overrun == pytest.approx((0.0, 0.0049), abs=1e-9)
 
 
 def test_only_the_last_reasons_are_kept():

@@ -1,5 +1,6 @@
-"""Scheduling of long searches: which search gets the next slot, which need not wait, and that slices change no result."""
+"""Scheduling: which request and which search is next, which need not wait, and that slices change no result."""
 
+import math
 import threading
 import time
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import SearchSlots, Slices
+from ssik_ros.problem.scheduling import RequestQueue, reserve_for_others, SearchSlots, Slices
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.pose_ik import solver as pose_ik
 
@@ -120,3 +121,51 @@ def test_a_search_in_slices_keeps_its_deadline_while_others_have_all_turns(
     assert result.cause == Cause.DEADLINE
     assert 0.1 <= took < 5.0
     assert result.searches <= pose_ik.FIRST_SLICE + 1
+
+
+def test_requests_have_their_turns_in_the_order_of_arrival():
+    queue = RequestQueue(10)
+    for number, budget in enumerate((5.0, 1.0, math.inf, 3.0)):
+        queue.put(number, 100.0, budget)
+    assert queue.take_late(100.5) is None
+    assert [queue.take() for _ in range(5)] == [0, 1, 2, 3, None]
+
+
+def test_late_requests_have_their_turns_at_once_the_earliest_deadline_first():
+    queue = RequestQueue(10)
+    for number, budget in enumerate((5.0, 3.0, math.inf, 1.0, 0.5)):
+        queue.put(number, 100.0, budget)
+    assert queue.take() == 0
+    assert [queue.take_late(103.0) for _ in range(4)] == [4, 3, 1, None]
+    assert queue.take() == 2
+    assert len(queue) == 0
+
+
+def test_a_request_is_late_while_there_is_time_for_the_responses_before_it():
+    queue = RequestQueue(10)
+    for number in range(5):
+        queue.put(number, 100.0, 1.0)
+    reserve = reserve_for_others(1.0, 4)
+    assert 0.0 < reserve <= 0.2
+    assert queue.take_late(101.0 - reserve - 1e-6) is None
+    assert queue.take_late(101.0 - reserve + 1e-6) == 0
+    # One response less is waited for.
+    assert queue.take_late(101.0 - reserve + 1e-6) is None
+
+
+def test_the_responses_of_others_take_a_fifth_of_a_budget_at_most():
+    assert reserve_for_others(0.01, 1000) == pytest.approx(0.002)
+    assert reserve_for_others(1.0, 0) == 0.0
+
+
+def test_a_queue_of_requests_is_bounded_and_so_is_what_it_remembers():
+    queue = RequestQueue(4)
+    queue.put('first', 0.0, 1.0)
+    for number in range(1000):
+        queue.put(number, 0.0, 1e6)
+        assert queue.room == 2
+        assert queue.take() == ('first' if number == 0 else number - 1)
+    assert len(queue._deadlines) <= 2 * 4 + 1
+    queue.clear()
+    assert queue.take() is None
+    assert queue.take_late(math.inf) is None

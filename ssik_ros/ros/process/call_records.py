@@ -1,6 +1,7 @@
 """What the services have done: calls, times, codes and reasons, for ``/diagnostics``."""
 
 from collections import deque
+import math
 import threading
 from typing import NamedTuple
 
@@ -28,13 +29,17 @@ class CallSummary(NamedTuple):
     deadline_misses: int
     """Responses whose search the clock ended before a solution, or before all of them."""
     quantiles: tuple[float, float, float]
-    """p50, p95, p99 of the time from request to response within the node [s], of the last calls."""
+    """p50, p95, p99 of the time from the arrival of a request to its response within the node [s], of the last calls."""
+    overrun: tuple[float, float]
+    """p50 and p99 of the time from the deadline to the response within the node [s], of the last deadline misses; negative
+    where searches ended before, to leave time for other responses."""
     reasons: tuple[str, ...]
     """Of the last failures, newest first."""
 
 
-Call = tuple[float, MoveItErrorCodes | None, Cause, bool]
-"""Time [s], code (None for services without codes), cause, and whether the clock ended the search."""
+Call = tuple[float, MoveItErrorCodes | None, Cause, float | None]
+"""Time [s], code (None for services without codes), cause, and the time after the deadline if the clock ended the search
+[s]: NaN where the request has no deadline, None if the search ended by itself."""
 
 
 class CallRecords:
@@ -46,6 +51,7 @@ class CallRecords:
         self.calls: deque[Call] = deque()
         """Calls that are not counted yet; counting takes longer than noting, and a response would wait for it."""
         self._times: deque[float] = deque(maxlen=KEPT)
+        self._overruns: deque[float] = deque(maxlen=KEPT)
         self._reasons: deque[str] = deque(maxlen=REASONS)
         self._calls = self._successes = self._late = 0
 
@@ -56,10 +62,13 @@ class CallRecords:
 
     def _count(self) -> None:
         for _ in range(len(self.calls)):
-            seconds, code, cause, is_late = self.calls.popleft()
+            seconds, code, cause, overrun = self.calls.popleft()
             self._times.append(seconds)
             self._calls += 1
-            self._late += is_late
+            if overrun is not None:
+                self._late += 1
+                if not math.isnan(overrun):
+                    self._overruns.append(overrun)
             if code is None or code.val == SUCCESS:
                 self._successes += 1
                 continue
@@ -71,11 +80,14 @@ class CallRecords:
         """Return what was recorded."""
         with self._lock:
             self._count()
-            times, reasons = list(self._times), tuple(self._reasons)
+            times, overruns = list(self._times), list(self._overruns)
+            reasons = tuple(self._reasons)
             counts = self._calls, self._successes, self._late
         values = np.quantile(times, (0.5, 0.95, 0.99)).tolist() if times else [0.0] * 3
+        late = np.quantile(overruns, (0.5, 0.99)).tolist() if overruns else [0.0] * 2
         return CallSummary(
             *counts,
             (values[0], values[1], values[2]),
+            (late[0], late[1]),
             reasons,
         )

@@ -101,6 +101,8 @@ class ServiceDiagnostics(Diagnostics):
                 'p95 [ms]': f'{1e3 * summary.quantiles[1]:.3f}',
                 'p99 [ms]': f'{1e3 * summary.quantiles[2]:.3f}',
                 'deadline misses': str(summary.deadline_misses),
+                'overrun p50 [ms]': f'{1e3 * summary.overrun[0]:.3f}',
+                'overrun p99 [ms]': f'{1e3 * summary.overrun[1]:.3f}',
                 **{f'reason {i + 1}': reason for i, reason in enumerate(summary.reasons)},
             }
             yield Status(name, bool(self.hardware) and not late, text, values)

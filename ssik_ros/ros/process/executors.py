@@ -1,17 +1,23 @@
 """
-An executor for short callbacks among which some take long.
+An executor for short callbacks among which some take long, which knows when each request arrived.
 
 rclpy's executor with several threads hands every callback from the thread that waits to another one, and both then
 compete for the interpreter: for a response within a tenth of a millisecond that is most of the cost.
+
+Requests are taken from the middleware before their turn comes, so that deadlines count from their arrival. The time of
+receipt that the middleware gives cannot be used: Fast DDS fills it with the time of sending, by the clock of the sender.
 """
 
 from collections import deque
 from collections.abc import Callable
+import functools
 import inspect
+import math
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.executors import (
     ConditionReachedException,
@@ -23,6 +29,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Task
 
+from ssik_ros.problem.scheduling import RequestQueue
 from ssik_ros.ros.process.wait_set import Ready, ReusedWaitSet
 
 PATIENCE = 0.004
@@ -33,6 +40,45 @@ HASTE = 0.001
 """The same for a while after a long callback, because they seldom come alone [s]."""
 HASTY_LOOKS = 50
 """How many such looks."""
+MOST_WAITING = 1000
+"""Requests that wait for their turn in this process; further ones stay in the queues of the middleware."""
+TAKEN_AT_ONCE = 32
+"""Requests of one service that are taken before another callback runs: reading a large request takes time."""
+
+
+class Turn(NamedTuple):
+    """The turn of a request: what its handler may know beside the request itself."""
+
+    arrived: float
+    """When the request was taken from the middleware, by ``time.monotonic`` [s]."""
+    budget: float = math.inf
+    """Time from then to the deadline [s]."""
+    is_late: bool = False
+    """Whether the request is late: see :class:`RequestQueue`."""
+    others: int = 0
+    """Number of other requests that wait or are being handled: their responses need time too."""
+
+
+class _Present(threading.local):
+    """What a thread is at."""
+
+    turn: Turn | None = None
+    """Of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
+
+
+PRESENT = _Present()
+
+
+class _Taken(NamedTuple):
+    """A request that was taken from the middleware."""
+
+    service: Any
+    request: Any
+    header: Any
+    arrived: float
+    """By ``time.monotonic`` [s]."""
+    budget: float = math.inf
+    """Time from then to the deadline [s]."""
 
 
 class InlineExecutor(SingleThreadedExecutor):
@@ -43,6 +89,11 @@ class InlineExecutor(SingleThreadedExecutor):
     there is something to do; when it finds the same callback again, it makes another thread that leads, and the
     first one ends with its callback. Callback groups are honoured. :meth:`spin` itself runs no callbacks, so
     that signals do not have to wait for one.
+
+    Requests of services in reentrant groups wait in a :class:`RequestQueue`. A handler may have an attribute ``budget``:
+    a function of a request that returns the time from its arrival to its deadline [s]. A late request is handled at once,
+    by the watch if need be: its handler is to respond without work. If all threads are at long callbacks, the watch takes
+    requests, so that their arrival is known.
     """
 
     def __init__(
@@ -77,6 +128,12 @@ class InlineExecutor(SingleThreadedExecutor):
         """Whether this rclpy has what :class:`ReusedWaitSet` needs of its inside."""
         self._has_changed = True
         self._ready: deque[Ready] = deque()
+        self._requests: RequestQueue[_Taken] = RequestQueue(MOST_WAITING)
+        self._taking = threading.Lock()
+        self._handled = 0
+        """Number of requests that are being handled."""
+        self._has_looked = False
+        """Whether everything else had its chance since the last request of the queue."""
         self.context.on_shutdown(self._end)
 
     def spin(self) -> None:
@@ -176,6 +233,7 @@ class InlineExecutor(SingleThreadedExecutor):
         """End everything; return that this thread leads no more."""
         self._end()
         self._drop_wait_set()
+        self._requests.clear()
         return False
 
     def _drop_wait_set(self) -> None:
@@ -195,14 +253,47 @@ class InlineExecutor(SingleThreadedExecutor):
                 run = self._taker(self._ready.popleft())
                 if run is not None:
                     return run
+            late = self._requests.take_late(time.monotonic())
+            if late is not None:
+                return functools.partial(self._respond_to, late, is_late=True)
+            if self._has_looked:
+                self._has_looked = False
+                taken = self._requests.take()
+                if taken is not None:
+                    return functools.partial(self._respond_to, taken)
             wait_set = self._present_wait_set()
             if wait_set is None:
                 rclpy_task: Callable[[], Any] = self.wait_for_ready_callbacks(
                     None, None, self._is_over
                 )[0]
                 return rclpy_task
-            self._ready.extend(wait_set.rest() or wait_set.wait())
+            self._sort(wait_set.rest() or wait_set.wait(blocks=not self._requests))
+            self._has_looked = True
         raise ShutdownException()
+
+    def _sort(self, found: list[Ready]) -> None:
+        """Take the requests of services that are ready; everything else is run before the next request."""
+        early = []
+        for ready in found:
+            if _is_taken_early(ready):
+                early.append(ready.entity)
+            else:
+                self._ready.append(ready)
+        for service in early:
+            self._take_requests(service)
+
+    def _take_requests(self, service: Any) -> None:
+        """Let the requests of a service wait for their turn, as far as there is room."""
+        budget_of = getattr(service.callback, 'budget', None)
+        with self._taking:
+            for _ in range(min(TAKEN_AT_ONCE, self._requests.room)):
+                request, header = _take(service)
+                if header is None:
+                    return
+                arrived = time.monotonic()
+                budget = math.inf if budget_of is None else budget_of(request)
+                taken = _Taken(service, request, header, arrived, budget)
+                self._requests.put(taken, arrived, budget)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
         """Return what is to be waited for; None where that is left to rclpy."""
@@ -252,24 +343,33 @@ class InlineExecutor(SingleThreadedExecutor):
         if not group.beginning_execution(service):
             return
         try:
-            with self._work_tracker:
-                try:
-                    with service.handle:
-                        request, header = service.handle.service_take_request(
-                            service.srv_type.Request
-                        )
-                except rclpy_implementation.InvalidHandle:
-                    return
-                # Somebody else may have taken it.
-                if header is not None:
-                    response = service.srv_type.Response()
-                    try:
-                        response = service.callback(request, response)
-                    finally:
-                        # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
-                        service.send_response(response, header)
+            request, header = _take(service)
+            # Somebody else may have taken it.
+            if header is not None:
+                self._respond_to(_Taken(service, request, header, time.monotonic()))
         finally:
             group.ending_execution(service)
+
+    def _respond_to(self, taken: _Taken, *, is_late: bool = False) -> None:
+        """Handle a request and send the response."""
+        service, request, header, arrived, budget = taken
+        others = len(self._requests) + self._handled
+        self._count(1)
+        with self._work_tracker:
+            response = service.srv_type.Response()
+            PRESENT.turn = Turn(arrived, budget, is_late, others)
+            try:
+                response = service.callback(request, response)
+            finally:
+                PRESENT.turn = None
+                self._count(-1)
+                # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
+                service.send_response(response, header)
+
+    def _count(self, more: int) -> None:
+        """Count requests that are being handled."""
+        with self._change:
+            self._handled += more
 
     def _run(self, task: Callable[[], Any]) -> bool:
         """Run a callback; return whether this thread still leads afterwards."""
@@ -306,8 +406,29 @@ class InlineExecutor(SingleThreadedExecutor):
             hasty = max(0, hasty - 1)
             if self._relieve(seen):
                 hasty = HASTY_LOOKS
+            if not self._is_led:
+                self._take_for_nobody()
+            self._respond_to_late()
         # A signal ends the context without a word to anybody, even if all threads are busy.
         self._end()
+
+    def _take_for_nobody(self) -> None:
+        """Take requests while no thread leads, so that their arrival is known."""
+        wait_set = self._wait_set
+        for ready in () if wait_set is None else wait_set.services:
+            if _is_taken_early(ready):
+                try:
+                    self._take_requests(ready.entity)
+                except Exception as error:
+                    self._report(error)
+
+    def _respond_to_late(self) -> None:
+        """Respond to the requests whose deadlines have passed while the leading thread is at a callback."""
+        while (taken := self._requests.take_late(time.monotonic())) is not None:
+            try:
+                self._respond_to(taken, is_late=True)
+            except Exception as error:
+                self._report(error)
 
     def _relieve(self, seen: int) -> bool:
         """
@@ -327,3 +448,23 @@ class InlineExecutor(SingleThreadedExecutor):
             if self._callbacks == seen and self._is_led and not self._ended.is_set():
                 self._active.clear()
             return False
+
+
+def _is_taken_early(ready: Ready) -> bool:
+    """Return whether requests of something that is ready may wait in the queue: several of them may run at once."""
+    kind, entity, _ = ready
+    return (
+        kind == 'service'
+        and type(entity.callback_group) is ReentrantCallbackGroup
+        and not inspect.iscoroutinefunction(entity.callback)
+    )
+
+
+def _take(service: Any) -> tuple[Any, Any]:
+    """Return a request and its header; None for both if none waits or the service was destroyed."""
+    try:
+        with service.handle:
+            request, header = service.handle.service_take_request(service.srv_type.Request)
+    except rclpy_implementation.InvalidHandle:
+        return None, None
+    return request, header

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 import contextlib
 import logging
 import os
+import sys
 import threading
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ _LOGGER = logging.getLogger('ssik_ros.node')
 _MESSAGES = logging.getLogger('ssik_ros.messages')
 SHUTDOWN_WAIT = 0.5
 """Time that callbacks in progress have to end after a signal [s]; they are told to."""
+SWITCH_INTERVAL = 0.0005
+"""Time after which a thread gives the interpreter to another one that waits [s]; Python's 5 ms would delay responses."""
 
 
 class ProcessNode(Node):
@@ -96,6 +99,7 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
         return 1
     executor = make_executor(node.threads)
     executor.add_node(node)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
             node.start()

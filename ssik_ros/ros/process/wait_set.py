@@ -137,15 +137,24 @@ class ReusedWaitSet:
         group = entity.callback_group
         groups.setdefault(id(group), _Armed(group, [])).entries.append((entity, add, handle))
 
-    def wait(self) -> list[Ready]:
-        """Return what is ready as soon as something is, or a guard ended the wait; :meth:`rest` has the rest."""
+    @property
+    def services(self) -> list[Ready]:
+        """Return the services, ready or not."""
+        return list(self._entities['service'].values())
+
+    def wait(self, *, blocks: bool = True) -> list[Ready]:
+        """
+        Return what is ready as soon as something is, or a guard ended the wait; :meth:`rest` has the rest.
+
+        :param blocks: false: return at once, perhaps nothing.
+        """
         self._set.clear_entities()
         self._handed.clear()
         for armed in self._armed:
             armed.arm()
         for guard in self._guards:
             self._set.add_guard_condition(guard.handle)
-        self._set.wait(-1)
+        self._set.wait(-1 if blocks else 0)
         ready: list[Ready] = []
         for kind, found in self._entities.items():
             if found:

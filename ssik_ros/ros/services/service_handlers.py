@@ -6,6 +6,7 @@ The handler finds the robot and where it is, records the call, and writes every 
 
 from collections.abc import Callable
 import logging
+import math
 import time
 from typing import Any, NamedTuple
 
@@ -13,10 +14,12 @@ from moveit_msgs.msg import MoveItErrorCodes
 from rclpy.node import Node
 
 from ssik_ros.errors import shorten
-from ssik_ros.results import Cause
-from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.problem.scheduling import reserve_for_others
+from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
+from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
+from ssik_ros.ros.process.executors import PRESENT
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
@@ -26,6 +29,8 @@ _LOGGER = logging.getLogger('ssik_ros.services')
 
 SUCCESS, NO_CAUSE, DEADLINE = int(MoveItErrorCodes.SUCCESS), Cause.NONE, Cause.DEADLINE
 NO_ROBOT = 'The node has no robot yet. Publish its robot_description, or wait until it is loaded.'
+LEAST_TIME = 1e-9
+"""Budget of a request whose time ends while it is read [s]; zero would mean the default."""
 WITHOUT_STATE = frozenset(
     {
         MoveItErrorCodes.FAILURE,
@@ -57,7 +62,7 @@ class Served(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """The result of a message that cannot be read as a request."""
+    """The result of a request that is not solved: it cannot be read, or its time was over before its turn."""
 
     refusal: Refusal
     cause: Cause
@@ -83,6 +88,9 @@ class Service(NamedTuple):
     """Code of a request for an unknown link."""
     is_timed: bool = False
     """Whether ``report_times`` applies."""
+    budget: Callable[[Any, Served], float] | None = None
+    """Returns the time that a message has from its arrival to its deadline, inf for none [s]; None if no field of the
+    message bounds the whole request. The request has a field ``timeout``, which counts from the call."""
 
 
 class ServiceHandlers:
@@ -114,28 +122,38 @@ class ServiceHandlers:
 
         :param service: its row.
         """
-        kind, _, method, read, write, part, unknown_link, is_timed = service
+        kind, _, method, read, write, part, unknown_link, is_timed, budget = service
         records = self.records[service.name] = CallRecords()
-        calls, live, clock = records.calls, self._live, time.perf_counter
+        calls, live, clock = records.calls, self._live, time.monotonic
         code_kind = getattr(kind.Response(), 'error_code', None)
         has_code = code_kind is not None
         # moveit_msgs before 2.5 has the number alone.
         has_text = hasattr(code_kind, 'message')
 
         def handle(message: Any, response: Any) -> Any:
-            start, code, cause, is_late = clock(), SUCCESS, NO_CAUSE, False
+            turn, code, cause, is_late = PRESENT.turn, SUCCESS, NO_CAUSE, False
+            start, seconds = (clock(), math.inf) if turn is None else turn[:2]
             try:
                 served = self.served
                 if served is None:
                     return _refuse(response, NO_ROBOT)
                 known = live.find(served.server.states)
-                try:
-                    request = read(message)
-                    result = getattr(getattr(served, part), method)(request, known.state)
-                except RequestRefused as error:
-                    request, result = None, _Refused(*explain_refusal(error, (), Refusal.FAULT))
+                request = None
+                if turn is not None and (turn.is_late or clock() - start >= seconds):
+                    result: Any = _late(seconds, clock() - start)
                 else:
-                    write(response, result, served, message)
+                    try:
+                        request = read(message)
+                        if turn is not None and seconds < math.inf:
+                            reserve = reserve_for_others(seconds, turn.others)
+                            left = start + seconds - reserve - clock()
+                            request.timeout = max(left, LEAST_TIME)
+                        result = getattr(getattr(served, part), method)(request, known.state)
+                    except RequestRefused as error:
+                        request = None
+                        result = _Refused(*explain_refusal(error, (), Refusal.FAULT))
+                    else:
+                        write(response, result, served, message)
                 text, cause = result.text, result.cause
                 if cause or result.refusal:
                     code = code_of(result, unknown_link, served.report_timeout)
@@ -155,12 +173,20 @@ class ServiceHandlers:
                 _LOGGER.exception('Internal fault during a request')
                 response = _refuse(kind.Response(), f'{type(error).__name__}: {shorten(error)}')
                 code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
-            calls.append((clock() - start, getattr(response, 'error_code', None), cause, is_late))
+            took, overrun = clock() - start, None
+            if is_late:
+                overrun = took - seconds if seconds < math.inf else math.nan
+            calls.append((took, getattr(response, 'error_code', None), cause, overrun))
             # A failure is counted at once, because its text may be long.
             if code != SUCCESS or len(calls) >= KEPT:
                 records.count()
             return response
 
+        def budget_of(message: Any) -> float:
+            served = self.served
+            return math.inf if budget is None or served is None else budget(message, served)
+
+        handle.budget = budget_of  # type: ignore[attr-defined]
         return handle
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
@@ -170,6 +196,41 @@ class ServiceHandlers:
         if assumption and not hasattr(service.kind.Response(), 'error_code'):
             _LOGGER.warning('%s: %s', service.name, assumption)
         return f'{text} {assumption}'.strip() if assumption else text
+
+
+def read_budget(timeout: Any) -> float:
+    """
+    Return the time in a message [s]; inf for zero or less.
+
+    :param timeout: a duration.
+    """
+    seconds = read_seconds(timeout)
+    return seconds if seconds > 0.0 else math.inf
+
+
+def group_budget(timeout: Any, group: str, served: Served) -> float:
+    """
+    Return the time in a message, or that of the planning group if it is zero or less [s]; inf for an unknown group.
+
+    :param timeout: a duration.
+    :param group: name of the group.
+    :param served: the robot that is served.
+    """
+    seconds = read_budget(timeout)
+    if seconds < math.inf:
+        return seconds
+    known = served.server.groups.get(group)
+    default = 0.0 if known is None else known.kinematics.timeout
+    return default if default > 0.0 else math.inf
+
+
+def _late(budget: float, waited: float) -> _Refused:
+    """Return the result of a request whose time was over before its turn [s]."""
+    text = (
+        f'No solution: {CAUSE_TEXT[DEADLINE]}{CAUSE_ADVICE[DEADLINE]}. The request waited {waited:.3g} s behind others, '
+        f'and had {budget:.3g} s.'
+    )
+    return _Refused(Refusal.NONE, DEADLINE, text)
 
 
 def _refuse(response: Any, text: str) -> Any:
