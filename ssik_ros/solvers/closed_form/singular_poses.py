@@ -192,38 +192,32 @@ class SingularPoses:
         Rounding moves a nearly singular solution by its size over the smallest singular value, and the pose not at all.
         """
         moved = self._moved_inside(q, limits)
-        if self._largest_difference(moved, q) > ranking.BESIDE_LIMIT:
+        if np.abs(self._wrapped(moved - q)).max() > ranking.BESIDE_LIMIT:
             return None
         return measure(self._plan, moved, pose)
 
-    def _largest_difference(self, q: FloatArray, other: FloatArray) -> float:
-        """Return the largest difference of two postures in a joint, angles modulo 2 pi."""
-        away = q - other
-        return float(np.abs(np.where(self._turns, away - TURN * np.rint(away / TURN), away)).max())
+    def _wrapped(self, differences: FloatArray) -> FloatArray:
+        """Return differences of postures (..., n), angles in [-pi, pi]."""
+        wrapped = differences - TURN * np.rint(differences / TURN)
+        return np.where(self._turns, wrapped, differences)
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
         """Return the numbers of solutions that differ: copies of a multiple solution lie where the pose hardly changes."""
         enough = SAFE * certify.rounding(pose_numbers(pose))
         errors = [measure(self._plan, q, pose)[-1] for q in settled]
+        differences = self._wrapped(settled[:, None] - settled)
+        largest = np.abs(differences).max(axis=2)
         kept: list[int] = []
         for number in np.argsort(errors, kind='stable').tolist():
-            q = settled[number]
-            is_copy = not curves[number].any() and any(
-                self._are_one(pose, q, settled[other], enough) for other in kept
-            )
+            near = [other for other in kept if largest[number, other] < NEARLY_SAME]
+            is_copy = False
+            for other in [] if curves[number].any() else near:
+                middle = settled[other] + 0.5 * differences[number, other]
+                is_copy = is_copy or largest[number, other] < SAME
+                is_copy = is_copy or bool(measure(self._plan, middle, pose)[-1] <= enough)
             if not is_copy:
                 kept.append(number)
         return sorted(kept)
-
-    def _are_one(self, pose: FloatArray, q: FloatArray, other: FloatArray, enough: float) -> bool:
-        """Return whether two postures are one, angles modulo 2 pi."""
-        largest = self._largest_difference(q, other)
-        if largest >= NEARLY_SAME:
-            return False
-        away = q - other
-        away = np.where(self._turns, away - TURN * np.rint(away / TURN), away)
-        middle = measure(self._plan, other + 0.5 * away, pose)
-        return largest < SAME or bool(middle[-1] <= enough)
 
     def _order(
         self, rows: list[FloatArray], seed: FloatArray | None, limits: KeptLimits, metric: int
