@@ -20,6 +20,7 @@ from synthetic_arms import (
 
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
+from ssik_ros.solvers.closed_form.arm import BranchRequest
 
 PLANS = {
     'three_parallel': 'three_parallel',
@@ -223,3 +224,19 @@ def test_wrist_axes_that_nearly_meet_lose_no_branch(gap, poses):
     arm = arm_of(moved)
     assert arm.plan.name == 'three_parallel'
     check(moved, arm, 2 * poses)
+
+
+def test_a_posture_is_found_once_from_the_seed_and_from_a_sample_beside_it():
+    # The middle of the limits is both a sample of the held joint and its value in the seed.
+    arm = catalogue_arm('j2s7s300')
+    chain, rng = catalogue_chain('j2s7s300'), np.random.default_rng(5)
+    for _ in range(20):
+        q = np.array([1.52, 0.822, -2.175, 2.978, 0.345, np.pi, 1.184])
+        q[[0, 1, 2, 3, 4, 6]] += rng.uniform(-1.0, 1.0, 6)
+        lower, upper = q - 0.1, q + 0.1
+        lower[1] = q[1] - 1.8e-3
+        request = BranchRequest(seed=0.5 * (lower + upper), lower=lower, upper=upper)
+        found = arm.branches_refined(chain.poses(q)[0], request).q
+        gaps = np.abs(found[:, None] - found).max(axis=2)
+        assert len(found)
+        assert gaps[np.triu_indices(len(found), 1)].min(initial=1.0) > 1e-9

@@ -24,8 +24,6 @@ LEAST_GAP = 1e-3
 """Stretches within the limits are not filled up with values nearer to each other than this, for one branch [rad]."""
 DRIFT = 0.05
 """How far a chain is from its class, over the residual of candidates from which Newton may start."""
-SAME_VALUE = 1e-9
-"""Values nearer to the seed's than this are its own [rad]."""
 
 
 class Collected(NamedTuple):
@@ -277,14 +275,14 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     every = (last - 1) // wanted
     for i in range(every // 2, last, every):
         value = places[hb.number_at(i, hb.VALUE, n)]
-        if i > 0 and not abs(value - seeded) < SAME_VALUE:
+        if i > 0 and not abs(value - seeded) < common.SAME_VALUE:
             hb.keep_place(places, i, hb.INSIDE, ranges, pending, n)
     for i in range(last + 1):
         places[hb.number_at(i, hb.NEXT, n)] = float(i + 1 if i < last else -1)
     _keep_runs(places, ranges, n, pending, last)
     hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
     low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
-    if high - low > 2.0 * math.pi - SAME_VALUE:
+    if high - low > 2.0 * math.pi - common.SAME_VALUE:
         # Both ends of a revolution are one value.
         hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
         places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)

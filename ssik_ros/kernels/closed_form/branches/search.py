@@ -62,6 +62,8 @@ IRREGULAR = 1e-4
 """Smallest pivot of the Jacobian, relative to its largest entry, up to which other postures may lie close to a solution."""
 OUTSIDE = 1e-5
 """How far outside of its limits a joint has to be for certain [rad or m]."""
+SAME_VALUE = 1e-9
+"""Largest difference of two values of a held joint that count as one [rad or m]."""
 
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
@@ -429,9 +431,9 @@ def finish(out, run):
             _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
-        # The seed's value of a held joint may be one of its samples, too.
+        # The seed's value of a held joint may be one of its samples, too, or Newton may lead to it from one of them.
         is_copy = run.ints[HELD] >= 0 and written > 0
-        is_copy = is_copy and _are_equal(out[written], out[written - 1], n)
+        is_copy = is_copy and _are_copies(out[written], out[written - 1], n)
         # Putting a value on its limit moves the tip.
         if out[written, n + 2] <= run.options[TOLERANCE] and not is_copy:
             written += 1
@@ -707,6 +709,15 @@ def _keep_one(run, first):
         _keys_of(run)[kept] = key
         counters[KEPT] = kept + 1
     return error
+
+
+@inline_kernel
+def _are_copies(q, other, n):
+    """Return whether two postures (n,) at values of a held joint are one."""
+    largest = 0.0
+    for k in range(n):
+        largest = max(largest, abs(q[k] - other[k]))
+    return largest <= SAME_VALUE
 
 
 @inline_kernel
