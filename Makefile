@@ -112,6 +112,7 @@ mutants: setup  ## Break the promises on purpose and show that the tests notice
 lint: $(VENV_READY)  ## Check style and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/python tools/prose.py --dialect
 	.venv/bin/mypy
 
 format: $(VENV_READY)  ## Let ruff format the sources and mend what it can

@@ -1,16 +1,21 @@
 """
 Look at the prose of README and docs: ``python tools/prose.py [PAGE ...]`` lists sentences of more than 25 words.
 
-Without pages, those of Start, Tutorials and How-to. ``--wide`` lists lines of prose wider than 120 columns of all pages
-instead, and ``--wrap`` wraps the paragraphs that have such lines.
+Without pages it reads the folders Start, Tutorials and How-to. ``--wide`` lists lines of prose wider than 120 columns of all pages
+instead, and ``--wrap`` wraps the paragraphs that have such lines. ``--dialect`` lists the phrases of :data:`DIALECT` in
+docstrings and comments of Python files or folders, and ends with 1 if there are any. Without files it reads all sources
+but those that ``tools/prose_open.txt`` names: their texts still have to be written anew.
 """
 
 import argparse
+import ast
 from collections.abc import Iterator, Sequence
+import io
 from pathlib import Path
 import re
 import sys
 import textwrap
+import tokenize
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,10 +24,26 @@ MOST_WORDS = 25
 WIDTH = 120
 GENERATED = {'docs/modules.md', 'docs/benchmarks/results.md'}
 """Pages that a tool writes line by line."""
+SOURCES = ('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch')
+OPEN = ROOT / 'tools' / 'prose_open.txt'
+"""Files and folders whose texts still have phrases of the dialect, one in each line."""
+DIALECT = {
+    'a noun instead of "what"': r'\bwhat\b(?! to\b)',
+    'the noun instead of "that of"': r'\b(?:that|those) of\b',
+    '"is not a" or a verb instead of "is no"': r'\bis no(?:ne)?\b(?! longer| more)',
+    'a condition instead of "for none" or "where there is one"': r'\bnone for none\b|\bwhere there (?:is|are) (?:one|none)\b',
+    '"above", "below" or "from" instead of "from which on", "up to which"': r'\b(?:from|up to) (?:which|where|there)(?: on)?\b',
+    '"after" or "beyond" instead of "behind"': r'\bbehind\b',
+    '"is" instead of "stands"': r'\bstands?\b(?! for\b)',
+    '"only" instead of "alone"': r'\balone\b',
+    '"with", "next to" or "apart from" instead of "beside"': r'\bbesides?\b',
+}
+"""Phrases that hide a noun, by the words to write instead."""
+PHRASES = {remedy: re.compile(pattern, re.I) for remedy, pattern in DIALECT.items()}
 ITEM = re.compile(r'^( *)((?:[-+*]|\d+[.)]) +|(?:> ?)+|)')
 NO_PROSE = re.compile(r'^ *(?:#|\||!\[|<|\[[^\]]*\]:|:::|\.\. |$)')
 MARK = re.compile(r' (?=(?:[-+*#>=|]+|\d+[.)]) )')
-"""A space before what would start a list, a heading or a table at the start of a line."""
+"""A space before a mark that would begin a list, a heading or a table at the start of a line."""
 
 
 class Paragraph(NamedTuple):
@@ -121,6 +142,65 @@ def long_sentences(text: str) -> Iterator[tuple[int, str]]:
                 yield paragraph.line, sentence
 
 
+def spoken(source: str) -> Iterator[tuple[int, str]]:
+    """
+    Yield docstrings and comments of a Python module, with the numbers of their first lines.
+
+    :param source: of the module.
+    """
+    for node in ast.walk(ast.parse(source)):
+        for child in ast.iter_child_nodes(node):
+            value = child.value if isinstance(child, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield child.lineno, value.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def dialect(source: str) -> Iterator[tuple[int, str, str]]:
+    """
+    Yield the phrases of the dialect in a Python module: number of the line, the words around, and the remedy.
+
+    :param source: of the module.
+    """
+    for first, text in spoken(source):
+        plain = re.sub(r'``[^`]*``', lambda code: '_' * len(code[0]), text)
+        for remedy, phrase in PHRASES.items():
+            for match in phrase.finditer(plain):
+                line = first + text.count('\n', 0, match.start())
+                around = text[max(0, match.start() - 30) : match.end() + 30]
+                yield line, ' '.join(around.split()), remedy
+
+
+def modules(chosen: Sequence[Path]) -> list[Path]:
+    """
+    Return Python files whose texts shall be free of the dialect.
+
+    :param chosen: files and folders; without any all sources but the open ones.
+    """
+    still_open = [] if chosen else [ROOT / line for line in OPEN.read_text().split()]
+    roots = chosen or [ROOT / name for name in SOURCES]
+    files = {
+        p.resolve() for root in roots for p in ([root] if root.is_file() else root.rglob('*.py'))
+    }
+    return sorted(p for p in files if not any(p.is_relative_to(other) for other in still_open))
+
+
+def list_dialect(chosen: Sequence[Path]) -> int:
+    """
+    Print the phrases of the dialect; return 1 if there are any.
+
+    :param chosen: as for :func:`modules`.
+    """
+    count = 0
+    for module in modules(chosen):
+        for line, words, remedy in dialect(module.read_text(encoding='utf-8')):
+            print(f'{module.relative_to(ROOT)}:{line}: {words}: {remedy}')
+            count += 1
+    return int(count > 0)
+
+
 def pages() -> list[Path]:
     """Return the pages that people write."""
     every = [*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')]
@@ -131,13 +211,16 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     List or wrap.
 
-    :param words: of the command line; None means those of the process.
+    :param words: arguments of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0])
     parser.add_argument('pages', nargs='*', type=Path, metavar='PAGE')
     parser.add_argument('--wide', action='store_true', help='list lines wider than 120 columns')
     parser.add_argument('--wrap', action='store_true', help='wrap paragraphs with such lines')
+    parser.add_argument('--dialect', action='store_true', help='list phrases that hide a noun')
     options = parser.parse_args(words)
+    if options.dialect:
+        return list_dialect(options.pages)
     guides = [p for folder in GUIDES for p in sorted((ROOT / 'docs' / folder).glob('*.md'))]
     chosen = options.pages or (pages() if options.wide or options.wrap else guides)
     for page in chosen:

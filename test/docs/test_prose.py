@@ -48,3 +48,26 @@ def test_paragraphs_are_wrapped_and_nothing_else_changes():
 def test_sentences_of_more_than_25_words_are_listed():
     text = f'Short. {"word " * 25}end. `{"code " * 30}` is one word.\n\n- {"word " * 26}\n'
     assert [line for line, _ in prose.long_sentences(text)] == [0, 2]
+
+
+MODULE = '''"""What a module says, and ``what`` of code; what to do is fine."""
+
+X = 'what of a string'
+"""None for none.
+
+The limit from which on it counts."""
+# Beside the point.
+'''
+
+
+def test_phrases_of_the_dialect_are_listed_with_their_lines():
+    found = sorted((line, words.split(':')[0].lower()) for line, words, _ in prose.dialect(MODULE))
+    assert [line for line, _ in found] == [1, 4, 6, 7]
+    assert 'what a module says' in found[0][1] and 'from which on' in found[2][1]
+
+
+def test_open_files_exist_and_closed_ones_are_clean(capsys):
+    listed = prose.OPEN.read_text(encoding='utf-8').split()
+    assert listed == sorted(set(listed))
+    assert [name for name in listed if not (ROOT / name).exists()] == []
+    assert prose.list_dialect([]) == 0, capsys.readouterr().out
