@@ -104,7 +104,7 @@ def make_bodies(
 
 
 def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
-    """Return the convex bodies that stand for a shape: patches of a large mesh that is no link, one for all others."""
+    """Return the convex bodies of a shape: one in all, or one per patch for the large mesh of an object."""
     geometry = entry.shape.geometry
     look_up()
     if hasattr(geometry, 'num_tris'):
@@ -148,9 +148,10 @@ def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
 
 def _chain_carriers(chain: ToolChain) -> IntArray:
     """
-    Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none.
+    Return, for each joint of the tree, the last chain joint that moves it; -1 if no chain joint does.
 
-    Seen from a workpiece, its joints move everything but what they carry.
+    The last two entries are for the indices -2 and -1. Seen from the workpiece, each of its joints moves all bodies
+    except those that it carries.
     """
     tree, turned = chain.robot.tree, len(chain.turned)
     place = {int(joint): k for k, joint in enumerate(chain.chain.joint_indices)}

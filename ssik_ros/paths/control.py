@@ -17,7 +17,7 @@ IMPORT_LOOKS = 0.005
 
 
 class PlanStopped(Exception):
-    """A plan ends before it is done, with what it has; says why."""
+    """Raised when a plan ends early; its text is the reason."""
 
 
 class PlanCancelled(Exception):
@@ -31,8 +31,8 @@ class PlanControl:
         """
         Start the clock.
 
-        :param request: what the caller wants.
-        :raises InvalidOption: for a timeout that is no time.
+        :param request: the settings, of which the timeout is read.
+        :raises InvalidOption: if the timeout is negative or NaN.
         """
         if request.timeout is not None and not request.timeout >= 0.0:
             raise InvalidOption(f'timeout is a time [s], not {request.timeout!r}.')
@@ -95,7 +95,7 @@ class PlanControl:
         Tell the caller how far the plan is.
 
         :param part: from 0 to 1; a plan that begins anew does not fall back.
-        :param phase: what is done next.
+        :param phase: name of the next phase.
         """
         own = self._progress
         self._progress = own._replace(part=max(part, own.part), phase=phase, waypoint=0)

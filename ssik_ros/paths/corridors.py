@@ -39,31 +39,31 @@ LEAST_GAIN = 1e-4
 MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
 AVERSION = 0.5
-"""What the rows near one of them cost the next one, as a part of its mean cost of a step."""
+"""Cost of the rows near a chosen corridor for the next one, as a part of the mean cost of a step."""
 DOUBT = 0.5
 """Joint step that a row may cost more when it is sure not to collide [rad or m]."""
 NEAR = 8.0
-"""Distance of parameters, in those of the grid, up to which rows are near."""
+"""Distance of parameters below which rows are near, as a multiple of the grid's spacing."""
 BRANCH = 0.5
-"""Difference of a joint from which on rows are no longer near [rad or m]."""
+"""Difference of a joint above which rows are not near [rad or m]."""
 SHRINK = 0.4
-"""Spacing of a finer grid in that of the one before."""
+"""Spacing of a finer grid as a part of the spacing before."""
 GAIN = 4e-3
 """Part of the cost that another grid of the same spacing has to save."""
 SAME_BRANCH = 1.0
-"""Difference of a joint from which on a posture is not looked at in a finer grid [rad or m]."""
+"""Difference of a joint above which a finer grid leaves a posture out [rad or m]."""
 MOST_ROUNDS = 40
 MOST_STEPS = 12
 FURTHEST = 4.0
 """Longest Gauss-Newton step, in the first grid's spacing."""
 HARDER = 0.4
-"""What counts as a small joint step, in that of the Gauss-Newton step before."""
+"""Factor by which each Gauss-Newton step lowers the joint step that counts as small."""
 MOST_REPAIRS = 40
 """Motions of one grid that collide and are led around."""
 
 
 class Checks(NamedTuple):
-    """What postures are checked for beside limits and steps."""
+    """Collision checks, penalties and the caller's filter for postures."""
 
     obstacles: tuple[Obstacles, Obstacles] | None
     """For waypoints, and for the motions between them; None for no checks."""
@@ -85,10 +85,10 @@ class CorridorSearch:
         control: PlanControl,
     ) -> None:
         """
-        Keep what all grids share.
+        Keep the settings that all grids share.
 
         :param space: the parameters.
-        :param limits: what a step may be.
+        :param limits: largest steps and objective.
         :param poses: (m, 4, 4) waypoints.
         :param checks: of postures and motions.
         :param control: ends the search in time.
@@ -355,7 +355,16 @@ class CorridorSearch:
         near: FloatArray | None = None,
         is_rough: bool = False,
     ) -> tuple[Layers, IntArray]:
-        """Return the postures of samples as layers, only those near given ones (m, n), and what was counted for each."""
+        """
+        Return the postures of samples as layers, and how many branches each waypoint has.
+
+        The second array (m, 2) holds the number of branches, and how many of them are outside the limits.
+
+        :param waypoints: index of the waypoint of each layer.
+        :param samples: values of the parameters.
+        :param near: (m, n) postures; others that are far from them are left out. None keeps all postures.
+        :param is_rough: whether steps may be as large as the coarse grid needs.
+        """
         keep = None if near is None else functools.partial(self._is_near, near)
         found, parameters = self.space.postures(waypoints, self.poses[waypoints], samples, keep)
         q, owners = found.q, found.owners

@@ -21,7 +21,7 @@ NEARBY = 0.03
 
 
 class StepLimits(NamedTuple):
-    """What a step may be, and what it costs."""
+    """Largest steps, and the weights and objective that give their costs."""
 
     turning: IntArray
     """(n,) 1 for joints that may turn without end."""
@@ -38,9 +38,11 @@ class StepLimits(NamedTuple):
 
     def relaxed(self, widest: float) -> 'StepLimits':
         """
-        Return limits that allow larger steps, for the sum of squares: what is spread evenly comes nearest to the limits.
+        Return limits that allow larger steps, with the sum of squares as objective.
 
-        :param widest: a step that is allowed at least [rad or m].
+        The sum of squares spreads a motion evenly, which comes nearest to the limits.
+
+        :param widest: lower bound of the largest step [rad or m].
         """
         largest, ones = np.maximum(self.largest, widest), np.ones_like(self.weights)
         return self._replace(largest=largest, weights=ones, objective=SUM_OF_SQUARES)
@@ -100,7 +102,7 @@ class Layers:
     starts: IntArray
     """(m + 1,) first row of each layer, then k."""
     own: FloatArray
-    """(k,) what a row costs by itself; infinite for rows that must not be taken."""
+    """(k,) cost of each row; infinite for rows that must not be taken."""
     key: int
     limits: StepLimits
     is_checked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
@@ -118,7 +120,7 @@ class Layers:
     refusals: IntArray
     """(m,) how many rows of each layer the caller has refused, those near them aside."""
     doubt: float = 0.0
-    """What rows in doubt cost beside their own cost."""
+    """Extra cost of rows that may collide."""
 
     @property
     def count(self) -> int:
@@ -185,7 +187,7 @@ class Layers:
         return self.piece_to(int(longest[np.argmin(self.costs[longest])]))
 
     def first_broken(self) -> int:
-        """Return the first layer that no sequence from the first layer reaches; the number of layers if there is none."""
+        """Return the first layer that no sequence from the start reaches; the number of layers if all are reached."""
         for layer in range(self.count):
             if not (self.lengths[self.rows_of(layer)] == layer + 1).any():
                 return layer
@@ -290,8 +292,8 @@ def make_layers(
     :param owners: (k,) layer of each.
     :param parameters: (k, r).
     :param count: number of layers.
-    :param limits: what a step may be.
-    :param own: (k,) what a row costs by itself; None for nothing.
+    :param limits: largest steps and objective.
+    :param own: (k,) cost of each row; None for zeros.
     """
     turning = limits.turning != 0
     q = np.where(turning, np.mod(q + math.pi, 2.0 * math.pi) - math.pi, q)

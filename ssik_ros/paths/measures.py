@@ -20,10 +20,10 @@ class PathMeasures(NamedTuple):
     positions: FloatArray
     """(k, n) [rad or m]."""
     lower: FloatArray
-    """(n,) limits, infinite where there are none."""
+    """(n,) limits; infinite for joints without limits."""
     upper: FloatArray
     margins: FloatArray
-    """(k, n) distance from the nearer limit, as a part of the joint's range; infinite where there is none."""
+    """(k, n) distance from the nearer limit, as a part of the joint's range; infinite for joints without limits."""
     singular: FloatArray
     """(k,) smallest singular value of the Jacobian, lengths in units of the arm's reach."""
     clearance: FloatArray | None

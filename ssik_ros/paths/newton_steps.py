@@ -25,7 +25,7 @@ from ssik_ros.paths.windings import wrap_steps
 DIFFERENCE = 1e-5
 """Change of a parameter that gives a derivative [rad or m]."""
 STEEPEST = 1e3
-"""Derivative from which on a waypoint stays: its posture is singular, or jumps to another branch."""
+"""Derivative above which a waypoint stays: its posture is singular, or jumps to another branch."""
 DAMPING = 1e-6
 
 
@@ -57,7 +57,7 @@ def newton_steps(
     :param limits: the objective.
     :param poses: (m, 4, 4) waypoints of the corridor.
     :param corridor: postures with their parameters.
-    :param softness: what counts as a small step [rad or m].
+    :param softness: size of a small joint step [rad or m].
     """
     derivatives = _derivatives(space, limits, poses, corridor)
     steps = wrap_steps(np.diff(corridor.q, axis=0), limits.turning)

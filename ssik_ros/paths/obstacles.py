@@ -20,7 +20,7 @@ MOTIONS_AT_ONCE = 50
 
 
 class Obstacles:
-    """What a robot must not touch: itself, and objects. One instance serves one thread."""
+    """Collision checks of a robot against itself and objects. Each thread needs its own instance."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Obstacles:
         """
         verdicts, pairs = self.judge(q, rows)
         for index in np.flatnonzero(verdicts == clearance.DOUBTFUL):
-            # All pairs before and behind that of a mesh are known to be apart.
+            # If the doubtful pair has a mesh, the kernel has shown that all pairs without a mesh are apart.
             scene = self._meshes if pairs[index] in self._mesh_pairs else self._scene
             state = self._chain.full_state(q[rows[index]])
             verdicts[index] = scene.colliding_pair(state) is not None
@@ -117,7 +117,7 @@ class Obstacles:
         self, q: FloatArray, look_up: Callable[[], None] = do_nothing
     ) -> tuple[FloatArray, IntArray]:
         """
-        Return how far each straight motion from one row to the next is free (1: all of it), and what ends it.
+        Return the free part (k - 1,) of each straight motion between rows, 0 to 1, and its colliding pair (k - 1,).
 
         :param q: (k, n) postures, angles not wrapped.
         :param look_up: is called between some of them.

@@ -226,12 +226,12 @@ def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathToleran
 
 def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
     """
-    Return the list of a key; an empty one where there is none.
+    Return the list of a key; an empty list if the key is missing.
 
     :param data: a mapping of the file.
     :param key: its key.
     :param path: the file, for messages.
-    :raises ConfigError: for anything else.
+    :raises ConfigError: if the value is not a list.
     """
     values = data.get(key) or []
     if not isinstance(values, list):

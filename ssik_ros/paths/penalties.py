@@ -1,4 +1,4 @@
-"""What postures of a tool path cost beside the objective: near limits, singularities and obstacles."""
+"""Penalties of postures near joint limits, singularities and obstacles, in addition to the objective."""
 
 import math
 
@@ -21,9 +21,9 @@ class PostureCosts:
         Check the settings.
 
         :param chain: the joints.
-        :param penalties: what the caller wants.
-        :param obstacles: None where collisions are not checked.
-        :raises InvalidOption: for numbers that make no sense, and for distances from no obstacles.
+        :param penalties: weights and zones.
+        :param obstacles: None if collisions are not checked.
+        :raises InvalidOption: if a number is negative or not finite, or if obstacles have a penalty but are None.
         """
         for name in type(penalties).__dataclass_fields__:
             value = getattr(penalties, name)
@@ -76,7 +76,7 @@ class PostureCosts:
         reach = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
         jacobians = self._chain.jacobians(q)
         jacobians[:, :3] /= max(reach, 1e-12)
-        # Beyond six joints the smallest of six counts; below, that of all joints.
+        # With more than six joints there are six singular values, otherwise one per joint. The smallest comes last.
         return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
 
 

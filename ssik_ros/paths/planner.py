@@ -112,9 +112,9 @@ class ToolPathPlanner:
         """
         Return the best joint path.
 
-        :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in that of the workpiece.
-        :param control: ends the plan in time; None for one that starts its clock now.
-        :raises InvalidTarget: for anything else.
+        :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
+        :param control: ends the plan in time; None starts a new clock now.
+        :raises InvalidTarget: if the waypoints are not such an array.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
         """
@@ -129,7 +129,7 @@ class ToolPathPlanner:
         return self._make_path(task, outcome)
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
-        """Return the best path with narrow tolerances at zero, to begin with; None if there is none."""
+        """Return the best path with all narrow tolerances at zero, as a first path; None if the search fails."""
         exact = task.space.freedom.without_narrow(WIDE)
         if exact is None or any(own is not None for own in ends):
             return None
@@ -228,7 +228,11 @@ class ToolPathPlanner:
     def _improved_bound(
         self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
     ) -> float:
-        """Return the lower bound after the rounds or the time that it is given; notes say what ended or prevented it."""
+        """
+        Return a lower bound, improved within the requested rounds or time.
+
+        If the time ends or the arm does not allow such a bound, a note is added to ``common``.
+        """
         quick, seconds = float(common['lower_bound']), self.request.bound_seconds
         rounds = self.request.bound_rounds
         if not (seconds > 0.0 or rounds) or outcome.stopped:
@@ -253,7 +257,7 @@ class ToolPathPlanner:
         return max(quick, found.value)
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
-        """Return what a user should know."""
+        """Return notes for the user: warnings of the collision checker, and why the search ended early."""
         notes = list(self.obstacles[1].warnings) if self.obstacles else []
         if stopped:
             notes.append(f'The search ended early: {stopped}.')
@@ -279,7 +283,7 @@ class ToolPathPlanner:
         return np.concatenate([[0.0], np.cumsum(spans)])
 
     def _verify(self, task: PathTask, outcome: SearchOutcome) -> None:
-        """Raise for a path that is not what was asked; the searches never return one."""
+        """Raise SolverError if a path breaks a limit, tolerance or clearance. The searches never return such a path."""
         q = outcome.q
         wrong = check_path(self.chain, q, task.poses, task.limits, task.space.freedom)
         if not wrong and self.obstacles is not None:
@@ -303,8 +307,8 @@ def plan_tool_path(
 
     :param robot: the robot.
     :param group: a group with one tip, or with a second one that carries the workpiece; or its name.
-    :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in that of the workpiece.
-    :param request: the settings; None for those that follow.
+    :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
+    :param request: the settings; None to give them as keywords.
     :param settings: fields of :class:`ToolPathRequest`.
     :raises SsikError: for a chain without closed form, and for waypoints and settings that make no sense.
     """
@@ -375,7 +379,7 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
 def _refused(
     outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
 ) -> ToolPath:
-    """Return why there is no path."""
+    """Return a result without a path, with the cause of the failure."""
     return ToolPath(
         valid=False,
         cost=math.inf,
@@ -399,7 +403,7 @@ def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
 
 
 def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
-    """Raise for a tool that is no pose, and for a state that is none of the robot's."""
+    """Raise InvalidOption if the tool is not a rigid transform, or if the state does not have the robot's size."""
     if request.tool is not None:
         poses = np.asarray(request.tool, dtype=np.float64)[None]
         if poses.shape != (1, 4, 4) or len(wrong_poses(poses)):
@@ -456,7 +460,7 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
 
 
 def _passes(passes: Sequence[int], count: int) -> list[int]:
-    """Return the first waypoints of the passes behind the first one."""
+    """Return the first waypoints of all passes after the first one."""
     own = [int(index) for index in passes]
     if own != sorted(set(own)) or (own and not 0 < own[0] <= own[-1] < count):
         raise InvalidOption(

@@ -19,13 +19,13 @@ from ssik_ros.paths.requests import PathTolerance
 X, Y, Z, TILT, TILT_ACROSS, SPIN, ROLL, PITCH, YAW = range(9)
 COLUMNS = 9
 FULL_TURN = 2.0 * math.pi - 1e-9
-"""Width of a range of the spin from which on the spin is free."""
+"""Range of the spin above which the spin is free [rad]."""
 LARGEST_BOX = 10.0
 """Largest distance from a waypoint that a tolerance may allow [m]."""
 
 
 class PoseMiss(NamedTuple):
-    """How far poses are outside of what they may be."""
+    """Distance and angle by which poses are outside of their tolerances."""
 
     position: FloatArray
     """(k,) [m]."""
@@ -71,9 +71,9 @@ class PoseFreedom:
 
     def without_narrow(self, wide: float) -> 'PoseFreedom | None':
         """
-        Return the same with narrow ranges at zero; None if there are none, or if zero is outside one of them.
+        Return a copy with narrow ranges fixed at zero; None if there are none, or if zero is outside one of them.
 
-        :param wide: width from which on a range is not narrow.
+        :param wide: largest width of a narrow range.
         """
         widths = (self.upper - self.lower).max(axis=0)
         narrow = self.columns[widths[self.columns] <= wide]
@@ -106,7 +106,7 @@ class PoseFreedom:
         """
         Take the spin out of the numbers, for an arm that finds the spin itself; return its axis and its range.
 
-        :raises InvalidOption: when axis or range differ between waypoints, or when there is no spin.
+        :raises InvalidOption: if axis or range differ between waypoints, or if the spin may not vary.
         """
         low, high = self.lower[:, SPIN], self.upper[:, SPIN]
         if (
@@ -227,7 +227,7 @@ class PoseFreedom:
 
         :param rows: (k,) index of each waypoint, whose ranges hold.
         :param waypoints, reached: (k, 4, 4).
-        :param room: (k,) index of a second waypoint each, whose ranges hold as well; None for none.
+        :param room: (k,) index of a second waypoint each, whose ranges hold as well; None uses only the first.
         """
         low, high = self.lower[rows], self.upper[rows]
         if room is not None:
@@ -332,7 +332,7 @@ def rotation_vectors(turned: FloatArray) -> FloatArray:
 
 def pose_misses(reached: FloatArray, targets: FloatArray) -> FloatArray:
     """
-    Return what poses miss their targets by (k, 6): a way [m] and a rotation vector [rad] in the base frame.
+    Return the misses (k, 6) of poses: a shift [m] and a rotation vector [rad] to the target, in the base frame.
 
     :param reached, targets: (k, 4, 4).
     """

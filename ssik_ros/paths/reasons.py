@@ -17,14 +17,14 @@ from ssik_ros.paths.windings import wrap_steps
 from ssik_ros.results import Cause
 
 MOST_ROWS = 400
-"""Rows of a layer that are compared to name the joint that stands in the way."""
+"""Rows of a layer that are compared to name the joint whose step is too large."""
 NEAR_LIMIT = 0.02
-"""Distance from a limit, as a part of the joint's range, from which on the limit is named."""
+"""A joint closer to a limit than this part of its range is reported as at that limit."""
 
 MOST_CONTINUED = 60
-"""Postures that are followed to the next waypoint to see what stops them."""
+"""Postures that are followed to the next waypoint to find the limit, step or collision that stops them."""
 NEWTON_STEPS, CONVERGED, FURTHEST = 8, 1e-6, 1.5
-"""Newton steps of each, miss below which one has arrived, and joint step from which on it is another branch."""
+"""Newton steps; pose error below which a posture reaches the waypoint; joint step that means another branch."""
 
 
 class WaysOn(NamedTuple):
@@ -166,7 +166,7 @@ def _ways_on(
 def _way_on_fails(
     chain: ToolChain, onward: WaysOn, names: tuple[int, int], obstacles: Obstacles | None
 ) -> PathFailure | None:
-    """Return what most of the ways on break; None where most break nothing, or lead nowhere."""
+    """Return the most frequent fault of the motions to the next waypoint; None if fewer than half of them share one."""
     faults: Counter[tuple[int, int, str]] = Counter()
     low, high = chain.chain.lower, chain.chain.upper
     bounded = chain.turning == 0
@@ -212,7 +212,7 @@ def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
 def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
-    """Return which joint stands between two neighbouring waypoints, by the pair of postures that are nearest."""
+    """Return the joint whose step between two neighbouring waypoints is too large, for the nearest pair of postures."""
     broken = int(layers.layer_of(free[:1])[0])
     reached, free = _some(reached, MOST_ROWS), _some(free, MOST_ROWS)
     steps = layers.q[free][None, :, :] - layers.q[reached][:, None, :]

@@ -1,4 +1,4 @@
-"""What a caller asks of a tool path, and what the plan of one says."""
+"""Request and result of a tool path plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -19,20 +19,20 @@ class PathProgress(NamedTuple):
     """How far a plan is."""
 
     part: float
-    """What is done, from 0 to 1."""
+    """Finished part of the plan, from 0 to 1."""
     phase: str
-    """What is done now."""
+    """Name of the present phase."""
     waypoint: int = 0
     """Index of the waypoint that this phase has come to."""
     best_cost: float = math.inf
-    """Cost of the best path so far, which is not verified yet; infinite while there is none."""
+    """Cost of the best path so far, which is not verified yet; infinite before the first path."""
 
 
 ProgressReport = Callable[[PathProgress], None]
 
 
 class PathObjective(Enum):
-    """What the best joint path has least of."""
+    """Quantity that the best joint path minimises."""
 
     JOINT_LENGTH = layers.SUM_OF_STEPS
     """Sum of ``|dq|`` over all joints and steps [rad and m]."""
@@ -69,12 +69,16 @@ class PathTolerance:
 
 @dataclass(frozen=True, eq=False)
 class PathPenalties:
-    """What postures cost beside the objective; each value is the cost of a path that is at its worst at each waypoint."""
+    """
+    Penalties of postures, added to the objective.
+
+    Each weight is the penalty of a path whose waypoints are all at the worst place of a zone.
+    """
 
     limits: float = 0.0
     """At a joint limit."""
     limit_zone: float = 0.1
-    """Part of a joint's range beside each limit in which postures cost something."""
+    """Width of the zone at each limit in which postures cost something, as a part of the joint's range."""
     singularities: float = 0.0
     """At a singular posture."""
     singular_zone: float = 0.1
@@ -87,7 +91,7 @@ class PathPenalties:
 
 @dataclass(frozen=True, eq=False)
 class ToolPathRequest:
-    """Settings of a plan; the waypoints are given beside them."""
+    """Settings of a plan; the waypoints are a separate argument."""
 
     spin_axis: Sequence[float] | None = None
     """Axis in the tip frame about which the tool may turn freely; None for exact poses, or for ``tolerance``."""
@@ -96,7 +100,7 @@ class ToolPathRequest:
     largest_deviation: float | None = None
     """How far the tool may leave the tolerance between waypoints [m]; None for any, which the result tells."""
     tool: FloatArray | None = None
-    """(4, 4) pose in the tip frame of what follows the waypoints; None for the tip itself."""
+    """(4, 4) pose in the tip frame of the tool that follows the waypoints; None for the tip itself."""
     workpiece: str | None = None
     """Link that carries the waypoints, a second tip of the group that a positioner moves; None for the base link."""
     tool_speed: float | None = None
@@ -158,32 +162,32 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class ToolPath:
-    """The best joint path that was found, or why there is none."""
+    """The best joint path, or the reason for its absence."""
 
     valid: bool
     joint_names: tuple[str, ...]
     positions: FloatArray
-    """(m, n) one row per waypoint [rad or m]; if there is no path, the longest piece that works."""
+    """(m, n) one row per waypoint [rad or m]. If the plan failed, the longest part of a path that works."""
     cost: float
-    """Value of the objective; infinite if there is no path."""
+    """Value of the objective and penalties; infinite if the plan failed."""
     lower_bound: float
     """A proved bound: no path has a lower cost."""
     cause: Cause = Cause.NONE
     reason: str = ''
-    """Why there is no path; empty if there is one."""
+    """Why the plan failed; empty if it succeeded."""
     failed_waypoint: int = -1
     """Index of the first waypoint that no path from the start reaches, -1 for none."""
     first_waypoint: int = 0
     """Index of the waypoint that the first row of ``positions`` belongs to."""
     seconds: float = 0.0
     penalty: float = 0.0
-    """Part of the cost that is not the objective's but that of penalties."""
+    """Part of the cost that comes from penalties."""
     deviation: float = 0.0
     """Proved: the tool never leaves the tolerance by more than this between waypoints [m]."""
     times: FloatArray | None = None
     """(m,) when each waypoint is reached at the tool speed, or as fast as velocity limits allow [s]; None where unknown."""
     notes: Sequence[str] = ()
-    """What a user should know of this plan, one sentence each."""
+    """Notes on this plan for the user, one sentence each."""
     stretches: Sequence[Stretch] = ()
     """Passes and the free travel between them in their order; empty if no path was found."""
 

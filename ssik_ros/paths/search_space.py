@@ -18,16 +18,20 @@ VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
 """Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters; all narrow ones count
 as one."""
 FEWEST_VALUES, WIDE = 3, 1.0
-"""Values of a narrow range; width from which on a range is wide [rad or m]."""
+"""Values of a narrow range, and the width above which a range is wide [rad or m]."""
 MOST_SAMPLES, SCATTERED = 3000, 800
 """Combinations of values in one layer of a grid; number of scattered points in place of more."""
 FEWEST_LAYERS, SCATTERED_LAYERS, LONGEST_STRIDE, MOST_LAYERS = 40, 12, 16, 150
-"""Layers that the first grid has at least, the same where it is scattered, the most waypoints from one to the next, and the layers from which on there may be
-more: fewer layers hide less of a path's length behind the steps of the grid."""
+"""
+Fewest layers of the first grid, and of a scattered one; longest stride; number of layers above which the stride grows.
+
+A stride is the number of waypoints from one layer to the next. Fewer layers hide less of a path's length in the steps
+of the grid.
+"""
 OFFSETS = {0: 0, 1: 4, 2: 2, 3: 1}
 """Values to each side of the present one in the finer grids, by the number of parameters."""
 MOST_PRODUCT = 3
-"""Parameters up to which a finer grid holds all combinations; beyond it is scattered."""
+"""Most parameters for which a finer grid holds all combinations; with more parameters its points are scattered."""
 SCATTERED_NEAR = 24
 FAN: FloatArray = 4.0 * 0.4 ** np.arange(7.0, -1.0, -1.0)
 """Distances of the values of a fan to each side, in the first grid's."""
@@ -45,9 +49,9 @@ class Samples(NamedTuple):
 
     def part(self, begin: int, end: int) -> 'Samples':
         """
-        Return those of some layers.
+        Return the samples of some layers.
 
-        :param begin, end: first layer, and the one behind the last.
+        :param begin, end: the first layer, and the first one after the last.
         """
         return Samples(self.free[begin:end], self.held[begin:end])
 
@@ -66,11 +70,11 @@ class SearchSpace:
         self, chain: ToolChain, freedom: PoseFreedom, pause: Callable[[int], None] | None = None
     ) -> None:
         """
-        Lay the parameters out: the first joints, the numbers of the pose, the held joint, as far as there are such.
+        Lay the parameters out: first joints, then numbers of the pose, then the held joint. Each part may be empty.
 
         :param chain: the joints.
-        :param freedom: what the pose of the tool may be at each waypoint.
-        :param pause: is called between steps of a search with the waypoint that the step is at; None for nothing.
+        :param freedom: tolerance of the tool's pose at each waypoint.
+        :param pause: is called between steps of a search with the waypoint that the step is at; None calls nothing.
         :raises InvalidLimits: for a slide without limits.
         """
         self.chain, self.freedom, self._pause = chain, freedom, pause
@@ -97,8 +101,11 @@ class SearchSpace:
         )
         widths = (self.upper - self.lower).max(axis=0, initial=1e-9)
         self._has_ends = self._is_pose & (widths <= WIDE)
-        """(r,) whether the first grid holds the ends of a range: narrow ones, whose corners and edges may reach what the middle
-        does not."""
+        """
+        (r,) whether the first grid holds the ends of a range.
+
+        The ends of narrow ranges are held, because a corner may be reachable when the middle is not.
+        """
         self.spacing: FloatArray = widths / self._counts
         """(r,) distance of neighbouring values in the first grid."""
         self.offsets = OFFSETS.get(self.size, 1)
@@ -174,11 +181,12 @@ class SearchSpace:
 
     def fan(self, rows: IntArray, centers: FloatArray, spacing: FloatArray) -> Samples:
         """
-        Return values around those of the parameters, near ones and far ones.
+        Return samples at many distances around given parameters.
 
         :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
-        :param spacing: (r,) of the first grid; the furthest values are four times as far, the nearest a thousandth of that.
+        :param spacing: (r,) of the first grid. The furthest values are four spacings away, the nearest a thousandth of
+            that.
         """
         steps = np.concatenate([-FAN[::-1], np.zeros(1), FAN])
         width = 1
@@ -199,7 +207,11 @@ class SearchSpace:
         return self._samples(rows, centers[:, None, :] + parts * steps[:, None, :], 1)
 
     def _samples(self, rows: IntArray, values: FloatArray, width: int) -> Samples:
-        """Return values (layers, s, r), clipped to their ranges; those of the held joint repeat after ``width``."""
+        """
+        Return samples from values (layers, s, r), clipped to their ranges.
+
+        The values of the held joint repeat after ``width`` rows.
+        """
         low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
         values = np.where(self.is_endless, values, np.clip(values, low, high))
         begin, end = self.chain.outer, self.chain.outer + len(self.freedom.columns)

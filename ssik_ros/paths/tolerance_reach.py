@@ -1,9 +1,9 @@
 """
 A proof that a chain reaches no pose of a tolerance.
 
-The poses of a tolerance are cut into cells. All poses of a cell are within a distance and an angle of the pose in its middle. The hull
-of what the chain reaches, grown by both, either leaves that pose out, or the cell is cut in two. A pose in the middle that the
-hull itself does not leave out ends the proof: then nothing is known.
+The poses of a tolerance are cut into cells. All poses of a cell are within a distance and an angle of the pose in its
+middle. The hull of the chain's reach is grown by both. If it leaves the middle pose out, the cell is done; otherwise
+the cell is halved. If the hull itself holds a middle pose, the proof ends without a result.
 """
 
 import numpy as np

@@ -57,7 +57,7 @@ class ToolChain:
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
-        :param request: names tool, workpiece, locked joints, and where other joints are; None for none of these.
+        :param request: tool, workpiece, locked joints and state; None for the default request.
         :param freedom: of the tool; an arm of five joints takes the spin out of it and finds the spin itself.
         :raises TopologyMismatch: when the chain has no closed form.
         :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.

@@ -47,7 +47,7 @@ HALF_TURN = math.pi
 
 
 class Way(NamedTuple):
-    """What a search from one posture to another found."""
+    """Result of a search for free travel between two postures."""
 
     q: FloatArray | None
     """(k, n) corners of the way, both postures included; None if none was found."""
@@ -71,7 +71,7 @@ class _Tree:
         return len(self._parents)
 
     def add(self, q: FloatArray, parent: int) -> int:
-        """Store a posture behind its parent and return its index."""
+        """Store a posture as a child of another one and return its index."""
         if len(self) == len(self._q):
             self._q = np.vstack([self._q, np.empty_like(self._q)])
         self._q[len(self)] = q
@@ -107,13 +107,13 @@ class TravelSearch:
         accepts: Callable[[FloatArray], bool] | None = None,
     ) -> None:
         """
-        Keep what all ways share.
+        Keep the settings that all searches share.
 
         :param chain: the joints.
-        :param obstacles: None where collisions are not checked.
+        :param obstacles: None if collisions are not checked.
         :param axis: (3,) tool axis in the tip frame.
         :param pause: is called between steps of a search.
-        :param accepts: tells whether the caller wants a corner (n,); None for any.
+        :param accepts: tells whether the caller wants a corner (n,); None accepts all.
         """
         self._accepts = accepts
         self._chain, self._obstacles, self._axis, self._pause = chain, obstacles, axis, pause
@@ -148,7 +148,11 @@ class TravelSearch:
         return self._obstacles is None or bool((self._obstacles.follow(way)[0] == 1.0).all())
 
     def _free_part(self, start: FloatArray, end: FloatArray) -> float:
-        """Return how far one motion is free, 0 where the caller refuses its start or end, and count what ends it."""
+        """
+        Return the free part of a straight motion, 0 to 1, and count the pair that ends it.
+
+        If the caller refuses start or end, return 0.
+        """
         self._pause()
         self._tries += 1
         reached = 1.0
@@ -162,7 +166,11 @@ class TravelSearch:
         return reached
 
     def _drawn_back(self, trees: tuple[_Tree, _Tree]) -> FloatArray | None:
-        """Return a way on which the tool leaves along its axis and comes back so; the trees keep what is free."""
+        """
+        Return a way on which the tool retreats along its axis at one end or both; None if all collide.
+
+        The trees keep the free postures.
+        """
         behind: list[list[int]] = [[0], [0]]
         for tree, own in zip(trees, behind, strict=True):
             for way, side in itertools.product(RETREATS, (-1.0, 1.0)):
@@ -175,7 +183,11 @@ class TravelSearch:
         return None
 
     def _beside(self, q: FloatArray, way: float) -> FloatArray | None:
-        """Return the posture nearest to another with the tool further along its axis, None for none."""
+        """
+        Return the posture nearest to ``q`` with the tool moved along its axis by ``way`` [m].
+
+        Return None if the nearest posture is on another branch or outside the limits.
+        """
         chain = self._chain
         shifted = chain.pose(q)
         shifted[:3, 3] += way * (shifted[:3, :3] @ self._axis)
@@ -256,7 +268,7 @@ class TravelSearch:
 
 def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
     """
-    Return what a way costs: as one step of the same length.
+    Return the cost of free travel, as if it were one step of the same length.
 
     :param way: (k, n) corners.
     :param weights: (n,) of the objective.

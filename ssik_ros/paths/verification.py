@@ -32,7 +32,7 @@ def check_path(
     chain: ToolChain, q: FloatArray, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
 ) -> str:
     """
-    Return what is wrong with a path; empty for nothing.
+    Return the first error of a path as text; empty if it keeps limits, steps and tolerances.
 
     :param chain: the joints.
     :param q: (m, n) one row per waypoint.
@@ -62,10 +62,10 @@ def check_collisions(
     look_up: Callable[[int], None] = lambda waypoint: None,
 ) -> str:
     """
-    Return what is wrong with a path among obstacles; empty for nothing.
+    Return the first collision of a path as text; empty if it is free.
 
     :param q: (m, n).
-    :param obstacles: what must not be touched, with the clearance that was asked.
+    :param obstacles: the bodies to keep clear of, with the requested clearance.
     :param limits: tell which steps are free travel, and not checked.
     :param look_up: is called with each waypoint.
     """
@@ -85,7 +85,7 @@ def check_travel(
     chain: ToolChain, way: FloatArray, ends: FloatArray, travel: TravelSearch | None
 ) -> str:
     """
-    Return what is wrong with free travel; empty for nothing.
+    Return the first error of free travel as text; empty if it is valid.
 
     :param chain: the joints.
     :param way: (k, n) corners.
@@ -153,7 +153,7 @@ def _bulge(
     room = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
     if not room.any():
         return total
-    # A box turns with the waypoint: (R^T v)'' has 2 |w| |v'| and |w|^2 |v| besides.
+    # A box turns with the waypoint: (R^T v)'' has the further terms 2 |w| |v'| and |w|^2 |v|.
     speeds = sizes @ levers + np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
     rates = np.linalg.norm(turns, axis=1)
     widths = np.linalg.norm(room, axis=1)

@@ -20,7 +20,7 @@ from ssik_ros.paths.windings import put_within_limits, unwind
 from ssik_ros.results import Cause
 
 DENSITIES = (1, 3)
-"""Values of the first grid, one after the other while there is no path."""
+"""Factors on the number of values in the first grid, tried in this order until a path is found."""
 ROUGH, FINEST = 0.15, 4e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
 ROUGH_LAYERS = 250
@@ -28,7 +28,7 @@ ROUGH_LAYERS = 250
 MOST_PAIRS = 4
 """Pairs of postures between which free travel from one pass to the next is looked for."""
 SAME_END = 1e-6
-"""Difference up to which a path ends where it was asked to [rad or m]."""
+"""Largest difference at which the end of a path counts as the requested one [rad or m]."""
 
 NO_SEQUENCE = PathFailure(-1, Cause.NOT_FOUND, 'No sequence of the first grid leads on.')
 
@@ -36,7 +36,7 @@ Ends = tuple[FloatArray | None, FloatArray | None]
 
 
 class SearchOutcome(NamedTuple):
-    """What a search found."""
+    """Result of a search for a joint path."""
 
     q: FloatArray
     """(k, n) the path, or its longest piece."""
@@ -44,7 +44,7 @@ class SearchOutcome(NamedTuple):
     """Waypoint of the first row."""
     cost: float
     failure: PathFailure | None
-    """Why there is no path; None if there is one."""
+    """Why the search failed; None if it found a path."""
     stopped: str = ''
     """Why the search ended early; empty if it did not."""
     ways: Mapping[int, FloatArray] = MappingProxyType({})
@@ -52,7 +52,7 @@ class SearchOutcome(NamedTuple):
 
 
 class PathTask(NamedTuple):
-    """What a search is given."""
+    """Input of a search."""
 
     space: SearchSpace
     limits: StepLimits
@@ -71,9 +71,9 @@ class WaypointSearch:
         """
         Begin with nothing found.
 
-        :param task: the waypoints, and what is allowed.
-        :param ends: given postures at the first and the last waypoint, None for any.
-        :param known: (m, n) a path, which the result costs no more than.
+        :param task: waypoints, limits and checks.
+        :param ends: given postures at the first and the last waypoint; None leaves an end free.
+        :param known: (m, n) a path; the result costs at most as much. None for no path.
         """
         self._task, self._ends, self._known = task, ends, known
         self._best: list[Corridor] = []
@@ -81,7 +81,7 @@ class WaypointSearch:
         self._shut_in: list[tuple[int, FloatArray]] = []
 
     def run(self) -> SearchOutcome:
-        """Return the best joint path, or why there is none."""
+        """Return the best joint path, or the longest part of one with the cause of the failure."""
         failure, stopped = None, ''
         chain = self._task.space.chain
         try:
@@ -102,7 +102,7 @@ class WaypointSearch:
 
     @property
     def _missing(self) -> str:
-        """Return what is not there: a path, or the way between its passes."""
+        """Return the beginning of a message about the missing part: a path, or free travel between its passes."""
         return 'The passes are not joined' if self._is_full else 'No path'
 
     @property
@@ -118,7 +118,7 @@ class WaypointSearch:
         return self._is_full and len(self._ways) == travels
 
     def _search_and_travel(self) -> PathFailure | None:
-        """Keep the best path found whose passes are joined; return why there is none."""
+        """Keep the best path whose passes are joined; return None, or the failure of the search."""
         blocked, pieces = None, self._best
         for _ in range(MOST_PAIRS):
             failure = self._search_within_limits()
@@ -139,7 +139,7 @@ class WaypointSearch:
         return blocked
 
     def _search_within_limits(self) -> PathFailure | None:
-        """Keep the best path found that has windings within the limits; return why there is none."""
+        """Keep the best path with windings within the limits; return None, or the failure of the search."""
         chain, failure = self._task.space.chain, None
         for _ in range(chain.size):
             failure = self._search()
@@ -192,7 +192,7 @@ class WaypointSearch:
         return q, outside
 
     def _search(self) -> PathFailure | None:
-        """Keep the best path found, or its longest piece; return why there is none."""
+        """Keep the best path, or its longest piece; return None, or the failure of the search."""
         space, limits, poses, checks, control, _ = self._task
         search = CorridorSearch(space, limits, poses, checks, control)
         search.ends, search.shut_in = self._ends, self._shut_in
@@ -251,7 +251,7 @@ class WaypointSearch:
     def _refine_best(
         self, search: CorridorSearch, corridors: Sequence[Corridor]
     ) -> PathFailure | None:
-        """Keep the first of some corridors that can be refined on all waypoints; return why there is none."""
+        """Keep the first corridor that can be refined on all waypoints; return None, or the failure if none can."""
         space, control = self._task.space, self._task.control
         for rough in self._refine_all(search, corridors):
             control.report(0.6, 'refinement')
@@ -297,8 +297,8 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
 
     The first postures that are tried are the two ends of the best open path.
 
-    :param task: the waypoints, and what is allowed.
-    :param ends: a given first posture, None for any.
+    :param task: waypoints, limits and checks.
+    :param ends: a given first posture; None leaves it free.
     """
     given = ends[0] if ends[0] is not None else ends[1]
     if given is not None:

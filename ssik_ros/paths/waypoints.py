@@ -10,7 +10,7 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 MOST_WAYPOINTS = 100_000
 STRAIGHT = 1e-3
-"""Change of direction below which a waypoint is no corner [rad]."""
+"""Change of direction above which a waypoint is a corner [rad]."""
 TURN_SPEED = 1.0
 """Speed at which the tool turns at most where the tool speed is given [rad/s]."""
 SHORTEST_TIME = 1e-4
@@ -56,8 +56,8 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
     Return waypoints whose places near corners lie on parabolas instead.
 
     :param poses: (m, 4, 4).
-    :param most: largest distance of a place from where it was [m].
-    :raises InvalidOption: for a distance that makes no sense.
+    :param most: largest shift of a waypoint [m].
+    :raises InvalidOption: if the distance is negative or not finite.
     """
     if not 0.0 <= most < math.inf:
         raise InvalidOption(f'corner is a distance [m], not {most!r}.')

@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 def wrap_steps(steps: FloatArray, turning: IntArray) -> FloatArray:
     """
-    Return steps with those of joints that may turn without end the short way round.
+    Return steps, each the short way round for joints that may turn without end.
 
     :param steps: (..., n).
     :param turning: (n,) 1 for such joints.
@@ -28,7 +28,7 @@ def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) ->
 
     :param q: (m, n).
     :param turning: (n,) 1 for joints that may turn without end.
-    :param start: (n,) the winding of the first row; None for that of ``q``.
+    :param start: (n,) a posture whose winding the first row takes; None keeps the winding of ``q``.
     """
     steps = wrap_steps(np.diff(q, axis=0), turning)
     first = q[:1].copy()

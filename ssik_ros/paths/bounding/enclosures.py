@@ -3,8 +3,8 @@ Boxes that hold all postures of a branch over a cell of the free parameters.
 
 Problem
 -------
-A branch of a pose is there for all values p0 + dp, |dp| <= h, of the free parameters, and continuous. At p0 its posture q0 is
-known. Find D and e with ``|q - q0 - D dp| <= e`` for all of them.
+A branch of a pose is there for all values p0 + dp, |dp| <= h, of the free parameters, and continuous. At p0 its posture
+q0 is known. Find D and e with ``|q - q0 - D dp| <= e`` for all of them.
 
 Method
 ------
@@ -14,18 +14,18 @@ Method
    axis k over the box, 1 for a slide, and w_k the sum of dq_j a_j over turning joints before k. The rotation part is at most
    ``C / 2 + w^2 (angle + w) / 2``: C the sum over pairs of ``|dq_j| |dq_k| sin_jk``, sin_jk of the largest angle between both axes,
    and w the largest ``|sum dq_j a_j|`` on the way, at most ``|miss| + |r| + C``, since q is on the branch too.
-3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (miss + r)``. Let |dq| <= b be a box, and N(b) what follows from it.
-   Where N(b) lies inside b, the branch stays in N(b): it begins there, is continuous, and cannot leave b without having left
-   N(b) before (Miranda; Krawczyk 1969).
-4. N applied again to its own box makes it smaller; e is what is left beside D = -J_x^-1 J_p.
+3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (miss + r)``. Let |dq| <= b be a box, and N(b) the box of the
+   right-hand sides. If N(b) lies inside b, the branch stays in N(b): it begins there, is continuous, and cannot leave b
+   without having left N(b) before (Miranda; Krawczyk 1969).
+4. N applied again to its own box makes it smaller. With D = -J_x^-1 J_p, e is the remaining half width.
 5. All other boxes hold their postures without proof that there are any. Taylor holds for each posture in them, around any q0, with any
    joints as x: those joints are p that turn most along the null space for their half widths. N(b) meets b in a smaller box. One that
    misses b holds no posture.
 
 Degeneracies
 ------------
-Near a fold of the cell's parameters another joint is one in step 5. Near a singular posture J_x is singular for any, N(b) is larger than
-b, and the cell has to be halved.
+Near a fold of the cell's parameters step 5 chooses another joint as parameter. Near a singular posture J_x is singular
+for each choice, N(b) is larger than b, and the cell has to be halved.
 
 References: Krawczyk 1969; Neumaier 1990.
 """
@@ -42,19 +42,19 @@ from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import TURN
 
 WIDER = 1.25
-"""First box, in what the derivatives alone give."""
+"""Size of the first box, as a multiple of the box that the derivatives give."""
 LARGEST_BOX = 10.0
 """Half widths with which nothing is tried to be proved [rad or m]; squares of larger ones would overflow in the end."""
 ROUNDS = 4
 NEWTON_STEPS = 3
 """Steps from the centre of a box to a posture."""
 NARROWINGS = 8
-"""How often a box is met with what follows from it."""
+"""Number of times that a box is intersected with its Newton image N(b)."""
 TURN_ROUNDS = 3
 """How often the bound on a rotation is used to improve itself."""
 ROUNDING = 1e-9
 STEEPEST = 1e8
-"""Derivative from which on a branch counts as singular."""
+"""Largest derivative of a joint by a parameter; above it a branch counts as singular."""
 
 
 class Nodes(NamedTuple):
@@ -78,7 +78,7 @@ class Nodes(NamedTuple):
     is_loose: BoolArray
     """(k,) whether the branch is not proved to be there over the whole cell."""
     prices: FloatArray
-    """(k, n) how the cost of what comes before a box changes with its joints; any numbers."""
+    """(k, n) derivatives of the cost of a sequence up to a box by the joints there; any numbers give a valid bound."""
 
     def chosen(self, rows: Rows) -> 'Nodes':
         """
@@ -149,7 +149,7 @@ class _Tangents(NamedTuple):
 
 
 def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
-    """Replace loose boxes by what was proved."""
+    """Replace loose boxes by proved ones."""
     good = found.is_proved
     rows = rows[good]
     nodes.q[rows], nodes.halves[rows] = found.q[good], found.halves[good]
@@ -212,7 +212,7 @@ class _Expansion:
 
 
 def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
-    """Return what holds branches that are there over the whole cell."""
+    """Return boxes with tangents for branches; ``is_proved`` tells whether a branch exists over its whole cell."""
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
     linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
@@ -233,7 +233,7 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
 def _narrowed(
     arm: WristArm, q: FloatArray, halves: FloatArray, poses: FloatArray
 ) -> tuple[_Tangents, BoolArray]:
-    """Return what holds all postures of boxes, with other joints as parameters, and whether there are none."""
+    """Return narrower boxes, with the best joints as parameters, and whether each (k,) is proved to be empty."""
     expansion = _Expansion(arm.chain, q, poses)
     for _ in range(NEWTON_STEPS):
         jacobians = expansion.jacobians
@@ -275,7 +275,7 @@ def _pivots(rows: FloatArray) -> IntArray:
 
 
 def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return what turns angular speeds into changes of the rotation part (k, 3, 3)."""
+    """Return the matrices (k, 3, 3) that map an angular velocity to the rate of the rotation part."""
     between = reached[:, :3, :3] @ np.swapaxes(poses[:, :3, :3], 1, 2)
     trace = np.trace(between, axis1=1, axis2=2)
     return np.asarray(0.5 * (trace[:, None, None] * np.eye(3) - between))
@@ -320,7 +320,7 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
     turns = box * is_turn
     sums = np.cumsum(turns, axis=1)
     whole = sums[:, -1]
-    # The angle between two axes changes by what the joints between them turn.
+    # The angle between two axes changes by at most the turns of the joints between them.
     between = np.maximum((sums - turns)[:, None, :] - sums[:, :, None], 0.0)
     sines = np.triu(np.minimum(start.sines + between, 1.0), 1)
     crossed = np.einsum('kj,kji,ki->k', turns, sines, turns)
@@ -333,7 +333,7 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
     place, moved = np.zeros(len(box)), np.zeros(len(box))
     for joint in range(box.shape[1] - 1, -1, -1):
         lever = start.levers[:, joint] + moved if is_turn[joint] else np.ones(len(box))
-        # All joints before this one together, or the whole turn less that of all others.
+        # Bound the turn of all joints before this one: by their sum, or by the whole turn minus the turn of the others.
         front = sums[:, joint] - turns[:, joint]
         front = np.minimum(front, spin + whole - front)
         place += box[:, joint] * lever * (front + 0.5 * turns[:, joint])

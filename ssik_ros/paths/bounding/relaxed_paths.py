@@ -7,7 +7,7 @@ A bound on the cost of any joint path along waypoints, as close to the cost of a
 
 Method
 ------
-1. Some of the waypoints are layers. A step over several waypoints costs at least what its straight step costs (triangle
+1. Some of the waypoints are layers. A step over several waypoints costs at least as much as its straight step (triangle
    inequality; for squares and the largest step with the weights that the best split gives), and is at most as large as all of
    its steps together.
 2. The boxes of a layer hold all postures of its waypoint within the limits (:mod:`ssik_ros.paths.bounding.enclosures`). The
@@ -17,7 +17,7 @@ Method
 4. A box through which no sequence is cheaper than the known path is dropped: a cheaper path does not visit it. Of the others those
    of the cheapest sequences are halved where that makes their boxes smallest, and 2 to 4 begin again.
 
-The bound is the largest one met, at most the cost of the known path. Collisions are not looked at, so that a path around
+The bound is the largest one met, at most the cost of the known path. Collisions are ignored, so that a path around
 obstacles may keep a gap.
 
 References: Land and Doig 1960 (branch and bound).
@@ -55,7 +55,7 @@ CLOSE = 1e-3
 """Gap at which the search ends, as a part of the cost."""
 MOST_ROUNDS = 60
 FOCUS = 0.1
-"""Boxes are halved up to this part of the way from the cheapest sequence's cost to that of the known path."""
+"""Boxes are halved if their cost exceeds the cheapest one by at most this part of its gap to the known path."""
 LOOSE_ROUNDS = 6
 """Rounds in which all boxes of branches that are not proved to be there are halved: the cheapest sequences visit these."""
 
@@ -69,7 +69,7 @@ class KnownPath(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What sequences to boxes cost at least."""
+    """Least costs of sequences that end at each box."""
 
     costs: FloatArray
     """(k,)."""
@@ -78,7 +78,7 @@ class Sweep(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What a search proved."""
+    """Result of a search for a lower bound."""
 
     value: float
     rounds: int
@@ -203,9 +203,9 @@ class RelaxedPaths:
 
     def _through(self, nodes: Nodes) -> tuple[float, FloatArray, FloatArray] | None:
         """
-        Return the least cost of a sequence, that of one through each box (k,), and better prices (k, n).
+        Return the least cost of a sequence, the least cost through each box (k,), and better prices (k, n).
 
-        None where time is up before; the bound of the first half is kept.
+        If time is up before, return None and keep the bound of the first half.
         """
         layers = np.arange(len(self._rows) + 1)
         starts = np.searchsorted(nodes.cells.layers, layers).astype(np.int64)
@@ -224,7 +224,7 @@ class RelaxedPaths:
 
     def _swept(self, nodes: Nodes, starts: IntArray, sign: int) -> 'Sweep | None':
         """
-        Return what sequences to each box cost at least; None when time is up.
+        Return the least cost of a sequence to each box; None if time is up.
 
         :param nodes: the boxes.
         :param starts: (layers + 1,) first row of each layer, then k.
@@ -262,7 +262,7 @@ class RelaxedPaths:
         return found
 
     def _halved(self, nodes: Nodes, chosen: BoolArray) -> Nodes | None:
-        """Return the boxes with those of the cells of chosen ones (k,) replaced by their halves'; None when time is up."""
+        """Return the boxes after halving the cells of chosen boxes (k,); None if time is up."""
         if not chosen.any():
             return nodes
         others, nodes = nodes.chosen(~chosen), nodes.chosen(chosen)

@@ -3,13 +3,13 @@ Every posture over cells of the free parameters, enclosed, for arms with a spher
 
 Problem
 -------
-A cell holds all values of the first joints and of the held joint within half widths of its centre. Find a few boxes in joint
-space that hold all postures of a pose for all values in the cell.
+A cell holds all values of the first joints and of the held joint within half widths of its centre. Find a few boxes in
+joint space that hold all postures of a pose for all values in the cell.
 
 Solutions
 ---------
-With these values given, six joints are left, on the chain or the reversed one: axes 1 and 2 meet in S, axes 4, 5, 6 in W. Then
-E_1 ... E_6 = G has at most eight branches; each takes one of two answers of three subproblems,
+With these values given, six joints are left, on the chain or the reversed one: axes 1 and 2 meet in S, axes 4, 5, 6 in
+W. Then E_1 ... E_6 = G has at most eight branches; each takes one of two solutions of three subproblems,
 
 1. ``|E_3 W - S| = |G W - S|`` for joint 3,
 2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G W - S``,
@@ -22,14 +22,14 @@ Method
 1. Over the cell G W stays in a ball around its place at the centre, and R_G within an angle. Both radii are sums over the joints
    of half width times lever. From these follow an interval of x of the first subproblem, by ``acos`` one of joint 3, a ball for
    p, and so on: intervals for all six joints (the loose box).
-2. A branch whose x is outside [-1, 1] over the cell is not there. Where all three x stay within (-1, 1), the branch is there for
-   all values in the cell and continuous: nowhere do two answers meet.
+2. A branch whose x is outside [-1, 1] over the cell does not exist there. If all three x stay within (-1, 1), the branch
+   exists for all values in the cell. It is continuous, because the two solutions of a subproblem never meet.
 3. Such a branch is enclosed by :mod:`ssik_ros.paths.bounding.enclosures`. A cell where this fails has its loose box.
 
 Degeneracies
 ------------
-Where x reaches 1 or -1 (fold, straight wrist) a branch has its loose box; smaller cells make it smaller. Rounding is covered by
-margins of 1e-9, far above what doubles lose here.
+If x reaches 1 or -1 (fold, straight wrist), a branch has its loose box; smaller cells make it smaller. Margins of 1e-9
+cover rounding errors, which are far smaller.
 """
 
 import itertools
@@ -47,7 +47,7 @@ BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 Rows = IntArray | BoolArray | slice
 
 MEETING = 1e-9
-"""Distance of axes from a common point up to which they meet [m]."""
+"""Distance below which axes count as meeting in a common point [m]."""
 ROUNDING = 1e-9
 SIX = 6
 LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
@@ -146,7 +146,11 @@ class WristArm:
     def _target(
         self, cells: ParameterCells, poses: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return R_G (k, 3, 3), G W (k, 3), how far G W is from it at most (k,) and by what angle R_G turns at most (k,)."""
+        """
+        Return R_G (k, 3, 3) and G W (k, 3) at the centres, and how far each may move within its cell.
+
+        The last two arrays (k,) bound the shift of G W [m] and the turn of R_G [rad].
+        """
         chain, own = self.chain, self.chain.chain
         k = len(cells.layers)
         fixed = poses[cells.layers] @ np.linalg.inv(own.home)
@@ -154,7 +158,7 @@ class WristArm:
         whole, away = np.tile(np.eye(4), (k, 1, 1)), np.zeros(k)
         held = chain.held
         before = [joint for joint in self.parameters if joint != held]
-        # G = E_h^-1 O^-1 X, or O^-1 X E_h^-1 with the last joint held; what acts on W first comes first.
+        # G = E_h^-1 O^-1 X, or O^-1 X E_h^-1 with the last joint held. The factor that acts on W first comes first.
         steps: list[tuple[int, float]] = [(-1, 0.0), *((joint, -1.0) for joint in before)]
         steps = [*steps, (held, -1.0)] if held == chain.outer else [(held, -1.0), *steps]
         if self._is_reversed:
@@ -288,7 +292,12 @@ def _arc_cosine(
 
 
 def _swing(away: FloatArray, radius: FloatArray) -> FloatArray:
-    """Return by what angle a vector of some length across an axis turns about it at most; pi where it reaches the axis."""
+    """
+    Return the largest turn [rad] of a vector about an axis; pi if the vector can reach the axis.
+
+    :param away: (k,) largest shift of the vector's end.
+    :param radius: (k,) distance of the vector's end from the axis.
+    """
     ratio = away / np.maximum(radius, 1e-300)
     return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + ROUNDING, math.pi)
 
