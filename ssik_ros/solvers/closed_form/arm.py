@@ -1,7 +1,7 @@
 """
-One chain and its closed form: the branches of a pose as arrays, for the solver and for façades.
+Closed form of one chain: return the branches of a pose as arrays, for the solver and for façades.
 
-``n`` joints, ``k`` branches. Poses are those of the tip in the base.
+Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
 from collections.abc import Callable
@@ -41,57 +41,57 @@ METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
 
 
 SMALL_ARM = 3e-4
-"""Size of an arm below which the residual that a branch may have shrinks with the arm [m]."""
+"""Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
 ROUNDING = 1e-13
-"""Residual that rounding of an orientation may leave."""
+"""Frobenius norm of FK - T that rounding of the orientation can cause."""
 AT_ONCE = 50
-"""Values of a sampled joint that are tried once more where no branch was found."""
+"""Number of values of a sampled joint in the second try, if the first one found no branch."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
-"""Numbers of values to try, one after the other, while all branches are outside the limits."""
+"""Numbers of values of the held joint to try in turn while all branches are outside the limits."""
 FEW_STARTS, MANY_STARTS = 16, 64
-"""First starts of a search if no sample has met the pose: they take no longer than the samples."""
+"""Starts of the posture search if no sample has met the pose: few for classes whose samples are cheap."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
-"""Classes whose branches are followed over the held joint."""
+"""Classes whose branches are followed along the range of the held joint."""
 
 
 class Branches(NamedTuple):
-    """The branches of one pose, best first, and the count of the others."""
+    """Branches of one pose, best first, with counts of the rejected candidates."""
 
     q: FloatArray
     """(k, n) joint angles [rad]."""
     errors: FloatArray
     """(k, 3) position error [m], rotation error [rad], Frobenius norm of FK - T."""
     raw: int
-    """Candidates of the closed form."""
+    """Number of candidates from the closed form."""
     certified: int
-    """Candidates that reach the pose."""
+    """Number of candidates that reach the pose."""
     branches: int
-    """Of these, different ones."""
+    """Number of different branches among the certified candidates."""
     dropped: int
-    """Of these, outside the limits."""
+    """Number of different branches outside the limits."""
     samples: int
-    """Values of a held joint that were tried; 1 where none is held, 0 where a proof came first that there are none."""
+    """Tried values of the held joint: 1 if no joint is held, 0 if a proof excluded the pose before the first value."""
     starts: int = 0
-    """Descents of a search, where no value of the held joint had met the pose."""
+    """Number of descents of the posture search; 0 if a value of the held joint met the pose."""
     is_too_far: bool = False
-    """Whether a proof says that the pose is out of reach: the hull of what the arm reaches, or the length of its links."""
+    """True if the pose is proved to be out of reach, by the reach hull of the arm or by the length of its links."""
     is_doubtful: bool = False
-    """Whether other branches may exist, because the pose is singular or nearly so: then the branches prove nothing."""
+    """True if the pose is (nearly) singular: then more branches may exist, and an empty result proves nothing."""
     curves: FloatArray | None = None
-    """(k, n + 2) the curves of postures through the branches, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`;
-    None where all branches are isolated."""
+    """(k, n + 2) curve of postures through each branch, see
+    :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if all branches are isolated."""
 
 
 def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Cause:
     """
-    Return why a pose has no branch within limits: the one rule for all callers.
+    Return why a pose has no branch within the limits. All callers use this rule.
 
-    UNREACHABLE needs a certificate: the hull of what the arm reaches, or a closed form that finds all branches, met no
-    singular or nearly singular posture and found none. Whatever else finds nothing has proved nothing.
+    UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that found no
+    branch and met no singular or nearly singular posture. Without a proof the cause is NOT_FOUND.
 
-    :param plan: of the arm.
-    :param found: the branches of the pose.
-    :param beyond: the cause if branches exist outside of the limits of the request.
+    :param plan: plan of the arm.
+    :param found: branches of the pose.
+    :param beyond: cause to return if branches exist outside the limits of the request.
     """
     if found.is_too_far:
         return Cause.UNREACHABLE
@@ -101,28 +101,28 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
 
 
 class BranchRequest(NamedTuple):
-    """What a caller wants besides the pose."""
+    """Options of a request for branches: everything except the pose."""
 
     seed: FloatArray | None = None
-    """(n,) reference of the order, and of the winding of each joint."""
+    """(n,) seed: branches are sorted by their distance from it, and each joint takes the winding nearest to it."""
     mode: int = WITHIN_LIMITS
     metric: int = ranking.SUM_OF_SQUARES
     max_solutions: int = LARGEST_CAPACITY
     lower: FloatArray | None = None
-    """(n,) limits in place of the chain's."""
+    """(n,) lower limits that replace the chain's [rad or m]."""
     upper: FloatArray | None = None
     tool: FloatArray | None = None
-    """(4, 4) pose of the tool, which the pose then describes, in the tip."""
+    """(4, 4) pose of the tool in the tip frame. If given, the requested pose is the pose of the tool."""
     held: int | None = None
-    """Index of the joint to hold, for chains of seven."""
+    """Index of the joint to hold in a chain of seven joints."""
     held_values: FloatArray | None = None
-    """Values of the held joint to try; None for values spread over its limits, the seed's first."""
+    """Values of the held joint to try [rad or m]; None spreads values over its limits, with the seed's value first."""
     samples: int | None = None
-    """How many values of the held joint to spread over its limits; None means the arm's own number."""
+    """Number of values to spread over the limits of the held joint; None means the number set for the arm."""
     tolerance: float | None = None
-    """Frobenius norm of FK - T up to which a branch counts; None means the plan's."""
+    """Largest Frobenius norm of FK - T of an accepted branch; None means the default of the plan."""
     same: float | None = None
-    """Difference of two branches below which they may be one [rad]; None means the plan's."""
+    """If all joints of two branches differ by less than this, they may be one branch [rad]; None means the default."""
 
 
 PLAIN = BranchRequest()
@@ -133,7 +133,7 @@ Read = Callable[[BranchArrays, int, Prepared], Found]
 
 
 class AnalyticArm:
-    """The closed form of one chain; several threads may call it at once."""
+    """Closed form of one chain. Several threads may call it at once."""
 
     def __init__(
         self,
@@ -145,13 +145,13 @@ class AnalyticArm:
         held: int | None = None,
     ) -> None:
         """
-        Find the closed form.
+        Choose the closed form of a chain.
 
         :param chain: up to seven revolute or prismatic joints.
-        :param samples: values of the held joint that a pose of seven joints is solved for.
-        :param parallel, meeting: up to where axes count as parallel and as meeting, see :func:`make_plan`.
-        :param held: index of the joint of seven to hold; None means the one that suits best.
-        :raises TopologyMismatch: when the chain has none.
+        :param samples: number of values of the held joint at which a pose of seven joints is solved.
+        :param parallel, meeting: tolerances for parallel and for meeting axes, see :func:`make_plan`.
+        :param held: index of the joint of seven to hold; None lets the planner choose.
+        :raises TopologyMismatch: if the chain has no closed form.
         """
         self.chain = chain
         self.samples = samples
@@ -172,19 +172,19 @@ class AnalyticArm:
 
     def branches(self, pose: FloatArray, request: BranchRequest = PLAIN) -> Branches | None:
         """
-        Return the branches of a pose, None when it is no rigid transform.
+        Return the branches of a pose, or None if the pose is not a rigid transform.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
-        :param request: what is wanted.
-        :raises TopologyMismatch: when the request holds a joint for which there is no closed form.
+        :param request: options of the request.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         return self._search(pose, self.prepare(request, pose), None, self._read)
 
     def prepare_rows(self, request: BranchRequest) -> Prepared | None:
         """
-        Prepare requests for :meth:`rows`; None if the arm samples a joint without knowing its arcs.
+        Prepare a request for :meth:`rows`; return None if the arm samples a joint without following arcs.
 
-        :param request: what is wanted; of the seed it counts only whether there is one.
+        :param request: options of the request. Values of the seed are ignored; only its presence counts.
         """
         if self.has_arcs(request):
             return self.prepare_arcs(request)
@@ -199,18 +199,19 @@ class AnalyticArm:
         columns: int,
     ) -> FloatArray | None:
         """
-        Return the branches of a pose and nothing else, for a request that is prepared once and sent often.
+        Return the branches of a pose as rows, for a request that is prepared once and used for many poses.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
-        :param request, prepared: what is wanted, and the same from :meth:`prepare_rows`.
-        :param seed: (n,) in place of the request's; not read if that has none.
-        :param columns: how many of the n + 3 numbers of each branch to return.
-        :returns: (k, columns) joint angles, then errors, best first; None if the pose is no rigid transform, or singular, so
-            that :meth:`branches_refined` has to look at it.
+        :param request: options of the request.
+        :param prepared: the same request, from :meth:`prepare_rows`.
+        :param seed: (n,) replaces the seed of the request; ignored if the request has no seed.
+        :param columns: number of leading columns to return, at most n + 3.
+        :returns: (k, columns) joint values, then errors, best first. None if the pose is not a rigid transform, or is
+            singular: then call :meth:`branches_refined`.
         """
         is_on_arcs = prepared.is_on_arcs
         if is_on_arcs:
-            # The search writes how many values it has tried.
+            # The search writes the number of tried values into this array.
             prepared = prepared._replace(samples=prepared.samples.copy())
         arrays = self._take_arrays(prepared.capacity)
         try:
@@ -230,9 +231,10 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
     ) -> tuple[FloatArray | None, int]:
         """
-        Return the best branch (n + 3,) of a rigid transform and how many branches exist without limits.
+        Return the best branch (n + 3,) of a rigid transform, and the number of branches regardless of limits.
 
-        Without a branch within limits: None, and -1 if the pose is singular, so that :meth:`branches_refined` has to look.
+        Without a branch within the limits, None is the first item. Then a number of -1 means that the pose is singular:
+        call :meth:`branches_refined`.
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """
@@ -241,7 +243,7 @@ class AnalyticArm:
     def _search(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
     ) -> Found | None:
-        """Return what a function reads from the arrays after a search; None for no rigid transform."""
+        """Search the branches of a pose and return ``read(arrays, ...)``; None if the pose is not a rigid transform."""
         arrays = self._take_arrays(prepared.capacity)
         try:
             count = arrays.search(prepared, pose, seed)
@@ -250,7 +252,7 @@ class AnalyticArm:
             self._pool.append(arrays)
 
     def _take_arrays(self, capacity: int) -> BranchArrays:
-        """Return idle arrays with room for so many branches."""
+        """Return unused arrays with room for at least ``capacity`` branches."""
         try:
             arrays = self._pool.pop()
         except IndexError:
@@ -261,9 +263,10 @@ class AnalyticArm:
         self, pose: FloatArray, request: BranchRequest = PLAIN
     ) -> Branches | None:
         """
-        Return the branches of a pose, a sampled joint being sampled where they are within limits.
+        Return the branches of a pose; try harder if the plain search is in doubt or has no branch within the limits.
 
-        Where no sample meets the pose, a search for one posture says which value of the joint does.
+        If a joint is sampled and no sample meets the pose, a posture search finds the value of that joint. If a pose is
+        singular, candidates are reduced to isolated branches and one point of each curve of postures.
 
         :param pose, request: as for :meth:`branches`.
         """
@@ -279,7 +282,7 @@ class AnalyticArm:
         return None if found is None else self._refine(pose, request, found)
 
     def _beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the branches of a search on arcs; if there are none, what a proof, finer samples or a search find."""
+        """Return the result of a search on arcs; if it is empty, try a proof, finer samples and a posture search."""
         if found.is_too_far or _is_met(found, request):
             return found
         held, limits = self._plan_for(request.held).held, self._limits(request)
@@ -290,7 +293,7 @@ class AnalyticArm:
         return self._refine(pose, request, found._replace(branches=0, dropped=0))
 
     def _settled(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the branches of a singular pose: isolated ones, and one point of each curve of postures."""
+        """Return the branches of a singular pose: isolated branches, and one point of each curve of postures."""
         if self._singular is None:
             self._singular = SingularPoses(self.plan)
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
@@ -316,7 +319,7 @@ class AnalyticArm:
         )
 
     def _limits(self, request: BranchRequest) -> KeptLimits:
-        """Return the limits of a request, the chain's where it has none."""
+        """Return the limits of a request, or the limits of the chain if the request has none."""
         lower = self.chain.lower if request.lower is None else request.lower
         upper = self.chain.upper if request.upper is None else request.upper
         return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)
@@ -325,9 +328,11 @@ class AnalyticArm:
         self, pose: FloatArray, request: BranchRequest, found: Branches
     ) -> Branches:
         """
-        Return the branches at the held joint's value in a posture that a search finds, that posture among them.
+        Return the branches at one value of the held joint; a posture search finds this value.
 
-        :param found: what samples have met: nothing within limits.
+        The posture of the search is one of the returned branches.
+
+        :param found: result of the samples, without a branch within the limits.
         """
         plan, limits = self._plan_for(request.held), self._limits(request)
         tolerance, aim = self.accepted(request.tolerance), _tip_pose(pose, request)
@@ -335,7 +340,7 @@ class AnalyticArm:
         posture = search_for.find(aim, request.seed, limits, tolerance)
         starts = found.starts + posture.starts
         if posture.q is None and request.seed is not None and not posture.is_too_far:
-            # The first starts depend on the seed: others may come near.
+            # The first starts depend on the seed, so that a second search without it tries other starts.
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
         if posture.q is None:
@@ -356,9 +361,9 @@ class AnalyticArm:
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """
-        Set up what a pose needs that samples of the held joint miss; nothing where none is held.
+        Set up the search that runs if no sample of the held joint meets a pose. Without a held joint, do nothing.
 
-        :param pose: (4, 4) a pose.
+        :param pose: (4, 4) any pose of the tip.
         """
         held = self.plan.held
         if held >= 0:
@@ -366,7 +371,7 @@ class AnalyticArm:
             self._posture_search(held).find(pose, None, limits, TOLERANCE)
 
     def _posture_search(self, held: int) -> PostureSearch:
-        """Return the search that moves a joint, made at the first call."""
+        """Return the posture search that moves joint ``held``; the first call creates it."""
         if held not in self._searches:
             is_fast = self._plan_for(held).ints[search.KIND] in TURNING
             starts = FEW_STARTS if is_fast else MANY_STARTS
@@ -375,9 +380,9 @@ class AnalyticArm:
 
     def prepare_arcs(self, request: BranchRequest) -> Prepared:
         """
-        Return a request of which :meth:`has_arcs` is true as arrays for a search on arcs.
+        Return a request as arrays for a search on arcs; :meth:`has_arcs` must be true for the request.
 
-        :param request: what is wanted.
+        :param request: options of the request.
         """
         low, high = self.held_range(self._plan_for(request.held).held, request)
         wanted = request.samples or self.samples
@@ -385,7 +390,7 @@ class AnalyticArm:
         return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
-        """Return what a search has written."""
+        """Copy the result of a search out of its arrays."""
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
         raw, certified, different, dropped, _, _, proved, doubt = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()
@@ -399,9 +404,9 @@ class AnalyticArm:
         )
 
     def _refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the branches of finer samples of a held joint, then those of a search, if there are none yet."""
+        """Return the branches of finer samples of the held joint, then of a posture search, if none are found yet."""
         for samples in FINER_SAMPLES:
-            # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
+            # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
             if found.is_too_far or _is_met(found, request):
                 break
             if not found.branches and samples > AT_ONCE:
@@ -410,14 +415,14 @@ class AnalyticArm:
             found = self.branches(pose, request._replace(samples=samples)) or found
         if found.is_too_far or _is_met(found, request):
             return found
-        # Those that are exact only beside a limit are outside.
+        # Postures that meet the tolerance only when moved onto a limit count as outside.
         return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
 
     def has_arcs(self, request: BranchRequest) -> bool:
         """
-        Return whether a sampled joint is sampled on the arcs that are within limits.
+        Return whether the held joint is sampled on the arcs of its range where a branch is within the limits.
 
-        :param request: what the caller wants.
+        :param request: options of the request.
         """
         plan = self._plan_for(request.held)
         is_sampled = plan.held >= 0 and request.held_values is None
@@ -427,9 +432,9 @@ class AnalyticArm:
 
     def is_refinable(self, request: BranchRequest) -> bool:
         """
-        Return whether postures may lie between the samples that are tried, and may be looked for.
+        Return whether finer samples or a posture search may find more: the arm has a held joint without given values.
 
-        :param request: what the caller wants.
+        :param request: options of the request.
         """
         return self._plan_for(request.held).held >= 0 and request.held_values is None
 
@@ -437,16 +442,16 @@ class AnalyticArm:
         """
         Return a request as arrays for the kernel, which only reads them.
 
-        :param request: all but the pose.
-        :param pose: (4, 4); of a slide, the values that are tried depend on it.
-        :raises TopologyMismatch: when the request holds a joint for which there is no closed form.
+        :param request: options of the request.
+        :param pose: (4, 4) pose of the tip; the tried values of a held prismatic joint depend on it.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         plan = self._plan_for(request.held)
         samples = self._held_values(plan, request, pose)
         return self._prepared(request, samples, len(samples))
 
     def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
-        """Return a request as arrays with the values of the held joint, and room for the branches at so many."""
+        """Return a request as arrays with ``samples`` of the held joint, and room for branches at ``values`` values."""
         plan = self._plan_for(request.held)
         seed = self._no_seed if request.seed is None else request.seed
         reals, options = self._reals(plan, request), self._options_for(plan, request)
@@ -455,17 +460,18 @@ class AnalyticArm:
 
     def accepted(self, tolerance: float | None) -> float:
         """
-        Return the Frobenius norm of FK - T up to which a branch of this arm counts.
+        Return the largest Frobenius norm of FK - T that a branch of this arm may have.
 
-        On an arm of a micrometre a tolerance meant for metres lets in what misses the pose by a thousandth of the arm.
+        It shrinks with arms below :data:`SMALL_ARM`: on an arm of a micrometre, a tolerance meant for metres would
+        accept an error of a thousandth of the arm.
 
-        :param tolerance: the norm for larger arms; None for the default.
+        :param tolerance: the norm for larger arms; None means the default.
         """
         wanted = TOLERANCE if tolerance is None else tolerance
         return max(wanted * self._share, min(wanted, ROUNDING))
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
-        """Return the kernel's options; those of the last few different requests are kept."""
+        """Return the options of a request as the kernel reads them; up to 64 recent results are cached."""
         has_seed, own = request.seed is not None, (request.tolerance, request.same)
         key = (plan.held, request.mode, request.metric, request.max_solutions, has_seed, *own)
         options = self._options.get(key)
@@ -483,20 +489,20 @@ class AnalyticArm:
         return options
 
     def _make_plan(self, held: int | None) -> AnalyticPlan:
-        """Return the plan that holds a joint."""
+        """Return the plan that holds joint ``held``."""
         return make_plan(self.chain, held, parallel=self._parallel, meeting=self._meeting)
 
     def holds(self, joint: int) -> bool:
         """
-        Return whether the six other joints can be solved with a joint held.
+        Return whether the plan for a held joint holds this joint; False for chains that hold none.
 
-        :param joint: its index.
-        :raises TopologyMismatch: when they cannot.
+        :param joint: index of the joint.
+        :raises TopologyMismatch: if the other six joints have no closed form.
         """
         return self._plan_for(joint).held == joint
 
     def _plan_for(self, held: int | None) -> AnalyticPlan:
-        """Return the plan that holds a joint, made at the first call; None means the arm's own."""
+        """Return the plan that holds a joint, made at the first call; None means the default plan of the arm."""
         if held is None or self.plan.held < 0:
             return self.plan
         if held not in self._plans:
@@ -506,7 +512,7 @@ class AnalyticArm:
     def _held_values(
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
-        """Return the values of the held joint: the seed's, then some that spread over the limits."""
+        """Return the values of the held joint to try: the seed's, then values spread evenly over its range."""
         if plan.held < 0:
             return self._no_samples
         if request.held_values is not None:
@@ -515,7 +521,7 @@ class AnalyticArm:
             low, high = self._slide_range(plan, request, pose)
         else:
             low, high = self.held_range(plan.held, request)
-        # Halfway points: postures at the ends of the range lie on a limit.
+        # Midpoints of equal parts: postures at the ends of the range would lie on a limit.
         count = self.samples if request.samples is None else request.samples
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
@@ -528,14 +534,14 @@ class AnalyticArm:
         """
         Return whether a joint is prismatic.
 
-        :param joint: its index, or -1 for none.
+        :param joint: index of the joint; -1 returns False.
         """
         return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
 
     def _slide_range(
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> tuple[float, float]:
-        """Return the range over which the values of a held slide are spread [m]; nothing much without a pose."""
+        """Return the range of values to try for a held prismatic joint [m]; (0, 0) without a pose."""
         if pose is None:
             return 0.0, 0.0
         low, high = held_slide.slide_range(plan.ints, self._reals(plan, request), pose)
@@ -550,17 +556,17 @@ class AnalyticArm:
 
     def held_range(self, held: int, request: BranchRequest) -> tuple[float, float]:
         """
-        Return the range over which the values of a held revolute joint are spread: its limits, or 2 pi [rad].
+        Return the range of values to try for a held revolute joint [rad]: its limits, or a range of 2 pi.
 
         :param held: index of the joint.
-        :param request: what the caller wants.
+        :param request: options of the request.
         """
         lower, upper, are_kept = self._limits(request)
         low, high = held_search.turning_range(float(lower[held]), float(upper[held]), are_kept)
         return float(low), float(high)
 
     def _reals(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
-        """Return the plan's numbers with the limits and the tool of a request."""
+        """Return the real numbers of a plan, with the limits and the tool of a request written into them."""
         if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
         n, reals = plan.size, plan.reals.copy()
@@ -582,7 +588,7 @@ class AnalyticArm:
 
 
 def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
-    """Return the first row of a search, None if there is no row, and how many branches reach the pose, -1 in doubt."""
+    """Return the first row, or None, and the number of branches that reach the pose, -1 if in doubt."""
     if count > 0:
         return arrays.rows[0].copy(), int(arrays.counters[search.CERTIFIED])
     is_doubtful = arrays.counters[search.DOUBT] != 0
@@ -590,12 +596,12 @@ def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArra
 
 
 def _tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
-    """Return the pose of the tip: that of the tool without the tool."""
+    """Return the pose of the tip: remove the tool of the request from the requested pose."""
     return pose if request.tool is None else pose @ invert_pose(request.tool)
 
 
 def _is_met(found: Branches, request: BranchRequest) -> bool:
-    """Return whether there is a branch within limits, even where none is wanted."""
+    """Return whether a branch is within the limits, also for requests with ``max_solutions`` 0."""
     is_any_wanted = request.max_solutions > 0
     return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
 
@@ -604,12 +610,12 @@ def with_row(
     found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Return branches with one more, in its place of their order, unless they have it.
+    Insert a row into sorted branches, unless the same branch is there already.
 
-    :param found: the branches, best first.
+    :param found: branches, best first.
     :param row: (n + 3,) joint values and errors.
-    :param request: what says which order.
-    :param plan: of the chain.
+    :param request: options of the request; its seed, limits and metric define the order.
+    :param plan: plan of the chain.
     """
     n, chain = plan.size, plan.chain
     same = SAME if request.same is None else request.same

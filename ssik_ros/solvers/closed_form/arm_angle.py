@@ -1,9 +1,9 @@
 """
-The arm angle of seven joints with a spherical shoulder and a spherical wrist.
+Arm angle of seven joints with a spherical shoulder and a spherical wrist.
 
-S is where axes 1, 2, 3 meet, W where axes 5, 6, 7 meet, and the elbow is the point of axis 4 nearest to S. The arm angle
-is the angle about the line from S to W from the half plane through axis 1 to the half plane through the elbow. It is
-undefined where W lies on axis 1, or the elbow on the line from S to W.
+Points: axes 1, 2 and 3 meet in S, axes 5, 6 and 7 meet in W. The elbow is the point of axis 4 nearest to S. The arm
+angle is measured about the line from S to W. It begins at the half plane through axis 1 and ends at the half plane
+through the elbow. If W lies on axis 1, or the elbow on the line from S to W, it is undefined.
 """
 
 import math
@@ -19,16 +19,16 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 
 UNDEFINED = 1e-9
-"""Distance from the line S W, relative to the arm, below which a half plane is undefined."""
+"""Distance from the line S W, relative to its length, below which a half plane is undefined."""
 SAME_VALUE = 1e-9
-"""Difference of two values of joint 1 that are one [rad]."""
+"""Values of joint 1 that differ by at most this count as one value [rad]."""
 
 
 class ArmAngle:
     """Arm angles of one chain."""
 
     def __init__(self, chain: SerialChain, shoulder: FloatArray, wrist: FloatArray) -> None:
-        """Keep the points S and W, all joints at zero."""
+        """Store the points S and W of the posture with all joints at zero."""
         self.chain = chain
         self.shoulder = shoulder
         self.wrist = wrist
@@ -38,7 +38,7 @@ class ArmAngle:
     @classmethod
     def of_chain(cls, chain: SerialChain) -> 'ArmAngle | None':
         """
-        Return the arm angles of a chain, None when it has no two spherical joints.
+        Return the arm angles of a chain, or None if the chain lacks a spherical shoulder or wrist.
 
         :param chain: the chain.
         """
@@ -52,7 +52,7 @@ class ArmAngle:
 
     def measure(self, q: FloatArray) -> float:
         """
-        Return the arm angle of a posture in (-pi, pi], NaN where it is undefined [rad].
+        Return the arm angle of a posture in (-pi, pi] [rad]; NaN if it is undefined.
 
         :param q: (7,) joint angles [rad].
         """
@@ -63,7 +63,7 @@ class ArmAngle:
 
     def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
         """
-        Return the values of joint 1 in the postures that reach a target at an arm angle; empty for none.
+        Return the values of joint 1 of all postures that reach a target at an arm angle [rad]; may be empty.
 
         :param target: (4, 4) pose of the tip, a rigid transform.
         :param angle: the arm angle [rad].
@@ -114,13 +114,13 @@ class ArmAngle:
         return rotation
 
     def _turned_wrist(self, bend: float) -> FloatArray:
-        """Return W with joint 4 alone at a value."""
+        """Return the position of W if only joint 4 is moved, to the angle ``bend`` [rad]."""
         h, o = self.chain.axes[3], self.chain.points[3]
         rotated: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
         return rotated
 
     def _angle(self, wrist: FloatArray, elbow: FloatArray) -> float:
-        """Return the angle about the line to the wrist from axis 1 to the elbow; both seen from S."""
+        """Return the arm angle [rad] from the positions of wrist and elbow relative to S; NaN if it is undefined."""
         length = float(np.linalg.norm(wrist))
         if length < UNDEFINED:
             return math.nan
@@ -133,7 +133,7 @@ class ArmAngle:
 
 
 def _rotation_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a rotation (3, 3) that takes the direction of a to that of b."""
+    """Return a rotation (3, 3) that turns vector a into the direction of vector b."""
     axis = np.cross(a, b)
     sine, cosine = float(np.linalg.norm(axis)), float(a @ b)
     if sine <= 1e-15 * float(np.linalg.norm(a) * np.linalg.norm(b)):

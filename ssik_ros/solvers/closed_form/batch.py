@@ -1,7 +1,7 @@
 """
-Many poses of one arm: chunks over Python threads, each chunk one kernel call that holds no lock.
+Find the branches of many poses: Python threads take chunks of poses. Each chunk is one kernel call without the GIL.
 
-Each pose has the bytes that a request for it alone has, whatever the number of threads.
+The result of a pose is bitwise the same as for a request with this one pose, whatever the number of threads.
 """
 
 from collections import deque
@@ -18,29 +18,29 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 
 CHUNK = 256
-"""Poses of one kernel call."""
+"""Largest number of poses in one kernel call."""
 CHUNK_ROWS = 8192
-"""Rows of room that one kernel call has at most, beside one pose's."""
+"""Largest number of result rows in one kernel call, unless a single pose needs more."""
 ROOM = 1.3
-"""Rows of room for all poses, in those that the first ones would have them have."""
+"""Factor on the rows allocated for all poses, relative to an estimate from the first chunks."""
 
 
 class ManyBranches(NamedTuple):
-    """The branches of some poses, one pose after the other."""
+    """Branches of many poses, in the order of the poses."""
 
     q: FloatArray
     """(k, n) joint values [rad or m]."""
     residuals: FloatArray
-    """(k,) Frobenius norm of FK - T at each."""
+    """(k,) Frobenius norm of FK - T of each branch."""
     counts: IntArray
-    """(m, COUNTERS) what the search of each pose counted; COUNT of them are its rows, -1 for no rigid transform."""
+    """(m, COUNTERS) counters of each pose's search. Item COUNT is its number of rows, -1 if the pose is not rigid."""
 
 
 class _Chunks:
-    """The arrays of one running thread, and the calls that use them."""
+    """Arrays of one thread, and the kernel calls on them."""
 
     def __init__(self, arm: AnalyticArm, prepared: Prepared, request: BranchRequest) -> None:
-        """Allocate."""
+        """Allocate the arrays."""
         self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
         self.arm, self.request = arm, request
         self.prepared = prepared._replace(samples=prepared.samples.copy())
@@ -49,13 +49,13 @@ class _Chunks:
         self.held_range = np.array(held_range)
         is_eliminating = bool(prepared.ints[search.CUT] >= 0)
         self.is_slow = is_eliminating or prepared.is_on_arcs or self.rail is not None
-        """Whether one pose takes so long that a call for each costs nothing."""
+        """True if one pose takes so long that a separate call for each pose costs nothing."""
         self.arrays = BranchArrays(self.n, prepared.capacity)
         self.room: tuple[FloatArray, FloatArray] | None = None
-        """Where the rows of a chunk are written before their number is known."""
+        """(joint values, residuals) of a chunk, allocated for the largest possible number of rows."""
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk, in arrays that the next one may overwrite."""
+        """Return the branches of a chunk; the next call may overwrite the arrays."""
         found = self._search(poses, seeds)
         doubtful = np.flatnonzero(found.counts[:, search.DOUBT])
         return (
@@ -67,7 +67,7 @@ class _Chunks:
     def _settled(
         self, poses: FloatArray, seeds: FloatArray, found: ManyBranches, doubtful: IntArray
     ) -> ManyBranches:
-        """Return the branches of a chunk with those of singular poses settled, one by one."""
+        """Solve the singular poses of a chunk again, one by one, and put their branches in place."""
         counts = found.counts
         ends = np.cumsum(np.maximum(counts[:, search.COUNT], 0))[:-1]
         q, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
@@ -84,13 +84,13 @@ class _Chunks:
         return ManyBranches(np.concatenate(q), np.concatenate(residuals), counts)
 
     def _search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk as the kernels find them."""
+        """Return the branches of a chunk as the kernel finds them."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
             return self._one_by_one(poses, seeds, counts)
         own, rows = self.arrays, len(poses) * self.arrays.capacity
         if self.room is None or len(self.room[1]) < rows:
-            # The system gives memory only for the part that is used.
+            # The operating system provides memory only for the pages that are written.
             self.room = np.empty((rows, self.n)), np.empty(rows)
         q, residuals = self.room
         ints, reals, samples, _, options, *_ = self.prepared
@@ -112,7 +112,7 @@ class _Chunks:
         return ManyBranches(q[:used], residuals[:used], counts)
 
     def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
-        """Return the branches of a chunk by one call for each pose."""
+        """Return the branches of a chunk, by a separate call for each pose."""
         rows = [np.empty((0, self.n + 3))]
         for number, pose in enumerate(poses):
             seed = seeds[number if len(seeds) > 1 else 0]
@@ -125,7 +125,7 @@ class _Chunks:
         return ManyBranches(q, residuals, counts)
 
     def _prepared_for(self, pose: FloatArray, seed: FloatArray) -> Prepared:
-        """Return the request with the values of the held joint for one pose."""
+        """Return the request with the values of the held joint that suit one pose."""
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
             arm, request = self.rail
@@ -140,18 +140,18 @@ class _Chunks:
 
 class OrderedBranches:
     """
-    The branches of all chunks in the order of their poses, each copied once.
+    Branches of all chunks in the order of their poses, each row copied once.
 
-    Chunks that were kept to be joined at the end would be twice the memory, which the system hands out page by page.
+    Joining the chunks at the end would need twice the memory.
     """
 
     def __init__(self, poses: int, n: int, size: int) -> None:
         """
-        Allocate what is known: counts.
+        Allocate the counters; the rows grow with the chunks.
 
-        :param poses: how many there are.
+        :param poses: number of poses.
         :param n: number of joints.
-        :param size: poses of a chunk.
+        :param size: number of poses of a chunk.
         """
         self._poses, self._size, self._lock = poses, size, threading.Lock()
         self._counts = np.zeros((poses, search.COUNTERS), dtype=np.int64)
@@ -161,10 +161,10 @@ class OrderedBranches:
 
     def take(self, index: int, found: ManyBranches) -> None:
         """
-        Take the branches of a chunk.
+        Store the branches of a chunk; chunks may come in any order.
 
-        :param index: its place among the chunks, each of which comes once.
-        :param found: its branches, copied.
+        :param index: index of the chunk; each index comes once.
+        :param found: branches of the chunk, which are copied.
         """
         with self._lock:
             if index != self._next:
@@ -176,11 +176,11 @@ class OrderedBranches:
                 self._append(self._early.pop(self._next))
 
     def branches(self) -> ManyBranches:
-        """Return all."""
+        """Return the branches of all chunks."""
         return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
 
     def _append(self, found: ManyBranches) -> None:
-        """Write the branches of the next chunk behind the others."""
+        """Append the branches of the next chunk."""
         start, end = self._next * self._size, self._used + len(found.q)
         self._counts[start : start + len(found.counts)] = found.counts
         if end > len(self._q):
@@ -189,7 +189,7 @@ class OrderedBranches:
         self._used, self._next = end, self._next + 1
 
     def _grow(self, rows: int, poses: int) -> None:
-        """Make room for all poses, by what so many have needed; what is not used does not become memory."""
+        """Allocate rows for all poses, from the number of rows per pose so far; unused rows take no memory."""
         room = int(ROOM * rows * self._poses / poses) + 1
         q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)
         q[: self._used] = self._q[: self._used]
@@ -207,11 +207,11 @@ def search_batch(
     """
     Return the branches of many poses.
 
-    :param arm: the closed form.
-    :param poses: (m, 4, 4) contiguous.
-    :param seeds: (m, n) one seed for each pose, (1, n) the same for all, or None.
-    :param request: what else is wanted; its seed is not read.
-    :param threads: how many threads share the work.
+    :param arm: closed form of the arm.
+    :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
+    :param seeds: (m, n) one seed for each pose, (1, n) one for all, or None.
+    :param request: other options of the request; its seed is ignored.
+    :param threads: number of threads that share the work.
     """
     first = None if seeds is None else seeds[0]
     own = request._replace(seed=first)
@@ -223,7 +223,7 @@ def search_batch(
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 
     out = OrderedBranches(len(poses), arm.plan.size, size)
-    # A free thread takes the next chunk: a thread that waits for a processor takes fewer.
+    # Each thread takes the next chunk when it is free, so that a delayed thread takes fewer.
     pending = deque(enumerate(starts))
 
     def work(_: int) -> None:

@@ -1,4 +1,4 @@
-"""The arrays of one running search for branches; later searches reuse them, two at a time never share them."""
+"""Arrays of one running search for branches. Later searches reuse them; two running searches never share them."""
 
 from typing import NamedTuple
 
@@ -16,18 +16,18 @@ class Prepared(NamedTuple):
     ints: NDArray[np.int64]
     reals: FloatArray
     samples: FloatArray
-    """Values of the held joint; one number that is not read if none is held. On arcs: how the held joint is sampled, see
-    :mod:`ssik_ros.kernels.closed_form.branches.held_search`; that search writes how many values it has tried."""
+    """Values of the held joint to try. Without a held joint, one number that is not read. On arcs, the settings of
+    :mod:`ssik_ros.kernels.closed_form.branches.held_search`, which also writes the number of tried values here."""
     seed: FloatArray
     options: FloatArray
     capacity: int = search.BRANCHES_OF_SIX
-    """How many branches a search may keep."""
+    """Largest number of branches that a search keeps."""
     is_on_arcs: bool = False
-    """Whether the held joint is sampled on the arcs within limits."""
+    """True if the held joint is sampled on the arcs of its range where a branch is within the limits."""
 
 
 class BranchArrays:
-    """Results and scratch for chains of ``n`` joints."""
+    """Result and scratch arrays for chains of ``n`` joints."""
 
     __slots__ = (
         *('_arcs', '_elimination', '_n', '_plan_size'),
@@ -36,15 +36,15 @@ class BranchArrays:
 
     def __init__(self, n: int, capacity: int) -> None:
         """
-        Allocate.
+        Allocate the arrays.
 
         :param n: number of joints.
-        :param capacity: how many branches can be kept.
+        :param capacity: largest number of branches to keep.
         """
         self._n, self._plan_size = n, int(search.plan_size(n))
         self.capacity = capacity
         self.rows = np.empty((capacity, n + 3))
-        """A solution in each row, then its errors."""
+        """(capacity, n + 3) joint values of each branch, then its errors."""
         self.counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(n, capacity))
         self._elimination: tuple[FloatArray, FloatArray, NDArray[np.int32]] | None = None
@@ -52,11 +52,12 @@ class BranchArrays:
 
     def search(self, prepared: Prepared, pose: FloatArray, seed: FloatArray | None = None) -> int:
         """
-        Search one pose; return how many solutions stand in ``rows``, best first, -1 when the pose is not rigid.
+        Search the branches of one pose and write them into ``rows``, best first.
 
         :param prepared: the request.
-        :param pose: (4, 4).
-        :param seed: (n,) in place of the request's seed; read if the request has one.
+        :param pose: (4, 4) pose of the tip in the base.
+        :param seed: (n,) replaces the seed of the request; ignored if the request has no seed.
+        :returns: number of written rows, -1 if the pose is not a rigid transform.
         """
         ints, reals, samples, own_seed, options, _, is_on_arcs = prepared
         seed = own_seed if seed is None else seed
@@ -71,7 +72,7 @@ class BranchArrays:
         elif ints[search.CUT] >= 0:
             if self._elimination is None:
                 self._elimination = general_search.make_scratch()
-            # A copy: where a joint is held, the constants become those of its present value.
+            # Work on a copy: for a held joint, the kernel overwrites the constants for the present value of that joint.
             constants = reals[self._plan_size :].copy()
             others = constants, *self._elimination
             count = general_search.search(
@@ -83,16 +84,16 @@ class BranchArrays:
 
     def arc_arrays(self, wanted: int) -> 'ArcArrays':
         """
-        Return scratch of a search on arcs that suffices for so many values of the held joint.
+        Return scratch for a search on arcs with at least ``wanted`` values of the held joint.
 
-        :param wanted: values to try at least.
+        :param wanted: least number of values to try.
         """
         own = self._arcs
         if own is not None and own.last_wanted == wanted:
             return own
         last = held_search.last_scanned(wanted)
         if own is None or own.wanted < wanted or own.last < last:
-            # Fewer values may take more scanned places: a few more are looked at than a multiple of them.
+            # Fewer values may need more scanned places, so both sizes grow independently.
             known = (0, 0) if own is None else (own.wanted, own.last)
             own = ArcArrays(self._n, max(wanted, known[0]), max(last, known[1]), self.capacity)
             self._arcs = own
@@ -101,15 +102,15 @@ class BranchArrays:
 
 
 class ArcArrays:
-    """Scratch of a search on arcs."""
+    """Scratch arrays of a search on arcs."""
 
     __slots__ = ('last', 'last_wanted', 'places', 'scratch', 'stack', 'wanted')
 
     def __init__(self, n: int, wanted: int, last: int, capacity: int) -> None:
-        """Allocate for ``n`` joints, so many values of the held one, the number of the last scanned place, and branches."""
+        """Allocate for ``n`` joints, ``wanted`` held values, scanned places up to ``last``, and branches."""
         self.wanted, self.last, self.last_wanted = wanted, last, wanted
         places = held_search.places_needed(last)
-        # The system gives memory only for the part that is used.
+        # The operating system provides memory only for the pages that are written.
         self.places = np.empty(places * held_branches.place_size(n))
         self.stack = np.empty(arcs.stack_size(last), dtype=np.int64)
         self.scratch = np.empty(held_search.scratch_size(n, wanted, capacity))

@@ -1,4 +1,4 @@
-"""A closed form as one kernel call for one pose, for loops with a hundred thousand calls a second."""
+"""Solve one pose of a closed form by a single kernel call, for loops with a hundred thousand calls a second."""
 
 from collections.abc import Callable
 
@@ -15,16 +15,16 @@ POSE_SHAPE = (4, 4)
 
 
 class BranchBlock:
-    """The arrays of one search in one block of memory, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`."""
+    """Arrays of one search in one block of memory, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`."""
 
     __slots__ = ('address', 'block', 'q', 'rows')
 
     def __init__(self, prepared: Prepared, own: FloatArray | None = None) -> None:
         """
-        Allocate, and copy the request there.
+        Allocate the block and copy the request into it.
 
-        :param prepared: for a chain without a held joint.
-        :param own: numbers that the caller keeps in the block; None for none.
+        :param prepared: request for a chain without a held joint.
+        :param own: extra numbers that the caller keeps in the block, or None.
         """
         n, capacity = len(prepared.seed), search.BRANCHES_OF_SIX
         parts = {
@@ -51,22 +51,22 @@ class BranchBlock:
             for part in (branch_block.ROWS, branch_block.FOUND)
         )
         self.rows = tuple(rows[:count] for count in range(capacity + 1))
-        """Views of the first solutions with their errors, by their number."""
+        """Views of the first k rows of joint values and errors (k, n + 3); index k."""
         self.q = tuple(found[:count] for count in range(capacity + 1))
-        """The same for solutions alone."""
+        """Views of the first k rows of joint values (k, n); index k."""
 
 
 class PlainBranches:
-    """All branches of one pose at a time, for a request that stays the same; several threads may call it at once."""
+    """Finds all branches of single poses for one fixed request; several threads may call it at once."""
 
     __slots__ = ('_idle', '_request', '_seed', '_shape', '_solve')
 
     def __init__(self, arm: AnalyticArm, request: BranchRequest) -> None:
         """
-        Set up the call.
+        Prepare the request.
 
-        :param arm: of which :meth:`serves` is true.
-        :param request: all but the pose, with the seed of calls that give none.
+        :param arm: an arm for which :meth:`serves` is true.
+        :param request: options of the request; its seed serves calls without a seed.
         """
         self._seed = request.seed
         self._shape = (arm.plan.size,)
@@ -77,19 +77,19 @@ class PlainBranches:
     @staticmethod
     def serves(arm: AnalyticArm) -> bool:
         """
-        Return whether one kernel call solves an arm: no joint is sampled, nothing is eliminated.
+        Return whether a single kernel call solves an arm: no joint is held and no elimination is needed.
 
-        :param arm: the arm.
+        :param arm: closed form of the arm.
         """
         return arm.plan.held < 0 and bool(arm.plan.ints[search.CUT] < 0)
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return all branches, best first; None if the arguments need a check that this method leaves out.
+        Return all branches, best first; None if the types or shapes of the arguments are not the expected ones.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,); None means the seed of the request.
-        :param with_errors: what to return: joint vectors (k, n), or also their errors (k, n + 3).
+        :param seed: (n,) seed; None means the seed of the request.
+        :param with_errors: True returns joint values and errors (k, n + 3), False joint values (k, n).
         """
         if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:
             return None

@@ -1,4 +1,4 @@
-"""How many branches within limits many poses of one arm have, without the branches."""
+"""Count the branches within limits of many poses of one arm, without computing the branches."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -14,25 +14,25 @@ from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 
 CHUNK = 4096
-"""Poses of one kernel call."""
+"""Number of poses in one kernel call."""
 
 
 class BranchCounts(NamedTuple):
-    """How many branches some poses have."""
+    """Number of branches of each pose."""
 
     counts: IntArray
-    """(m,) branches within limits, -1 for no rigid transform."""
+    """(m,) number of branches within limits; -1 if a pose is not a rigid transform."""
     searched: int
-    """Poses that were not counted with others, but searched one by one."""
+    """Number of poses that were searched one by one instead of counted together."""
     is_doubtful: NDArray[np.bool_]
-    """(m,) whether other branches may exist, because a pose is singular or nearly so."""
+    """(m,) True if a pose is singular or nearly singular, so that further branches may exist."""
 
 
 def is_countable(arm: AnalyticArm) -> bool:
     """
-    Return whether one kernel call counts the branches of many poses: six joints with a class of their own.
+    Return whether the counting kernel supports an arm: six joints, no held joint, no elimination.
 
-    :param arm: the closed form.
+    :param arm: closed form of the arm.
     """
     plan = arm.plan
     return plan.size == 6 and plan.held < 0 and int(plan.ints[search.CUT]) < 0
@@ -42,12 +42,12 @@ def count_branches(
     arm: AnalyticArm, poses: FloatArray, request: BranchRequest = PLAIN, threads: int = 1
 ) -> BranchCounts:
     """
-    Return how many branches within limits many poses have.
+    Return the number of branches within limits for many poses.
 
-    :param arm: the closed form.
-    :param poses: (m, 4, 4) contiguous.
-    :param request: limits and tool; no seed is read.
-    :param threads: how many threads share the work.
+    :param arm: closed form of the arm.
+    :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
+    :param request: limits and tool; its seed is ignored.
+    :param threads: number of threads that share the work.
     """
     own = request._replace(seed=None)
     if not is_countable(arm):

@@ -1,7 +1,7 @@
 """
-What a proof over the held joint of seven knows of a chain, as arrays for the kernels.
+Prepare arrays for the proofs that a pose of seven joints has no posture at any value of the held joint.
 
-The formulas are those of :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
+Formulas: see :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
 import dataclasses
@@ -22,40 +22,40 @@ from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
 
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
-"""Cells that are looked at for one pose: of the held joint; of the held joint and the one at the other end."""
+"""Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
 
 LEAST_SINE = 1e-3
-"""Sine between axes of the wrist and of the shoulder, and lever of the elbow, below which the class is of no use."""
+"""Smallest useful sine between axes of wrist and of shoulder, and smallest useful lever of the elbow."""
 MOST_DRIFT = 0.5
-"""Drift, in sizes of the chain, beyond which the class says nothing."""
+"""Largest useful drift of a chain from the class, in sizes of the chain."""
 SHRINKING = 0.02
-"""Drift up to which the ranges of joints and the drift bound each other."""
+"""Largest drift for which joint ranges and drift are used to bound each other."""
 EXACT = 1e-9
-"""Drift below which a chain is of the class: less than the play of the proof."""
+"""If the drift is smaller, the chain counts as a member of the class: the proof has a larger margin."""
 TINY = 1e-300
 
 
 class Decisions(NamedTuple):
-    """What some poses are."""
+    """Outcome for each of ``m`` poses."""
 
     status: IntArray
-    """(m,) of :mod:`held_decision`: REACHED, PROVED, UNDECIDED or NOT_RIGID."""
+    """(m,) code of :mod:`held_decision`: REACHED, PROVED, UNDECIDED or NOT_RIGID."""
     branches: IntArray
-    """(m,) branches within limits at the first values of the held joint that have any."""
+    """(m,) number of branches within limits at the first values of the held joint that have any."""
     cells: IntArray
-    """(m,) cells of the held joint that were looked at."""
+    """(m,) number of examined cells of the held joint."""
 
 
 class HeldDecision:
-    """Decides poses of an arm with seven joints; several threads may call it at once."""
+    """Decides whether poses of an arm with seven joints have a posture; several threads may call it at once."""
 
     def __init__(self, arm: AnalyticArm, known: hr.HeldArm, most: int = MOST_CELLS) -> None:
         """
-        Allocate.
+        Prepare the kernel's arrays.
 
-        :param arm: of seven joints.
-        :param known: from :func:`held_arm`.
-        :param most: cells that are looked at for one pose.
+        :param arm: closed form of seven joints.
+        :param known: constants of the chain from :func:`held_arm`.
+        :param most: most cells to examine for one pose.
         """
         self._known, self._prepared = known, arm.prepare(PLAIN)
         is_reversed = bool(known.numbers[hr.SIGN] > 0.0)
@@ -68,16 +68,16 @@ class HeldDecision:
         is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12
         is_held = arm.plan.held == held and bool(ints[search.REVERSED]) == is_reversed
         self.finds_postures = bool(is_class and is_held and known.numbers[hr.DRIFT] == 0.0)
-        """Whether postures are looked for; of a chain that is only nearly of the class there are only proofs."""
+        """True if postures are searched, too. A chain that only nearly fits the class gets proofs and nothing else."""
         looks = float(self.finds_postures)
         self._spread = np.array([low, high, beyond, float(is_reversed), most, looks])
 
     @classmethod
     def of(cls, arm: AnalyticArm) -> 'HeldDecision | None':
         """
-        Return what decides the poses of an arm, None for arms of which nothing is proved.
+        Return the decision for an arm, or None if the proof does not apply to the arm.
 
-        :param arm: any.
+        :param arm: closed form of any arm.
         """
         known = held_arm(arm.chain)
         if known is None:
@@ -86,9 +86,9 @@ class HeldDecision:
 
     def decide(self, poses: FloatArray) -> Decisions:
         """
-        Return what some poses are.
+        Return the outcome for each pose.
 
-        :param poses: (m, 4, 4) contiguous.
+        :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         """
         count, prepared = len(poses), self._prepared
         most = int(self._spread[held_decision.MOST])
@@ -113,17 +113,17 @@ class HeldDecision:
 
 
 class AbsenceCauses:
-    """Says why poses of an arm have no posture within the limits; several threads may call it at once."""
+    """Gives the cause if poses have no posture within the limits; several threads may call it at once."""
 
     def __init__(self, arm: AnalyticArm) -> None:
         """
         Prepare the proofs.
 
-        :param arm: any.
+        :param arm: closed form of any arm.
         """
         plan, chain = arm.plan, arm.chain
         self.is_complete = plan.is_complete
-        """Whether all branches are found, so that none proves that there is none."""
+        """True if a search finds all branches: then an empty result proves that the pose has no posture."""
         self._own = None if self.is_complete else HeldDecision.of(arm)
         if self._own is not None:
             wide = np.full(len(chain.axes), np.inf)
@@ -133,10 +133,10 @@ class AbsenceCauses:
 
     def explain(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
         """
-        Return the :class:`Cause` of each pose (m,): NONE, LIMITS and UNREACHABLE, which are proved, or NOT_FOUND.
+        Return the :class:`Cause` of each pose (m,). NONE, LIMITS and UNREACHABLE are proved; otherwise NOT_FOUND.
 
-        :param poses: (m, 4, 4) contiguous.
-        :param counts: (m, COUNTERS) of the search for their branches within limits.
+        :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
+        :param counts: (m, COUNTERS) counters of the search for branches within limits.
         """
         causes = np.full(len(poses), Cause.NOT_FOUND, dtype=np.uint8)
         is_dropped = counts[:, search.DROPPED] > 0
@@ -149,7 +149,7 @@ class AbsenceCauses:
         if self._own is not None and self._free is not None:
             left = np.flatnonzero(causes == Cause.NOT_FOUND)
             left = left[self._own.decide(poses[left]).status == held_decision.PROVED]
-            # Outside of the limits a branch was met at some value of the held joint, or is looked for now.
+            # A branch outside the limits is known from the search, or is searched here without limits.
             free = self._free.decide(poses[left]).status
             is_met = is_dropped[left] | (free == held_decision.REACHED)
             causes[left[is_met]] = Cause.LIMITS
@@ -159,9 +159,9 @@ class AbsenceCauses:
 
 def held_arm(chain: SerialChain) -> hr.HeldArm | None:
     """
-    Return what the kernels know of a chain and of the nearest chain of the class, None where the class is of no use.
+    Return constants of a chain and of the nearest chain of the class; None if the class is too far from the chain.
 
-    :param chain: seven revolute joints.
+    :param chain: the chain; None is returned unless it has seven revolute joints.
     """
     if len(chain.axes) != 7 or (chain.kinds == JointKind.PRISMATIC).any():
         return None
@@ -172,7 +172,7 @@ def held_arm(chain: SerialChain) -> hr.HeldArm | None:
 
 
 def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> hr.HeldArm | None:
-    """Return the class on the reversed chain with the last joint held, or on the chain with the first one."""
+    """Return the constants with the first joint held, or with the last one held on the reversed chain."""
     held = 6 if is_reversed else 0
     order = [5, 4, 3, 2, 1, 0] if is_reversed else [1, 2, 3, 4, 5, 6]
     size, sign = geometry.size, -1.0 if is_reversed else 1.0
@@ -192,7 +192,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
     numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT else drift
     if drift > SHRINKING:
-        # Only a drift that joint 6 alone makes can be divided.
+        # The proof can split the drift only if joint 6 causes all of it.
         if np.abs(beside[:5]).max() > EXACT:
             return None
         numbers[hr.SPLIT] = float(np.linalg.norm(beside[5]))
@@ -203,7 +203,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
 
 
 def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:
-    """Return the point nearest to the lines of a joint and of the one behind it, None if they are parallel."""
+    """Return the point nearest to the axes ``first`` and ``first + 1``, or None if they are nearly parallel."""
     across = [np.eye(3) - np.outer(h[k], h[k]) for k in (first, first + 1)]
     if _across(h[first], h[first + 1]) < LEAST_SINE:
         return None
@@ -215,7 +215,7 @@ def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | Non
 def _vectors(
     h: FloatArray, a: FloatArray, w: FloatArray, base: FloatArray, elbow: FloatArray
 ) -> FloatArray:
-    """Return the vectors of an arm (VECTORS, 3), all but those of the held joint."""
+    """Return the table of vectors (VECTORS, 3), except the rows of the held joint."""
     table = np.zeros((hr.VECTORS, 3))
     c12, s12 = float(h[0] @ h[1]), _across(h[0], h[1])
     table[[hr.H1, hr.H2, hr.H3, hr.H4, hr.H5, hr.H6]] = h
@@ -229,7 +229,7 @@ def _vectors(
 
 
 def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
-    """Return the numbers of an arm, all but those of the held joint and the drift."""
+    """Return the table of numbers (NUMBERS,), except the held joint's and the drift."""
     numbers = np.zeros(hr.NUMBERS)
     numbers[hr.C12], numbers[hr.S12] = float(h[0] @ h[1]), _across(h[0], h[1])
     along = float(base @ h[2]) * float(elbow @ h[2])
@@ -246,12 +246,12 @@ def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
 
 
 def _across(h: FloatArray, v: FloatArray) -> float:
-    """Return the length of the part of a vector across a unit vector."""
+    """Return the length of the component of v perpendicular to the unit vector h."""
     return float(np.linalg.norm(np.cross(h, v)))
 
 
 def _ranges(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return middles and half widths of limits (12,), infinite where every angle has a winding inside."""
+    """Return middles, then half widths of limits (12,); the half width is infinite if the range covers a full turn."""
     half = 0.5 * (upper - lower)
     is_free = ~(half < np.pi)
     middle = 0.5 * (np.where(is_free, 0.0, lower) + np.where(is_free, 0.0, upper))

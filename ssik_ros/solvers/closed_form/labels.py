@@ -1,14 +1,13 @@
 """
-Which branch a posture belongs to: the signs of the factors of the Jacobian's determinant.
+Name the branch of a posture by the signs of the factors of the Jacobian's determinant.
 
-Where the determinant of a class is a product, each factor vanishes where one subproblem has a double solution, and its
-sign tells the two solutions apart. None of the signs changes on a way that passes no singularity, so they belong to a
-posture and not to a pose, a seed or an order, and small motions keep them. Of several branches with the same signs, and
-where a class has no such factors, the text ends by a number in the order of the joint angles, which small motions may
-change.
+For some classes the determinant is a product. Each factor vanishes where one subproblem has a double solution, and its
+sign tells the two solutions apart. A sign changes only at a singularity. So it depends on the posture only, not on
+pose, seed or order, and small motions keep it. If several branches share the signs, or the class has no such factors,
+the text ends with a number. The number follows the order of the joint angles, and small motions may change it.
 
-``c`` is the point where the axes of the wrist meet, a_i the direction of axis i, p_i a point of it. Where the rule
-holds for the reversed chain, the wrist of the formulas is the shoulder of the arm, and the other way round.
+Notation: c is the point where the axes of the wrist meet, a_i the direction of axis i, p_i a point on it. If the rule
+holds for the reversed chain, wrist and shoulder change places in the formulas.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,45 +24,45 @@ from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.rules import RULES
 
 VANISHES = 1e-9
-"""Size of a factor, in metres or as a sine, below which the posture lies on the border of two branches."""
+"""Factor [m, or a sine] below which the posture lies on the border of two branches."""
 ALWAYS = 1e-8
 """Sine or cosine between neighbouring axes below which they count as parallel or perpendicular."""
 ALONG = 1e-13
-"""Weight of the origin among points that are equally near to all axes."""
+"""Weight that pulls the nearest point to the origin if the axes do not define it."""
 ROUNDING = 1e-6
-"""Angles nearer than this do not decide about the order of branches [rad]."""
+"""Angles are rounded to this before branches are sorted [rad]."""
 
 
 class BranchLabel(NamedTuple):
-    """Three signs: +1, -1, or 0 at a singularity and where the class has no such choice."""
+    """Three signs: +1, -1, or 0 at a singularity and for a choice that the class does not have."""
 
     shoulder: int
     elbow: int
     wrist: int
 
     def __str__(self) -> str:
-        """Return it as ``shoulder +, elbow -, wrist +``."""
+        """Return text such as ``shoulder +, elbow -, wrist +``."""
         signs = {1: '+', 0: '0', -1: '-'}
         return ', '.join(f'{name} {signs[value]}' for name, value in self._asdict().items())
 
 
 NO_LABEL = BranchLabel(0, 0, 0)
-"""Of chains whose class has no factors."""
+"""Label of chains whose class has no factors."""
 
 
 class Lines(NamedTuple):
-    """Six axes, or fewer where some joints slide, at ``k`` postures."""
+    """Axes of the free joints, at most six, at ``k`` postures."""
 
     directions: FloatArray
     """(k, m, 3) unit directions."""
     points: FloatArray
-    """(k, m, 3) a point of each that moves with it [m]."""
+    """(k, m, 3) a point on each axis, moving with the chain [m]."""
     slides: frozenset[int] = frozenset()
-    """Indices of the joints that slide."""
+    """Indices of the prismatic joints."""
 
     def triple(self, a: int, b: int, c: int) -> FloatArray:
         """
-        Return (k,) the triple product of three directions.
+        Return the triple product of three directions (k,).
 
         :param a, b, c: indices of axes.
         """
@@ -72,40 +71,40 @@ class Lines(NamedTuple):
 
     def lever(self, axis: int, point: FloatArray) -> FloatArray:
         """
-        Return (k, 3) the velocity of a point when an axis rotates.
+        Return the velocity of a point per unit rotation about an axis (k, 3).
 
         :param axis: index of the axis.
-        :param point: (k, 3).
+        :param point: (k, 3) position of the point.
         """
         return np.cross(self.directions[:, axis], point - self.points[:, axis])
 
     def velocity(self, joint: int, point: FloatArray) -> FloatArray:
         """
-        Return (k, 3) the velocity of a point when a joint moves.
+        Return the velocity of a point per unit velocity of a joint (k, 3).
 
-        :param joint: its index.
-        :param point: (k, 3).
+        :param joint: index of the joint.
+        :param point: (k, 3) position of the point.
         """
         return self.directions[:, joint] if joint in self.slides else self.lever(joint, point)
 
     def are_always(self, values: FloatArray) -> bool:
         """
-        Return whether a sine or cosine vanishes at all postures, as those between neighbours do or do not.
+        Return whether a sine or cosine vanishes at all postures.
 
-        :param values: (k,).
+        :param values: (k,) sine or cosine between neighbouring axes.
         """
         return bool((np.abs(values) < ALWAYS).all())
 
     def meeting(self, axes: Sequence[int]) -> FloatArray:
         """
-        Return (k, 3) the point nearest to some axes.
+        Return the point nearest to several axes (k, 3).
 
         :param axes: indices of axes.
         """
         a, p = self.directions[:, axes], self.points[:, axes]
         across = np.eye(3) - a[..., :, None] * a[..., None, :]
         right = (across @ p[..., None]).sum(axis=1)
-        # Where axes are parallel, which a held joint can bring about, any point of theirs will do.
+        # A held joint can make the axes parallel; then any point on them will do.
         normal = across.sum(axis=1) + ALONG * np.eye(3)
         return np.asarray(np.linalg.solve(normal, right)[..., 0])
 
@@ -116,7 +115,7 @@ Factors = tuple[FloatArray, FloatArray, FloatArray]
 
 def dot(a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return (k,) scalar products.
+    Return the scalar products of rows (k,).
 
     :param a, b: (k, 3).
     """
@@ -124,35 +123,35 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _parallel_234(lines: Lines) -> Factors:
-    """Return what tells branches where axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
+    """Return the factors if axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
     normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
     shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
     return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
 
 
 def _parallel_123(lines: Lines) -> Factors:
-    """Return what tells branches where axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
+    """Return the factors if axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
     normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
     elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
     return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
 
 
 def _wrist_parallel_23(lines: Lines) -> Factors:
-    """Return what tells branches where axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
+    """Return the factors if axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
     elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
     return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
 
 
 def _wrist_parallel_12(lines: Lines) -> Factors:
-    """Return what tells branches where axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
+    """Return the factors if axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
     shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
     return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
 
 
 def _wrist_meeting_12(lines: Lines) -> Factors:
-    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 1 and 2."""
+    """Return the factors if axes 4, 5 and 6 meet, and axes 1 and 2 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((0, 1))
     normal = np.cross(lines.directions[:, 0], lines.directions[:, 1])
@@ -160,7 +159,7 @@ def _wrist_meeting_12(lines: Lines) -> Factors:
 
 
 def _wrist_meeting_23(lines: Lines) -> Factors:
-    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 2 and 3."""
+    """Return the factors if axes 4, 5 and 6 meet, and axes 2 and 3 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((1, 2))
     normal = np.cross(lines.directions[:, 1], lines.directions[:, 2])
@@ -168,7 +167,7 @@ def _wrist_meeting_23(lines: Lines) -> Factors:
 
 
 def _wrist_alone(lines: Lines) -> Factors:
-    """Return what tells branches where axes 4, 5 and 6 meet; the arm before them has one factor, called shoulder."""
+    """Return the factors if axes 4, 5 and 6 meet; the first three joints have one factor, stored as the shoulder's."""
     c = lines.meeting((3, 4, 5))
     levers = [lines.lever(axis, c) for axis in range(3)]
     arm = dot(levers[0], np.cross(levers[1], levers[2]))
@@ -177,10 +176,11 @@ def _wrist_alone(lines: Lines) -> Factors:
 
 def _sliding_shoulder(lines: Lines) -> Factors:
     """
-    Return what tells branches where some of the first three joints slide and the other axes meet in c.
+    Return the factors if some of the first three joints are prismatic and the other axes meet in c.
 
-    The determinant of c's motion is the elbow's sign where two revolute joints are parallel, else the shoulder's; it
-    is a product where a slide at one end is perpendicular to the axis beside it.
+    The factor is the determinant of c's velocities. It is the elbow's sign if two revolute joints are parallel,
+    otherwise the shoulder's. If a prismatic joint at one end is perpendicular to the axis next to it, the determinant
+    is a product.
     """
     none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
     if not wrist:
@@ -203,7 +203,7 @@ def _sliding_shoulder(lines: Lines) -> Factors:
 
 
 def _orientation_first(lines: Lines) -> Factors:
-    """Return what tells branches where three joints make the orientation."""
+    """Return the factors if three revolute joints make the orientation."""
     none = np.zeros(len(lines.directions))
     revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
     return none, none, lines.triple(*revolute) if len(revolute) == 3 else none
@@ -224,25 +224,25 @@ FACTORS: dict[str, Callable[[Lines], Factors]] = {
     },
     'orientation_first': _orientation_first,
 }
-"""By the name of the class. Their product is the determinant, up to a positive factor and a sign of the class."""
+"""Factors of each class, by its name. Their product is the determinant, up to a positive factor and a fixed sign."""
 
 
 def label_branch(plan: AnalyticPlan, q: FloatArray) -> BranchLabel:
     """
-    Return the branch of a posture.
+    Return the label of the branch of a posture.
 
-    :param plan: how the chain is solved; a held joint stays where it is.
-    :param q: (n,) joint angles [rad].
+    :param plan: plan of the chain; the label ignores the value of a held joint.
+    :param q: (n,) joint values [rad or m].
     """
     return label_branches(plan, np.asarray(q, dtype=np.float64)[None])[0]
 
 
 def label_branches(plan: AnalyticPlan, q: FloatArray) -> list[BranchLabel]:
     """
-    Return the branch of each posture.
+    Return the label of the branch of each posture.
 
-    :param plan: how the chain is solved; a held joint stays where it is.
-    :param q: (k, n) joint angles [rad].
+    :param plan: plan of the chain; the label ignores the value of a held joint.
+    :param q: (k, n) joint values [rad or m].
     """
     factors = FACTORS.get(plan.name.removesuffix('_polished'))
     if factors is None or not len(q):
@@ -256,10 +256,10 @@ def label_branches(plan: AnalyticPlan, q: FloatArray) -> list[BranchLabel]:
 
 def name_branches(plan: AnalyticPlan, q: FloatArray) -> tuple[str, ...]:
     """
-    Return a text for each branch of one pose; different branches have different texts.
+    Return a text for each branch of one pose; different branches get different texts.
 
-    :param plan: how the chain is solved.
-    :param q: (k, n) joint angles, one row for each branch [rad].
+    :param plan: plan of the chain.
+    :param q: (k, n) joint values, one row for each branch [rad or m].
     """
     places = _places(plan, q)
     kinds = ['' if label == NO_LABEL else str(label) for label in label_branches(plan, q)]
@@ -268,7 +268,7 @@ def name_branches(plan: AnalyticPlan, q: FloatArray) -> tuple[str, ...]:
 
 
 def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
-    """Return where the held joint is; empty where none is held."""
+    """Return a text with the value of the held joint for each row; empty texts if no joint is held."""
     if plan.held < 0:
         return [''] * len(q)
     joint = plan.chain.joint_names[plan.held]
@@ -276,7 +276,7 @@ def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
 
 
 def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
-    """Return the axes that are not held, in the order in which the rule looks at them."""
+    """Return the axes of the free joints, reversed if the class fits the reversed chain."""
     directions, points = move_axes(plan.chain, q)
     slides = plan.chain.kinds == JointKind.PRISMATIC
     if plan.held >= 0:
@@ -290,7 +290,7 @@ def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
 
 def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
-    Return directions and points (k, n, 3) of the axes of a chain at some postures, in the base frame.
+    Return directions and points (k, n, 3) of the axes of a chain at ``k`` postures, in the base frame.
 
     :param chain: revolute and prismatic joints.
     :param q: (k, n) joint values [rad or m].
@@ -310,7 +310,7 @@ def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _rotations(axis: FloatArray, angles: FloatArray) -> FloatArray:
-    """Return the rotations (k, 3, 3) about a unit axis."""
+    """Return the rotations about a unit axis by each angle [rad] (k, 3, 3)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     sines, versines = np.sin(angles)[:, None, None], 1.0 - np.cos(angles)[:, None, None]
@@ -319,7 +319,7 @@ def _rotations(axis: FloatArray, angles: FloatArray) -> FloatArray:
 
 def number_branches(q: FloatArray) -> list[int]:
     """
-    Return a number from 1 on for each posture, by the order of wrapped joint angles, whatever the order of rows.
+    Return numbers from 1 for postures in the order of their wrapped joint angles, independently of the order of rows.
 
     :param q: (k, n) joint angles [rad].
     """
@@ -331,7 +331,7 @@ def number_branches(q: FloatArray) -> list[int]:
 
 
 def _number_equal_ones(kinds: Sequence[str], places: Sequence[str], q: FloatArray) -> list[str]:
-    """Return the kinds, with a number where several postures of one place share one."""
+    """Return the texts of branches; add a number where postures at one place share a text or have none."""
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(kinds, places, strict=True)):
         groups.setdefault(key, []).append(row)

@@ -1,4 +1,4 @@
-"""A posture from an iteration as a row of branches: at a winding within limits, with its errors."""
+"""Move a posture from an iteration to a winding within limits, and return it with its errors as a row of branches."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 
 def measure(plan: AnalyticPlan, q: FloatArray, pose: FloatArray) -> FloatArray:
     """
-    Return (n + 3,) joint values and the errors at them: position [m], rotation [rad], Frobenius norm of FK - T.
+    Return joint values and their errors (n + 3,): position [m], rotation [rad], Frobenius norm of FK - T.
 
-    :param plan: of the chain.
-    :param q: (n,) joint values.
-    :param pose: (4, 4) pose that the tip should have.
+    :param plan: plan of the chain.
+    :param q: (n,) joint values [rad or m].
+    :param pose: (4, 4) target pose of the tip in the base.
     """
     chain, n, errors = plan.chain, plan.size, np.empty(3)
     certify.measure(
@@ -41,13 +41,13 @@ def place(
     mode: int,
 ) -> FloatArray | None:
     """
-    Return a posture at a winding within limits as a row (n + 3,) with its errors; None if no winding is inside.
+    Return a posture at a winding within limits, as a row (n + 3,) with its errors; None if no winding is inside.
 
-    :param plan: of the chain.
-    :param q: (n,) joint values.
-    :param pose: (4, 4) pose that the tip should have.
-    :param seed: (n,) windings near it are preferred; None keeps the windings of q.
-    :param limits: lower and upper ones (n,), infinite for none.
+    :param plan: plan of the chain.
+    :param q: (n,) joint values [rad or m].
+    :param pose: (4, 4) target pose of the tip in the base.
+    :param seed: (n,) the nearest windings are preferred; None prefers the windings of q.
+    :param limits: lower and upper limits, (n,) each; may be infinite.
     :param mode: as for :func:`ssik_ros.kernels.closed_form.certification.ranking.place`.
     """
     q, slides = q.copy(), int(plan.ints[search.SLIDES])

@@ -1,8 +1,8 @@
 """
-The plan of a chain: which closed form solves it, with which joint held, packed for the kernel.
+Plan of a chain: its closed form and its held joint, packed for the kernel. A chain is planned once.
 
-Made once for a chain. A plan is taken only after it has found again the postures that some poses were made from, so
-that a degenerate arm, for which a rule holds but not its mathematics, goes on to the next rule.
+Before a plan is accepted, it must solve the poses of some postures and find these postures again. So a degenerate arm,
+which fits a rule but not its mathematics, goes on to the next rule.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,51 +29,51 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
 
 PROBES = 12
-"""Poses that a plan has to solve before it is taken."""
+"""Number of poses on which a plan is tested before it is accepted."""
 APPROXIMATE_PROBES = 10
-"""Of these, how many the closed form of a nearby chain has to solve."""
+"""Poses that the closed form of a nearby chain must solve, of PROBES."""
 NEARBY_PARALLEL = 0.02
-"""Sine of an angle between axes that a nearby chain may take for parallel."""
+"""Largest sine of an angle between axes that a nearby chain may treat as parallel."""
 NEARBY_MEETING = 0.01
-"""Distance of axes from a point, relative to the chain's size, that a nearby chain may take for meeting."""
+"""Largest distance of axes from a point, relative to the chain's size, that a nearby chain may treat as meeting."""
 SHORTEST = 0.1
-"""Way that slides go at least in these poses [m]: the points of slides may all be one."""
+"""Least travel of prismatic joints in the test poses [m], for chains whose points coincide."""
 PROBE_SEED = 20_250_607
 PREFERRED = (6, 0, 2, 4, 1, 5, 3)
-"""Joints of seven to hold: the last, the first, then those in the middle."""
+"""Joints of seven in the order in which they are held: the last, the first, then the middle ones."""
 HELD_PROBES = (0.0, 0.7, -1.9, 2.6)
-"""Values of a held joint at which a rule has to hold [rad or m]."""
+"""Values of a held joint at which a rule is tested [rad or m]."""
 LARGEST_CAPACITY = 4096
-"""Branches that are kept for one pose."""
+"""Most branches kept for one pose."""
 TOLERANCE = 1e-9
-"""Frobenius norm of FK - T up to which a branch is certified."""
+"""Largest Frobenius norm of FK - T of a certified branch."""
 NEAR = 1e-2
-"""Residual of a candidate of an exact class above which it is not worth a Newton step."""
+"""Candidates of an exact class with a larger residual are dropped without a Newton step."""
 NEARBY = 20.0
-"""The same for candidates from a nearby chain, per drift [1/m]."""
+"""Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
 SAME = 1e-3
-"""Difference of two branches below which they may be the same one [rad]."""
+"""If all joints of two branches differ by less than this, they may be one branch [rad]."""
 FOUND = 1e-6
-"""Difference of a joint below which a posture has been found again [rad, or lengths of the chain]."""
+"""Largest difference of a joint if a test posture counts as found [rad, or lengths of the chain]."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnalyticPlan:
-    """How a chain is solved."""
+    """Plan of a chain: class, held joint and packed constants."""
 
     chain: SerialChain
     name: str
     """Name of the class, such as ``three_parallel``."""
     tier: str
-    """``closed_form``, or ``search`` where values of a held joint are sampled."""
+    """``closed_form``, ``elimination``, or ``search`` if values of a held joint are sampled."""
     reason: str
     held: int
-    """Index of the held joint, -1 for none."""
+    """Index of the held joint, -1 if no joint is held."""
     ints: NDArray[np.int64]
     reals: FloatArray
-    """Chain, limits and class for the kernel; behind them what an elimination knows of the chain."""
+    """Chain, limits and class for the kernel, followed by the constants of the elimination, if any."""
     drift: float = 0.0
-    """How far the axes are from the class [m]; candidates then come from the nearest chain of the class."""
+    """Distance of the axes from the class [m]; if not zero, candidates come from the nearest chain of the class."""
 
     @property
     def size(self) -> int:
@@ -82,12 +82,12 @@ class AnalyticPlan:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether candidates are all branches that a pose has: no joint is sampled, the axes are of the class."""
+        """Return whether a search finds all branches: no joint is held and the axes fit the class exactly."""
         return self.held < 0 and self.drift == 0.0
 
     @property
     def options(self) -> FloatArray:
-        """Return the options of a search for all branches, limits left alone."""
+        """Return the kernel options of a search for all branches, with and without respect to limits."""
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
         options[search.TOLERANCE] = TOLERANCE
@@ -107,14 +107,13 @@ def make_plan(
     """
     Return the plan of a chain.
 
-    Whatever counts as parallel or meeting, branches are certified on the chain as it is.
+    The tolerances below choose the class only. Branches are always certified on the chain itself.
 
     :param chain: up to seven revolute or prismatic joints.
     :param held: index of the joint of seven to hold; None means the one that suits best.
-    :param parallel: sine of the angle between axes up to which they count as parallel.
-    :param meeting: distance of axes from a common point, relative to the chain's size, up to which they count as
-        meeting.
-    :raises TopologyMismatch: when no closed form solves it; says why.
+    :param parallel: largest sine of the angle between axes that count as parallel.
+    :param meeting: largest distance of axes that count as meeting from their common point, in sizes of the chain.
+    :raises TopologyMismatch: if no closed form solves the chain; the text says why.
     """
     n = len(chain.joint_names)
     if n > 7:
@@ -144,7 +143,7 @@ def make_plan(
 def _possible_plans(
     chain: SerialChain, held: int | None, parallel: float, meeting: float
 ) -> Iterator[AnalyticPlan]:
-    """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
+    """Yield the plans that the rules propose, best first; exact plans come before plans from nearby chains."""
     exact = AxisGeometry.of_chain(chain, parallel, meeting)
     n = len(chain.joint_names)
     if n <= 6:
@@ -154,7 +153,7 @@ def _possible_plans(
         if not exact.slides:
             yield from _general_plans(chain, (-1,))
         return
-    # Iteration and elimination know only revolute joints: a slide has to be the held joint then.
+    # Nearby classes and the elimination support only revolute joints: there, a prismatic joint must be the held joint.
     joints = PREFERRED if held is None else (held,)
     revolute = [joint for joint in joints if exact.slides <= {joint}]
     yield from _held_plans(chain, exact, joints, is_exact=True)
@@ -166,7 +165,7 @@ def _possible_plans(
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
-    """Return the plans by elimination, for each joint that may be held."""
+    """Yield the plans by elimination, one for each joint that may be held."""
     for held in held_joints:
         start, constants = _prepare_elimination(chain, held)
         if start < 0:
@@ -188,7 +187,7 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
 def _held_plans(
     chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int], *, is_exact: bool
 ) -> Iterator[AnalyticPlan]:
-    """Return the plans of seven joints with one of some held, best first."""
+    """Yield the plans of seven joints with one of ``held_joints`` held, best first."""
     proposals = [
         (RULES.index(match.rule), PREFERRED.index(held), held, match)
         for held in held_joints
@@ -199,17 +198,17 @@ def _held_plans(
 
 
 def _why_elimination(n: int) -> str:
-    """Return why a chain is solved by elimination."""
+    """Return the text that says why a chain is solved by elimination."""
     if n < 6:
         return f'fewer than six joints: elimination with {6 - n} added that must not move'
     return 'no axes are special: elimination'
 
 
 def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray]:
-    """Return where the loop of a chain is cut, -1 when no cut serves, and what the elimination knows of the chain."""
+    """Return the joint where the loop is cut, -1 if no cut works, and the constants of the elimination."""
     geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
-        # Any value will do but one that makes the chain special.
+        # The value is arbitrary; zero could make the chain special.
         geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
     start = general_6r.choose_start(geometry.axes, geometry.points)
     if start < 0:
@@ -218,7 +217,7 @@ def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
-    """Return six axes: those of the chain, and behind them axes without any relation to it."""
+    """Return six axes: the axes of the chain, then random axes in place of missing joints."""
     missing = 6 - len(geometry.axes)
     if missing <= 0:
         return geometry
@@ -232,7 +231,7 @@ def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
 
 
 def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
-    """Return the rules that hold whatever the value of the held joint."""
+    """Return the rules that hold at all probed values of the held joint."""
     found = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
         if not found:
@@ -244,7 +243,7 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
 
 
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
-    """Return the axes with everything behind a joint rotated by its angle."""
+    """Return the axes after the held joint has moved by a value [rad or m]."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
     if held in geometry.slides:
         points[held + 1 :] += value * axes[held]
@@ -257,7 +256,7 @@ def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeomet
 
 
 def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
-    """Return whether each special point hangs behind the held joint; None where its axes lie on both sides."""
+    """Return for each special point whether the held joint moves it; None if its axes are on both sides of it."""
     sides = []
     for joints in match.special.joints:
         behind = {0 <= held < joint for joint in _original(match, held, joints)}
@@ -270,10 +269,10 @@ def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
 def _pack(
     chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
 ) -> AnalyticPlan:
-    """Return the plan of one proposal; an exact one, by what counts as exact, has no elimination behind it."""
+    """Return the plan of one proposal. A proposal with negligible drift counts as exact and gets no elimination."""
     nearby = _nearest_chain(geometry, match, held)
     drift = _drift(geometry, nearby)
-    # A drift that candidates would miss their branches by is none that can be left to Newton.
+    # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and NEARBY * drift <= NEAR
     cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
@@ -300,9 +299,9 @@ def _pack_reals(
     """
     Return the real numbers of a plan.
 
-    :param special: (6,) special points of the class, NaN for none.
-    :param own: the axes from which candidates are made.
-    :param constants: of the elimination.
+    :param special: (6,) special points of the class; NaN for a missing point.
+    :param own: chain whose axes give the candidates.
+    :param constants: constants of the elimination; may be empty.
     """
     home = pose_numbers(chain.home)
     reach = chain.lower, chain.upper, special, own.axes, own.points, hull_of_wrist(chain)
@@ -322,7 +321,7 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
 
 
 def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
-    """Return the chain that the class fits exactly: axes that nearly meet moved to the common point."""
+    """Return the nearest chain that fits the class: axes moved into the common point, or turned parallel."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
     if max(geometry.near, geometry.parallel) <= EXACT_MEETING:
         return AxisGeometry(axes, points)
@@ -340,13 +339,13 @@ def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeome
 
 
 def _original(match: Match, held: int, joints: tuple[int, ...]) -> list[int]:
-    """Return the indices in the chain of joints that a rule names among the six free ones."""
+    """Return the indices in the chain of joints that a rule numbers among the free joints."""
     free = [5 - joint if match.is_reversed else joint for joint in joints]
     return [joint + (0 <= held <= joint) for joint in free]
 
 
 def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
-    """Return how far axes were moved, a tilt counted over the length of the chain [m]."""
+    """Return the largest shift of an axis, plus the largest tilt times the length of the chain [m]."""
     gaps = np.cross(geometry.axes, nearby.points - geometry.points)
     tilts = np.cross(geometry.axes, nearby.axes)
     size = geometry.size
@@ -354,7 +353,7 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
 
 
 def _finds_postures(plan: AnalyticPlan) -> bool:
-    """Return whether a plan finds random postures again, in poses made from them."""
+    """Return whether a plan solves the poses of random postures and finds these postures among the branches."""
     random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
     geometry = AxisGeometry.of_chain(plan.chain)
@@ -362,7 +361,7 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
-        # Not by numpy's generators: importing them delays the first solution, see docs/explanation/performance.md.
+        # numpy's generators are avoided: their import delays the first solution, see docs/explanation/performance.md.
         posture = np.array([restarts.uniform(random) for _ in range(plan.size)])
         posture = np.pi * (2.0 * posture - 1.0)
         posture[slides] *= size / np.pi

@@ -1,19 +1,19 @@
 """
-One posture of a redundant arm by search, for poses that no value of the held joint has met.
+Search one posture of a redundant arm, for poses that no sampled value of the held joint has met.
 
-Next to singular postures the values of the held joint at which a pose is reached within limits may be so few that every
-sample misses them. A search moves all joints at once:
+Near singular postures the values of the held joint that reach a pose may fill so small an interval that every sample
+misses it. The search therefore moves all joints at once:
 
-1. Descents within the limits, from the seed and then from starts that spread out, come near the pose. Where none of the
-   first ones does, the search ends: nothing speaks for the pose.
-2. From each posture so found a patient descent goes on to the pose itself, for next to a singular posture steps gain
-   little.
-3. Where all of those stop short, the pose lies at the edge of what the arm reaches. There no step sees by which way of
-   the redundancy the error shrinks; the held joint is moved instead, the others follow, and the smallest error is looked
-   for with parabolas.
+1. Descents within the limits start at the seed, then at spread starts. If none of the first starts comes near the pose,
+   the search ends.
+2. From each posture near the pose, a patient descent goes on to the pose itself. It takes many steps, because steps
+   near a singular posture gain little.
+3. If all patient descents stop short, the pose lies at the edge of the reach. There, descents do not see how the error
+   depends on the redundancy. So the held joint is moved, the other joints follow, and parabolas locate the smallest
+   error.
 
-What is found is exact to the tolerance of branches. Nothing found proves nothing, but for poses that are farther away
-than the links are long, or outside the hulls of what the arm reaches.
+A returned posture meets the tolerance of branches. An empty result proves nothing, unless the length of the links or
+the reach hulls exclude the pose.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,53 +32,53 @@ from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 NEAR = 1e-3
-"""Norm of position [m] and rotation [rad] error from which a patient descent begins."""
+"""Norm of position [m] and rotation [rad] error at which a patient descent takes over."""
 MOST_STARTS = 64
-"""Starts where one of the first has come near the pose."""
+"""Most starts if one of the first has come near the pose."""
 PATIENCE = 100
-"""Most steps of a patient descent."""
+"""Most steps of one patient descent."""
 MOST_STEPS = 3000
-"""Steps of all descents after which no other start is tried, and those of moving the held joint after which that ends."""
+"""Most steps of all patient descents together; moving the held joint has the same budget again."""
 CLOSE = 3e-5
-"""Error from which on moving the held joint is worth its time: at the edge of reach redundancy is worth little."""
+"""Largest error at which moving the held joint is tried: at the edge of the reach, redundancy can correct little."""
 FOLLOWED = 8
-"""Postures that came nearest, from which the held joint is moved."""
+"""Most postures at which the held joint is moved; the nearest to the pose come first."""
 APART = 0.1
-"""Difference of a joint from which on two postures are not on the way to the same place [rad or m]."""
+"""If some joint of two postures differs by more than this, both are followed [rad or m]."""
 FIRST_MOVE = 0.02
-"""First move of the held joint [rad or m]."""
+"""First step of the held joint [rad or m]."""
 MOST_MOVES = 15
 NARROWEST = 1e-7
-"""Width around the smallest error in which there is nothing more to look for [rad or m]."""
+"""Width of the interval around the smallest error at which the search for it ends [rad or m]."""
 ROTATION = math.sqrt(2.0)
-"""Frobenius norm of the difference of two rotations, over the small angle between them."""
+"""Frobenius norm of the difference of two rotations, divided by the small angle between them."""
 
 
 class Searched(NamedTuple):
-    """What a search has found."""
+    """Outcome of a posture search."""
 
     q: FloatArray | None
-    """(n,) a posture that reaches the pose; None for none."""
+    """(n,) a posture that reaches the pose, or None."""
     starts: int = 0
-    """Descents that were begun."""
+    """Number of descents from different starts."""
     is_too_far: bool = False
-    """Whether the pose is proved to be out of reach, whatever the limits."""
+    """True if the pose is proved to be out of reach, whatever the limits."""
     is_outside: bool = False
-    """Whether a descent that ignored the limits came near the pose outside of them, or limits of slides rule it out."""
+    """True if a descent without limits came near the pose, or if limits of prismatic joints exclude it."""
 
 
 class KeptLimits(NamedTuple):
-    """Where joints may be."""
+    """Joint limits, and whether to respect them."""
 
     lower: FloatArray
     """(n,) [rad or m]."""
     upper: FloatArray
     are_kept: bool
-    """Whether postures outside do not count."""
+    """True if postures outside the limits are rejected."""
 
 
 class _Nearest(NamedTuple):
-    """The nearest posture to a pose at a value of the held joint."""
+    """Nearest posture to a pose for one value of the held joint."""
 
     value: float
     error: float
@@ -86,14 +86,14 @@ class _Nearest(NamedTuple):
 
 
 class PostureSearch:
-    """The search for one chain; several threads may call it at once."""
+    """Posture search of one chain; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain, held: int, first_starts: int) -> None:
         """
         Pack the chain.
 
-        :param held: index of the joint that is moved where descents stop short.
-        :param first_starts: starts of which one has to come near the pose.
+        :param held: index of the joint that is moved if descents stop short.
+        :param first_starts: number of starts after which the search ends if none has come near the pose.
         """
         self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
@@ -102,7 +102,7 @@ class PostureSearch:
         self._unlimited = UnlimitedReach(
             ~self._turns, chain.axes, chain.points, chain.home, is_full_pose=True
         )
-        # The kernel is compiled for arrays that may be written to.
+        # The kernel accepts only arrays that are writable.
         self._ints, self._reals = problem.ints.copy(), problem.reals.copy()
         self._problem = problem
         finite = np.isfinite(chain.upper - chain.lower)
@@ -123,10 +123,10 @@ class PostureSearch:
         """
         Return a posture that reaches a pose.
 
-        :param pose: (4, 4) of the tip in the base.
+        :param pose: (4, 4) pose of the tip in the base.
         :param seed: (n,) the first start; None lets the search choose.
-        :param limits: of the joints.
-        :param tolerance: Frobenius norm of FK - T up to which a posture counts.
+        :param limits: limits of the joints.
+        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         arrays = self._take_arrays()
         try:
@@ -143,15 +143,15 @@ class PostureSearch:
         starts: Sequence[int],
     ) -> tuple[list[FloatArray], int]:
         """
-        Return the postures (n,) to which descents lead, as good as exact, and the number of descents.
+        Return the postures (n,) at which descents end, and the number of descents.
 
-        Descents begin at seeds and at starts that spread out. At singular poses they converge slowly, so that postures may
+        Descents begin at the seeds and at spread starts. They converge slowly at singular poses, so the postures may
         miss the pose by up to CLOSE.
 
-        :param pose: (4, 4) of the tip in the base.
+        :param pose: (4, 4) pose of the tip in the base.
         :param seeds: (n,) each; one descent begins at each.
         :param limits, tolerance: as for :meth:`find`.
-        :param starts: numbers of other starts; each number is tried only if nothing was found before.
+        :param starts: numbers of spread starts; a later number is tried only if no posture was found before.
         """
         arrays = self._take_arrays()
         try:
@@ -166,7 +166,7 @@ class PostureSearch:
 
     def proves_none(self, pose: FloatArray, limits: KeptLimits) -> bool:
         """
-        Return whether the hulls of what the arm reaches, or the length of its links, prove that there is no posture.
+        Return whether the reach hulls or the length of the links prove that the pose has no posture.
 
         :param pose, limits: as for :meth:`find`.
         """
@@ -178,10 +178,10 @@ class PostureSearch:
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """
-        Return whether a proof says that there is no posture, and uses no limits of slides.
+        Return whether a pose is proved to be out of reach without use of the limits of prismatic joints.
 
-        :param pose: (4, 4).
-        :param code: what the kernel said of it.
+        :param pose: (4, 4) pose of the tip in the base.
+        :param code: code that the search kernel returned for the pose.
         """
         if code != state.OUT_OF_REACH:
             return False
@@ -195,7 +195,7 @@ class PostureSearch:
             return SearchArrays(self._problem), SearchArrays(self._problem)
 
     def options_of(self, options: FloatArray, limits: KeptLimits) -> FloatArray:
-        """Return a copy of the kernel's options with the limits in them."""
+        """Return a copy of the kernel's options with the limits written into it."""
         options, n = options.copy(), len(self._middle)
         lower, upper, sample_lower, sample_upper = _limit_rows(options, n)
         lower[:], upper[:] = limits.lower, limits.upper
@@ -203,13 +203,13 @@ class PostureSearch:
         sample_lower[:] = np.where(free, -np.inf, lower)
         sample_upper[:] = np.where(free, np.inf, upper)
         options[state.LIMITED] = float(limits.are_kept)
-        # The length of links proves nothing where slides may be anywhere.
+        # The length of the links proves nothing if prismatic joints have no limits.
         options[state.KEEPS_LOOKING] = float(not (limits.are_kept or self._turns.all()))
         return options
 
 
 class _Run:
-    """One search."""
+    """One run of the search."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class _Run:
         limits: KeptLimits,
         tolerance: float,
     ) -> None:
-        """Write the request into the arrays: those of descents that come near, and of those that go on."""
+        """Write the request into the arrays of the first descents and of the patient descents."""
         self._owner, self._limits, self._pose = owner, limits, pose
         self._ints, self._reals, self._held = owner._ints, owner._reals, owner._held
         self._near, self._exact = arrays
@@ -233,10 +233,10 @@ class _Run:
         self._never = np.zeros(1, dtype=np.int64)
         self._steps = 0
         self.starts = 0
-        """Descents that were begun by :meth:`postures`."""
+        """Number of descents that :meth:`postures` has begun."""
 
     def find(self, seed: FloatArray | None) -> Searched:
-        """Return a posture that reaches the pose, from a seed (n,) or None."""
+        """Return a posture that reaches the pose; the first start is the seed (n,), or is chosen without a seed."""
         owner, near = self._owner, self._near
         options = owner._unseeded if seed is None else owner._seeded
         options = owner.options_of(options, self._limits)
@@ -266,8 +266,9 @@ class _Run:
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
         """
-        Return the postures near the pose to which descents from a seed (n,) or, without one, from spread starts lead.
+        Return the postures near the pose at which descents end.
 
+        :param seed: (n,) start of the first descent; None uses spread starts only.
         :param most: number of starts.
         """
         owner, near = self._owner, self._near
@@ -286,7 +287,7 @@ class _Run:
         return found
 
     def proves_none(self) -> bool:
-        """Return whether the pose is proved to be out of reach, without any start."""
+        """Return whether the pose is proved to be out of reach; no descent is begun."""
         options = self._owner.options_of(self._owner._seeded, self._limits)
         options[state.MAX_SEARCHES] = 0.0
         self._near.reference[:] = self._owner._middle
@@ -296,7 +297,7 @@ class _Run:
     def _kernel(
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
     ) -> int:
-        """Run the kernel."""
+        """Run the search kernel and return its code."""
         code: int = restart_search.search(
             self._ints,
             self._reals,
@@ -311,7 +312,7 @@ class _Run:
         return code
 
     def _approach(self, q: FloatArray, options: FloatArray) -> _Nearest:
-        """Return where a patient descent from a posture (n,) ends."""
+        """Return the end of a patient descent from a posture (n,)."""
         exact = self._exact
         exact.reference[:] = q
         code = self._kernel(options, state.FRESH, exact, self._out)
@@ -323,7 +324,7 @@ class _Run:
         return _Nearest(float(q[self._held]), error, q)
 
     def _at_value(self, value: float, q: FloatArray) -> _Nearest:
-        """Return where a patient descent from a posture (n,) ends with the held joint at a value."""
+        """Return the end of a patient descent from a posture (n,) with the held joint fixed at a value."""
         limits, held = self._limits, self._held
         if limits.are_kept and not limits.lower[held] <= value <= limits.upper[held]:
             return _Nearest(value, math.inf, q)
@@ -334,12 +335,12 @@ class _Run:
 
 
 def _limit_rows(options: FloatArray, n: int) -> FloatArray:
-    """Return (4, n) views of the options: lower and upper limits, then those of starts."""
+    """Return (4, n) views into the options: lower and upper limits, then lower and upper bounds of starts."""
     return joint_rows(options, n)[: state.SAMPLING_UPPER + 1]
 
 
 def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
-    """Return the places with the smallest errors, none of them beside a better one."""
+    """Return at most FOLLOWED places, smallest error first; places close to a better one are left out."""
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
         if all(np.abs(place.q - other.q).max() > APART for other in chosen):
@@ -351,11 +352,11 @@ def find_lowest(
     measure: Callable[[float, FloatArray], _Nearest], start: _Nearest, enough: float
 ) -> _Nearest:
     """
-    Return the place with the smallest error downhill from one.
+    Move the held joint downhill from a place, and return the place with the smallest error.
 
-    :param measure: returns the place at a value, found from a posture (n,) beside it.
-    :param start: where to begin.
-    :param enough: error at which nothing more is to be gained.
+    :param measure: returns the place at a value of the held joint, given a posture (n,) near it.
+    :param start: first place.
+    :param enough: error at which the search stops.
     """
     step, best = FIRST_MOVE, start
     behind = measure(start.value + step, start.q)
@@ -380,10 +381,10 @@ def _narrow(
     left: int,
 ) -> _Nearest:
     """
-    Return the lowest place between two.
+    Return the place with the smallest error in a bracket.
 
-    :param places: the lowest one so far between two others.
-    :param left: how often to measure.
+    :param places: the bracket; the middle place has the smallest error so far.
+    :param left: most calls of ``measure``.
     """
     behind, best, ahead = places
     while left > 0 and best.error > enough and abs(ahead.value - behind.value) > NARROWEST:
@@ -399,7 +400,7 @@ def _narrow(
 
 
 def _next_value(behind: _Nearest, best: _Nearest, ahead: _Nearest) -> float:
-    """Return where a parabola through three places is lowest, or the middle of the wider side."""
+    """Return where the parabola through three places is lowest; if it has no use, the middle of the wider side."""
     back, forth = behind.value - best.value, ahead.value - best.value
     if math.isfinite(behind.error + ahead.error):
         rise_back, rise_forth = behind.error - best.error, ahead.error - best.error

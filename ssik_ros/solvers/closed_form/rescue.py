@@ -1,7 +1,7 @@
 """
-The rescue of targets that the closed form misses: solve near by, then iterate to the target itself.
+Rescue targets that the closed form misses: solve perturbed targets, then iterate to the target itself.
 
-For targets on a ridge where candidates are lost to rounding. Callers use it only if they have found nothing.
+Close to singular targets, rounding can lose candidates. Callers try the rescue only if they have found no branch.
 """
 
 from typing import NamedTuple
@@ -19,23 +19,23 @@ from ssik_ros.solvers.closed_form.placing import measure, place
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""
 DIRECTIONS = 4
-"""Perturbations of each size."""
+"""Number of perturbations of each size."""
 MOST = 64
-"""Candidates of one perturbed target that are iterated on."""
+"""Most candidates of one perturbed target."""
 LONGEST_STEP = 0.3
 """Largest change of a joint in one step [rad]."""
 _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
 class Rescued(NamedTuple):
-    """What the rescue found."""
+    """Outcome of the rescue."""
 
     rows: FloatArray
-    """(k, n + 3) as the rows of :class:`ssik_ros.solvers.closed_form.arm.Branches`: joint angles, then errors."""
+    """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.arm.Branches`."""
     tried: int
-    """Candidates that were iterated on."""
+    """Number of candidates that were iterated on."""
     outside: int
-    """Of those that arrived, different ones outside the limits."""
+    """Number of solutions that reach the target outside the limits."""
 
 
 def rescue(
@@ -46,12 +46,12 @@ def rescue(
     iterations: int,
 ) -> Rescued:
     """
-    Return the solutions that iteration finds from the branches of perturbed targets.
+    Return the solutions that iterations reach from the branches of perturbed targets.
 
-    :param arm: the closed form.
+    :param arm: closed form of the arm.
     :param target: (4, 4) rigid transform.
     :param request: seed, limits and held joint.
-    :param tolerance: Frobenius norm of FK - T up to which a solution counts.
+    :param tolerance: largest Frobenius norm of FK - T of an accepted solution.
     :param iterations: most Newton steps for each candidate.
     """
     found: list[FloatArray] = []
@@ -79,7 +79,7 @@ def rescue(
 
 
 def _perturbed(target: FloatArray, number: int) -> FloatArray:
-    """Return the target moved a little, in a direction that a fixed sequence says."""
+    """Return the target after a small motion; a fixed sequence gives size and direction for each number."""
     size = SHIFTS[number // DIRECTIONS]
     shift = 2.0 * np.mod((number + 1) * _ROOTS, 1.0) - 1.0
     shift *= size / np.linalg.norm(shift)
@@ -91,10 +91,10 @@ def _perturbed(target: FloatArray, number: int) -> FloatArray:
 
 
 class _Iteration:
-    """Damped Newton on the arm's own chain."""
+    """Damped Newton iteration on the arm's chain."""
 
     def __init__(self, arm: AnalyticArm, target: FloatArray, fixed: int | None) -> None:
-        """Take a target (4, 4); the joint ``fixed`` does not move."""
+        """Prepare for a target (4, 4); the joint with index ``fixed`` does not move."""
         chain = arm.chain
         self.plan, self.n, self.target = arm.plan, arm.plan.size, target
         self.slides = int(arm.plan.ints[search.SLIDES])
@@ -105,11 +105,11 @@ class _Iteration:
         self.scratch = np.empty(certify.scratch_size(self.n))
 
     def measure(self, q: FloatArray) -> FloatArray:
-        """Return (n + 3,) joint angles and the errors at them."""
+        """Return joint values and their errors (n + 3,)."""
         return measure(self.plan, q, self.target)
 
     def run(self, q: FloatArray, iterations: int) -> FloatArray:
-        """Return (n + 3,) the best state met, and its errors."""
+        """Iterate from q and return the best joint values with their errors (n + 3,)."""
         best, damping = self.measure(q), 1e-5
         for _ in range(iterations):
             if best[-1] <= certify.rounding(self.aim):
@@ -141,5 +141,5 @@ class _Iteration:
 
 
 def _is_same(chain: SerialChain, row: FloatArray, other: FloatArray) -> bool:
-    """Return whether two solutions are one."""
+    """Return whether two solutions agree in all joints, up to whole turns."""
     return bool(np.abs(chain.wrap_turns(row[:-3] - other[:-3])).max() < 1e-3)

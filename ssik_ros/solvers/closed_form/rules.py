@@ -1,9 +1,9 @@
 """
-Which closed form a chain has: an ordered table of rules, from the cheapest to the most general.
+Ordered table of the rules that choose the closed form of a chain, from the cheapest class to the most general.
 
-Each rule looks at the axes of six joints, on the chain and then on the reversed chain; those for chains with prismatic
-joints look at fewer too. A chain of seven joints is six with one held; a rule then has to hold at every value of that
-joint, which :mod:`ssik_ros.solvers.closed_form.plan` tries.
+Each rule looks at the axes of six joints, first on the chain, then on the reversed chain. Rules for prismatic joints
+accept fewer joints, too. A chain of seven joints is a chain of six with one joint held. Then a rule must hold at every
+value of the held joint; :mod:`ssik_ros.solvers.closed_form.plan` checks this.
 """
 
 from collections.abc import Callable
@@ -25,16 +25,16 @@ from ssik_ros.value_class import dataclass
 
 NO_POINT: FloatArray = np.full(3, np.nan)
 MOST_SLIDES = 3
-"""Independent directions; as many revolute joints make any orientation."""
+"""Most prismatic joints, because there are three independent directions. Three revolute joints make any orientation."""
 ASIDE: FloatArray = np.array([0.43, -0.37, 0.61])
-"""Where to take a point that no axis names, in lengths of the chain: any place off the axes serves."""
+"""Offset of an arbitrary point, in lengths of the chain, if no axis defines one."""
 
 
 class Special(NamedTuple):
-    """Points that a class needs, and the joints whose axes make them."""
+    """Special points of a class, and the joints whose axes meet there."""
 
     points: FloatArray
-    """(6,) two points, NaN for none."""
+    """(6,) two points; NaN for a missing point."""
     joints: tuple[tuple[int, ...], tuple[int, ...]]
     """Indices of the axes through each point."""
 
@@ -54,7 +54,7 @@ class ClassRule:
     parallel: tuple[tuple[int, ...], ...] = ()
     """Joints whose axes are parallel."""
     has_slides: bool = False
-    """Whether it is about chains with prismatic joints; of the others each rule sees six revolute ones."""
+    """True if the rule is for chains with prismatic joints; other rules see six revolute joints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _three_parallel_123(axes: AxisGeometry) -> Special | None:
 
 
 def _wrist(axes: AxisGeometry) -> FloatArray | None:
-    """Return the point where the last three axes meet, unless two neighbours are parallel."""
+    """Return the point where axes 4, 5 and 6 meet; None if they do not meet or if neighbours are parallel."""
     if axes.are_parallel(3, 4) or axes.are_parallel(4, 5):
         return None
     return axes.meet(3, 4, 5)
@@ -97,7 +97,7 @@ def _wrist(axes: AxisGeometry) -> FloatArray | None:
 def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
-    """Return the wrist's point where two axes are parallel and two are not."""
+    """Return the wrist's point if the pair ``parallel`` is parallel and the pair ``apart`` is not."""
     point = _wrist(axes)
     if point is None or not axes.are_parallel(*parallel) or axes.are_parallel(*apart):
         return None
@@ -105,7 +105,7 @@ def _wrist_parallel(
 
 
 def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
-    """Return the wrist's point and the point where two axes before the wrist meet."""
+    """Return the wrist's point and the point where the two axes of ``pair`` meet."""
     point = _wrist(axes)
     shoulder = None if point is None else axes.meet(*pair)
     if point is None or shoulder is None:
@@ -120,9 +120,9 @@ def _wrist_generic(axes: AxisGeometry) -> Special | None:
 
 def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
     """
-    Return a point that the joints behind the first three leave where it is.
+    Return a point that joints 4 and later do not move, or None if these joints do not fit the class.
 
-    :param slides: which of the first three joints slide, as bits.
+    :param slides: bit mask of the prismatic joints among the first three.
     :param axes: three to six axes.
     """
     n = len(axes.axes)
@@ -134,13 +134,13 @@ def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
     if len(wrist) > 1:
         point = axes.meet(*wrist)
         return None if point is None else _special(point, wrist)
-    # One axis: any point of it. None: any point that the third joint carries.
+    # One axis: any point on it. No axis: any point that the third joint carries.
     away = axes.size * (ASIDE[0] * axes.axes[3] if wrist else ASIDE)
     return _special(axes.points[min(3, n - 1)] + away, wrist or (2,))
 
 
 def _orientation_first(axes: AxisGeometry) -> Special | None:
-    """Return no points if the revolute joints make an orientation in one way, or in two."""
+    """Return an empty match if the revolute joints determine their angles from an orientation, in one or two ways."""
     revolute = [i for i in range(len(axes.axes)) if i not in axes.slides]
     if len(revolute) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
         return None
@@ -150,7 +150,7 @@ def _orientation_first(axes: AxisGeometry) -> Special | None:
 
 
 def _sliding_rules() -> tuple[ClassRule, ...]:
-    """Return the rules of shoulders with one or two slides, cheapest first."""
+    """Return the rules for one or two prismatic joints among the first three, cheapest first."""
     rules = []
     for slides in (
         prismatic_shoulder.RPP,
@@ -242,14 +242,14 @@ RULES: tuple[ClassRule, ...] = (
         has_slides=True,
     ),
 )
-"""In the order in which they are tried; the general elimination, which every chain has, comes after them."""
+"""Rules in the order of trial. The general elimination fits every chain and comes after them."""
 
 
 def matches(axes: AxisGeometry) -> list[Match]:
     """
-    Return every rule that holds for some axes, best first.
+    Return every rule that holds for a set of axes, best first.
 
-    :param axes: six axes, or at most six of which some slide.
+    :param axes: six axes, or at most six with prismatic joints.
     """
     back = axes.reversed()
     found = []

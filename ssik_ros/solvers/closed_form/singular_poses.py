@@ -1,15 +1,15 @@
 """
-The postures of poses at which a closed form leaves a doubt: singular ones, and those close to singular.
+Find the postures of singular and nearly singular poses, for which the closed form is in doubt.
 
-At a singular pose a closed form may return a posture outside of the limits for a curve of postures that passes inside, or
-lose roots to rounding. Three sources of candidates make up for it:
+At a singular pose the closed form may miss a curve of postures that passes inside the limits, and return one of its
+points outside. Or rounding may lose roots. Three sources of candidates make up for it:
 
-1. The branches of the closed form, whatever the limits.
-2. Descents within the limits from each of them, moved inside.
-3. Descents within the limits from starts that spread out.
+1. The branches of the closed form, regardless of limits.
+2. Descents within the limits that start at these branches, moved inside the limits.
+3. Descents within the limits from spread starts.
 
-:mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to one
-point of each curve: the point nearest to the seed that is within the limits.
+:mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
+    one point of each curve: the point within the limits that is nearest to the seed.
 """
 
 import math
@@ -27,47 +27,48 @@ from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 
 STARTS = 16, 128
-"""Starts of descents that spread out; the second number if none of the first has reached the pose."""
+"""Numbers of spread starts; the second number is used if no descent of the first has reached the pose."""
 SAME = 1e-5
-"""Difference of two postures below which they are one [rad or m]."""
+"""If all joints of two postures differ by less than this, they count as one [rad or m]."""
 NEARLY_SAME = 1e-3
-"""Difference of two postures below which they are one if the posture half way between them reaches the pose, too."""
+"""Like SAME, for postures whose midpoint reaches the pose, too [rad or m]."""
 SAFE = 10.0
-"""How often the rounding of a pose the posture half way may miss it by."""
+"""Largest residual of the midpoint of two equal postures, as a multiple of the rounding of the pose."""
 ASIDE = 0.1
-"""Without a seed: the value of each joint near which the point of a curve is looked for; at zero curves often cross [rad]."""
+"""Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
-"""With a seed: how far from the seed it is looked for, by joints; of two points at the same distance one is nearer then [rad]."""
+"""With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
 TURN = 2.0 * math.pi
 
 
 class Settled(NamedTuple):
-    """The postures of one pose, best first."""
+    """Postures of one pose, best first."""
 
     rows: FloatArray
-    """(k, n + 3) joint values within the limits and their errors: position [m], rotation [rad], Frobenius norm of FK - T."""
+    """(k, n + 3) joint values within limits and their errors: position [m], rotation [rad], Frobenius norm of FK -
+    T."""
     curves: FloatArray
-    """(k, n + 2) of each posture: the unit tangent of the curve of postures through it, and how far the curve stays within the
+    """(k, n + 2) unit tangent of the curve of postures through each posture, then the lengths of the curve within the
     limits against the tangent and along it [rad]; zeros for isolated postures."""
     outside: int
-    """Other postures, all of them outside of the limits."""
+    """Number of other postures; all of them are outside the limits."""
     starts: int
-    """Descents that were begun."""
+    """Number of descents."""
 
 
 class SingularPoses:
-    """Finds the postures of singular poses for one arm; several threads may call it at once."""
+    """Finds the postures of singular poses of one arm; several threads may call it at once."""
 
     def __init__(self, plan: AnalyticPlan) -> None:
         """
         Set up the search.
 
-        :param plan: of a chain without a held joint.
+        :param plan: plan of a chain without a held joint.
         """
         self._plan, self._n = plan, plan.size
         chain = plan.chain
         self._search = PostureSearch(chain, 0, STARTS[0])
-        # The kernel takes arrays that may be written to.
+        # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
         self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
         self._turns = np.array([not self._slides >> joint & 1 for joint in range(self._n)])
@@ -84,22 +85,22 @@ class SingularPoses:
         """
         Return the postures of a pose.
 
-        :param pose: (4, 4) of the tip in the base.
-        :param candidates: (k, n) branches of the closed form, whatever the limits.
-        :param seed: (n,) reference of the order, or None.
-        :param limits: of the joints.
-        :param metric: of the order, as for :func:`ranking.distance`.
-        :param tolerance: Frobenius norm of FK - T up to which a posture counts.
+        :param pose: (4, 4) pose of the tip in the base.
+        :param candidates: (k, n) branches of the closed form, regardless of limits.
+        :param seed: (n,) postures are sorted by their distance from it; None keeps their order.
+        :param limits: limits of the joints.
+        :param metric: metric of the order, as for :func:`ranking.distance`.
+        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         starts = [self._moved_inside(q, limits) for q in candidates]
         postures, count = self._search.find_several(pose, starts, limits, tolerance, STARTS)
-        # Those within limits first: from them a curve is followed to its point nearest to the seed.
+        # Postures within the limits come first: they begin the walk on each curve to its point nearest to the seed.
         rows = np.vstack([*postures, candidates])
         settled, curves = self._settle(pose, rows, seed, limits, tolerance)
         different = self._different(pose, settled, curves)
         settled, curves = settled[different], curves[different]
         inside, places = self._inside(pose, settled, seed, limits, tolerance)
-        # Near surfaces of solutions the reduction may keep none: then the most exact candidate within the limits counts.
+        # Near surfaces of solutions the reduction may keep no posture: take the most exact candidate within limits.
         if not inside:
             refined = self._inside(pose, rows, seed, limits, tolerance)[0]
             inside = sorted(refined, key=lambda row: float(row[-1]))[:1]
@@ -113,7 +114,7 @@ class SingularPoses:
         )
 
     def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
-        """Return a posture (n,) with each joint at the winding nearest to its limits, or on a limit."""
+        """Return a posture (n,) with each joint at the winding nearest to its limits, clipped to the limits."""
         lower, upper = limits.lower, limits.upper
         if not limits.are_kept:
             return q.copy()
@@ -131,7 +132,7 @@ class SingularPoses:
         limits: KeptLimits,
         tolerance: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return isolated solutions (k, n) and points of curves, with the curves (k, n + 2); refine the rows in place."""
+        """Return isolated solutions and curve points (k, n), and curves (k, n + 2); refine ``rows`` in place."""
         n, aim = self._n, pose_numbers(pose)
         joints = np.arange(1.0, n + 1.0)
         wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
@@ -159,7 +160,7 @@ class SingularPoses:
             np.array([certify.rounding(aim), tolerance]),
             np.empty(singular_postures.scratch_size(n)),
         )
-        # Where an arm nearly has a surface of solutions, its isolated solutions are taken for points of curves.
+        # Near a surface of solutions, the kernel takes isolated solutions for points of curves: add them again.
         alone = rows[isolated > 0.0]
         return np.vstack([out[:count], alone]), np.vstack(
             [curves[:count], np.zeros((len(alone), n + 2))]
@@ -173,7 +174,7 @@ class SingularPoses:
         limits: KeptLimits,
         tolerance: float,
     ) -> tuple[list[FloatArray], list[int]]:
-        """Return those postures that are within limits as rows (n + 3,), and their numbers."""
+        """Return the postures that are within limits as rows (n + 3,), and their indices."""
         mode = ranking.WITHIN_LIMITS if limits.are_kept else ranking.KEEP_ALL
         rows, numbers = [], []
         for number, q in enumerate(postures):
@@ -187,9 +188,10 @@ class SingularPoses:
 
     def _on_limits(self, pose: FloatArray, q: FloatArray, limits: KeptLimits) -> FloatArray | None:
         """
-        Return a posture that is hardly outside of its limits as a row (n + 3,) on them, None if it is far outside.
+        Return a posture that is barely outside its limits as a row (n + 3,) clipped to them; None if it is far outside.
 
-        Rounding moves a nearly singular solution by its size over the smallest singular value, and the pose not at all.
+        Rounding moves a nearly singular solution by the rounding error over the smallest singular value. The pose
+        hardly moves.
         """
         moved = self._moved_inside(q, limits)
         if np.abs(self._wrapped(moved - q)).max() > ranking.BESIDE_LIMIT:
@@ -197,12 +199,12 @@ class SingularPoses:
         return measure(self._plan, moved, pose)
 
     def _wrapped(self, differences: FloatArray) -> FloatArray:
-        """Return differences of postures (..., n), angles in [-pi, pi]."""
+        """Return differences of postures (..., n) with revolute joints wrapped to [-pi, pi]."""
         wrapped = differences - TURN * np.rint(differences / TURN)
         return np.where(self._turns, wrapped, differences)
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
-        """Return the numbers of solutions that differ: copies of a multiple solution lie where the pose hardly changes."""
+        """Return the indices of different solutions; near ones are the same if their midpoint reaches the pose."""
         enough = SAFE * certify.rounding(pose_numbers(pose))
         errors = [measure(self._plan, q, pose)[-1] for q in settled]
         differences = self._wrapped(settled[:, None] - settled)
@@ -222,7 +224,7 @@ class SingularPoses:
     def _order(
         self, rows: list[FloatArray], seed: FloatArray | None, limits: KeptLimits, metric: int
     ) -> list[int]:
-        """Return the numbers of rows by their distance from the seed; without one as they are."""
+        """Return the indices of rows, nearest to the seed first; without a seed in their order."""
         if seed is None:
             return list(range(len(rows)))
         keys = [

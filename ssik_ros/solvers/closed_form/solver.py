@@ -1,8 +1,8 @@
 """
-Analytic: every branch of an arm from the geometry of its axes, certified on the arm's own chain.
+Analytic solver: return every branch of an arm from the geometry of its axes, certified on the arm's own chain.
 
-The mathematics stands in :mod:`ssik_ros.kernels.closed_form`; this module translates a request into arrays and the
-outcome into a result.
+This module translates a request into arrays and the outcome into a result. The mathematics is in
+:mod:`ssik_ros.kernels.closed_form`.
 """
 
 import dataclasses
@@ -39,11 +39,11 @@ from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.search.solver import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
-"""Members of enumerations by plain names, see docs/explanation/performance.md."""
+"""Enum members as module names, because access is faster; see docs/explanation/performance.md."""
 
 
 class AnalyticSolver:
-    """The closed form of one group; several threads may call it at once."""
+    """Closed form of one group; several threads may call it at once."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class AnalyticSolver:
         name: str = 'ssik_ros/Analytic',
     ) -> None:
         """
-        Find the closed form of the group's chain.
+        Choose the closed form of the group's chain.
 
         :param options: parameters; None means the defaults.
-        :raises TopologyMismatch: when the chain has none.
+        :raises TopologyMismatch: if the chain has no closed form.
         """
         self.name = name
         self.robot = robot
@@ -73,7 +73,7 @@ class AnalyticSolver:
         self.base_frame = group.base_link
         self.tip_frames = group.tips
         self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
-        """The closed form itself."""
+        """Closed form of the chain."""
         self._metric = METRICS[self.options.seed_metric]
         n = len(self.joint_names)
         self._start = default_seed(robot, group)
@@ -82,21 +82,21 @@ class AnalyticSolver:
 
     @property
     def tier(self) -> str:
-        """Return ``closed_form``, or ``search`` where values of a held joint are sampled."""
+        """Return ``closed_form``, ``elimination``, or ``search`` if values of a held joint are sampled."""
         return self.arm.plan.tier
 
     @property
     def reason(self) -> str:
-        """Return why this closed form."""
+        """Return the name of the class and why it fits the arm."""
         return f'{self.arm.plan.name}: {self.arm.plan.reason}'
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the branches are all that there are, and not those at samples of a held joint."""
+        """Return whether :meth:`solve_all` finds all branches; False if it samples a held joint."""
         return self.arm.plan.is_complete
 
     def warm_up(self) -> None:
-        """Call the kernels once by solving one pose, and one that is too far away."""
+        """Solve one pose and run the posture search once, so that later calls are fast."""
         home = self.chain.home.copy()
         self.solve(SolveRequest(targets=home))
         self.arm.warm_up_search(home)
@@ -105,7 +105,7 @@ class AnalyticSolver:
         """
         Solve one request.
 
-        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
         seed = self._seed(request)
         found = self._find(request, seed)
@@ -124,10 +124,10 @@ class AnalyticSolver:
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
-        Return every branch within limits that ``request.validate`` accepts, best first.
+        Return every branch within the limits that ``request.validate`` accepts, best first.
 
-        :param request: the request; ``max_solutions`` and budgets do not count, and ``tolerance`` is the Frobenius
-            norm of FK - T, which is not below the norm over both errors.
+        :param request: the request. ``max_solutions`` and budgets are ignored. ``tolerance`` is the Frobenius norm of
+            FK - T, which is at least the norm over position and rotation error.
         :raises RequestError: as :meth:`solve`.
         """
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
@@ -159,7 +159,7 @@ class AnalyticSolver:
     def _find(
         self, request: SolveRequest, seed: FloatArray, tolerance: float | None = None
     ) -> Branches | IkResult:
-        """Return the branches of a request, or the result that says why it is refused."""
+        """Return the branches of a request, or a result with the cause if the request has none or is refused."""
         target = self._transform(request.targets, 'a pose')
         if request.timeout is not None:
             nanoseconds(request.timeout)
@@ -175,9 +175,9 @@ class AnalyticSolver:
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
-        """Return the result that says why there is no solution."""
+        """Return a result without solutions that names the cause."""
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
-            # The locked value may be the cause: look at all values of the held joint.
+            # The locked value may be the cause: search again over all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
             found = others._replace(q=found.q) if isinstance(others, Branches) else found
         if len(found.q):
@@ -192,13 +192,13 @@ class AnalyticSolver:
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
-        """Return a result without solutions; a closed form has no nearest state, so the seed is returned."""
+        """Return a result without solutions; its nearest state is the seed, because a closed form has no other."""
         nearest = (self._start if seed is None else seed).copy()
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
     def _transform(self, values: object, what: str) -> FloatArray:
-        """Return a transform (4, 4) of the one tip."""
+        """Return a transform of the only tip (4, 4)."""
         pose = np.ascontiguousarray(values, dtype=np.float64)
         if pose.shape == (1, 4, 4):
             pose = pose[0]
@@ -209,7 +209,7 @@ class AnalyticSolver:
                 expected=(4, 4),
                 actual=pose.shape,
             )
-        # A read-only array would be another type to the kernel, and be compiled for anew.
+        # The kernel accepts only arrays that are writable.
         return pose if pose.flags.writeable else pose.copy()
 
     def _seed(self, request: SolveRequest) -> FloatArray:
@@ -228,7 +228,7 @@ class AnalyticSolver:
         return array
 
     def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
-        """Return the request for branches; None if the limits leave no room for a joint."""
+        """Return the request for branches; None if some lower limit is above its upper limit."""
         tool = request.tool_offsets
         most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
         wanted = BranchRequest(
@@ -248,7 +248,7 @@ class AnalyticSolver:
         return wanted._replace(lower=lower, upper=upper, held=held, held_values=values)
 
     def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the chain's limits (n,), (n,), narrowed by those of the request."""
+        """Return lower and upper limits, (n,) each: the chain's, narrowed by the limits of the request."""
         lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
         if request.lower is not None:
             lower = np.maximum(lower, self._per_joint(request.lower, 'lower'))
@@ -266,7 +266,7 @@ class AnalyticSolver:
         lower: FloatArray,
         upper: FloatArray,
     ) -> tuple[int | None, float | None]:
-        """Narrow the limits of locked joints to their values, in place; return one to hold and its value."""
+        """Narrow the limits of locked joints to their values, in place; return the joint to hold and its value."""
         held: tuple[int | None, float | None] = (None, None)
         for joint, given in (request.locked or {}).items():
             index = self._joint(joint)
@@ -274,7 +274,7 @@ class AnalyticSolver:
             is_seeded = given is not None or request.seed is not None
             if not (is_seeded and math.isfinite(value)):
                 raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
-            # The joint that is sampled anyway, such as a rail, rather than another one.
+            # Prefer the joint that the plan samples anyway, such as a rail.
             if self.arm.plan.held >= 0 and (held[0] is None or index == self.arm.plan.held):
                 held = index, float(value)
             lower[index] = max(lower[index], value)
@@ -290,7 +290,7 @@ class AnalyticSolver:
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
-    """Return the indices of the first solutions that the caller's validation accepts."""
+    """Return the indices of the first ``max_solutions`` solutions that ``request.validate`` accepts."""
     keep: list[int] = []
     for index, q in enumerate(solutions):
         if len(keep) == request.max_solutions:

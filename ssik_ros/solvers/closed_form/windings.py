@@ -1,4 +1,4 @@
-"""All windings of the joints of some branches: see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
+"""List all windings of branches, see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
 
 import math
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.kernels.closed_form.certification import windings
 
 MOST = 1_000_000
-"""Postures that are built when no cap is given."""
+"""Most postures that are listed."""
 
 
 class Windings(NamedTuple):
-    """Postures of some branches, best first."""
+    """Postures of the windings of branches, best first."""
 
     q: FloatArray
     """(k, n) joint angles [rad]."""
     of_branch: NDArray[np.int64]
-    """(k,) index of the branch of each."""
+    """(k,) index of the branch of each posture."""
     total: int
-    """How many there are in all."""
+    """Number of postures without the cap ``most``."""
 
 
 def enumerate_windings(
@@ -35,17 +35,18 @@ def enumerate_windings(
     slides: int = 0,
 ) -> Windings:
     """
-    Return the postures that the windings of joints make of some branches.
+    Return the postures that arise from branches by whole turns of joints within the limits.
 
-    Joints without limits on both sides, and joints whose range is 2 pi at most, keep their value.
+    Joints without limits on both sides, and joints whose range is at most 2 pi, keep their value.
 
-    :param branches: (b, n) joint angles, within the limits where they can be [rad].
-    :param lower, upper: (n,) limits, infinite for none.
-    :param seed: (n,) reference of the order; None leaves the order of the branches.
+    :param branches: (b, n) joint values, within the limits if possible [rad or m].
+    :param lower, upper: (n,) limits; may be infinite.
+    :param seed: (n,) postures are sorted by their distance from it; None keeps the order of the branches.
     :param metric: as in :mod:`ssik_ros.kernels.closed_form.certification.ranking`.
-    :param most: how many to return; None means all.
-    :param slides: which joints are prismatic, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they have no windings.
-    :raises InvalidOption: when all of them are more than a million.
+    :param most: most postures to return; None means all.
+    :param slides: bit mask of the prismatic joints, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they
+        have no windings.
+    :raises InvalidOption: if more than a million postures would be returned.
     """
     b, n = branches.shape
     sizes = np.ones((b, n), dtype=np.int64)
