@@ -1,4 +1,4 @@
-"""An arm among boxes, spheres and meshes: which postures collide, and with what."""
+"""Collision checks of an arm among boxes, spheres and meshes."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -125,5 +125,5 @@ def _shape_of(kind: SolidKind, size: Any) -> ObjectShape:
 
 
 def _place(where: Any, name: str) -> FloatArray:
-    """Return the pose (4, 4) of an object; a position alone leaves it unturned."""
+    """Return the pose (4, 4) of an object; a position (3,) gets the identity as its rotation."""
     return pose(where) if np.shape(where) == (3,) else read_pose(where, name)

@@ -86,7 +86,7 @@ class ArmTasks(ArmGeometry):
         return page
 
     def _session(self, q: ArrayLike, scene: 'ArmScene | None') -> 'Session':
-        """Return what a viewer shows: the arm at a posture, among objects."""
+        """Return a viewer session that shows the arm at a posture, among objects."""
         from ssik_ros.view.session import Session
 
         rows = self._rows('show', q)

@@ -26,7 +26,7 @@ class BatchSolutions:
     offsets: IntArray
     """(m + 1,) pose i has the rows from ``offsets[i]`` to ``offsets[i + 1]``."""
     status: NDArray[np.int8]
-    """(m,) :class:`ssik_ros.IkStatus`: SOLVED, UNSOLVED, or REFUSED for what is no rigid transform."""
+    """(m,) :class:`ssik_ros.IkStatus`: SOLVED, UNSOLVED, or REFUSED if the target is not a rigid transform."""
 
     @classmethod
     def from_counts(

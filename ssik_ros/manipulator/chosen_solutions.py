@@ -19,7 +19,7 @@ def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Cand
     :param found: all solutions, nearest to the seed first.
     :param settings: with a scene, a cost or both.
     :param most: most solutions to return; None means all.
-    :raises InvalidOption: for a cost that is no number.
+    :raises InvalidOption: if the cost function does not return a number.
     """
     rows = np.arange(len(found.q))
     hits = ''

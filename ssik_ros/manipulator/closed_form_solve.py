@@ -57,7 +57,7 @@ AT_VALUE = 1e-9
 AT_ANGLE = 1e-6
 """Difference from an arm angle that is rounding [rad]."""
 NEARLY = 0.05
-"""Distance of axes from a point, relative to the chain's size, up to which they nearly meet."""
+"""Distance of axes from a common point, relative to the chain's size, below which they nearly meet."""
 
 
 class ArmClosedForm:
@@ -67,8 +67,8 @@ class ArmClosedForm:
         """
         Find the closed form.
 
-        :param policy: says up to where axes count as parallel and as meeting.
-        :raises TopologyMismatch: when the chain has none.
+        :param policy: tolerances for parallel and for meeting axes.
+        :raises TopologyMismatch: if the chain has no closed form.
         """
         self.chain = chain
         self.arm = AnalyticArm(chain, parallel=policy.axis_parallel, meeting=policy.axis_intersect)
@@ -81,7 +81,7 @@ class ClosedFormSolve(PreparedSolve):
 
     def __init__(self, form: ArmClosedForm, settings: SolveSettings) -> None:
         """
-        Settle what requests share.
+        Prepare the parts that all requests share.
 
         :param form: the closed form.
         :param settings: with the seed of requests that give none.
@@ -177,9 +177,9 @@ class _Request:
 
     def solve(self) -> Candidates:
         """
-        Return the solutions, and what became of the other candidates.
+        Return the solutions, and the numbers of candidates that each filter dropped.
 
-        :raises InvalidTarget: when the target is no rigid transform.
+        :raises InvalidTarget: if the target is not a rigid transform.
         """
         settings, found = self._settings, self._branches()
         if settings.is_plain and (len(found.q) or not settings.allow_refinement):
@@ -231,7 +231,7 @@ class _Request:
         )
 
     def _filtered(self, found: Branches) -> Candidates:
-        """Return what is left of the branches after all filters."""
+        """Return the branches that pass all filters."""
         settings = self._settings
         rows = np.hstack([found.q, found.errors])
         raw, dropped, refined = found.branches, found.dropped, 0
@@ -364,7 +364,7 @@ class _Request:
             settings.max_solutions,
             int(self._arm.plan.ints[search.SLIDES]),
         )
-        # Another winding changes a pose by rounding alone.
+        # Another winding changes a pose by no more than rounding.
         return self._measured(wound.q), wound.total
 
     def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
@@ -456,7 +456,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     if plan.held >= 0:
         name = _seven_name(AxisGeometry.of_chain(chain)) or _near_seven_name(plan)
         if chain.kinds[plan.held] == JointKind.PRISMATIC:
-            # An arm on a rail is none of seven revolute joints, wherever its axes meet.
+            # The classes need seven revolute joints, which an arm on a rail does not have.
             name = 'jointlock.seven_r'
         if name.startswith('jointlock'):
             tier = max(tier, 1)
@@ -475,7 +475,7 @@ def _seven_name(axes: AxisGeometry) -> str:
 
 
 def _near_seven_name(plan: AnalyticPlan) -> str:
-    """Return the name of a class that seven joints nearly have, that of a sampled joint for none."""
+    """Return the name of the class that seven joints nearly have, otherwise ``jointlock.seven_r``."""
     if plan.drift == 0.0:
         return 'jointlock.seven_r'
     loose = AxisGeometry.of_chain(plan.chain, near=NEARLY)

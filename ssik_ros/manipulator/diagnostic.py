@@ -1,4 +1,4 @@
-"""What a solve did, and why it found nothing: a snapshot that holds plain values only."""
+"""The report of a solve: counts of candidates, and the cause if it found nothing. It holds plain values only."""
 
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause, CAUSE_TEXT
@@ -24,15 +24,15 @@ class Diagnostic:
     final_count: int
     """How many solutions were returned."""
     max_fk_residual: float
-    """Largest residual among them, NaN when there is none."""
+    """Largest residual of the solutions; NaN without solutions."""
     refinement_engaged: int
     """Candidates that the rescue of ``allow_refinement`` iterated on."""
     fk_atol: float
-    """Residual up to which a solution was accepted."""
+    """Largest residual of an accepted solution."""
     warnings: tuple[str, ...] = ()
     """Sentences about options that had no effect, and about doubtful results."""
     geometric_branches: int = 0
-    """Branches among what is left after limits, seed tolerance and held joints."""
+    """Branches that pass limits, seed tolerance and held joints."""
     winding_representatives: int = 0
     """Postures that these branches have, windings of joints included; the same number without ``enumerate_windings``."""
     dropped_by_seed_tolerance: int = 0
@@ -40,11 +40,11 @@ class Diagnostic:
     dropped_by_hold: int = 0
     """Branches in which a held joint has another value."""
     cause: Cause = Cause.NONE
-    """Why there is no solution."""
+    """Why the solve failed; NONE if it found a solution."""
     clock_ended: bool = False
     """Whether the wall clock ended the search."""
     detail: str = ''
-    """What the solver itself says."""
+    """Message of the solver."""
 
     def summary(self) -> str:
         """Return a sentence or two: reached, out of reach, all filtered out, or cut to a number."""
@@ -79,7 +79,7 @@ class Diagnostic:
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 
     def _filters(self) -> str:
-        """Return what became of the candidates."""
+        """Return a sentence with the number of candidates and how many each filter dropped."""
         dropped = (
             (self.dropped_by_limits, 'outside the joint limits'),
             (self.dropped_by_hold, 'at other values of held joints'),

@@ -32,9 +32,9 @@ Limits = tuple[float, float] | None
 NO_DIRECTION = 1e-9
 """Length of an axis below which it has no direction."""
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
-"""What a joint of an arm may be."""
+"""Types that a joint of an arm may have."""
 RIGID = 1e-6
-"""Deviation from a rigid transform up to which a given matrix is one."""
+"""Largest deviation from a rigid transform that a given matrix may have."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,7 +53,7 @@ class KinBodyJoint:
 
     def motion(self, value: float) -> FloatArray:
         """
-        Return what the joint does to everything behind it, as a transform (4, 4) in the base frame.
+        Return the motion (4, 4) of all links after the joint, in the base frame.
 
         :param value: angle or way [rad or m].
         """
@@ -300,7 +300,7 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
 
 def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of a shape that holds no length beyond what products of lengths allow."""
+    """Return an array of a shape; raise ModelError if a length is too large for products of lengths [m]."""
     array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
     if (np.abs(array) > longest).any():
         raise ModelError(

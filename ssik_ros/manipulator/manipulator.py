@@ -4,8 +4,8 @@ The façade for Python users: an arm from its URDF, forward and inverse kinemati
 >>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
 
-Names, arguments and defaults are those of ssik's ``Manipulator``. If the arm has a closed form, ``solve`` returns every
-branch. If it has none, or if ``method`` names another solver, that solver searches.
+Names, arguments and defaults are the same as in ssik's ``Manipulator``. If the arm has a closed form, ``solve`` returns
+every branch. If it has none, or if ``method`` names another solver, that solver searches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,7 +102,7 @@ SHORT_SIGNATURE = inspect.Signature(
         for name, default in parameters.items()
     ]
 )
-"""What ``help`` shows of :meth:`Manipulator.solve`; its text describes the other keywords."""
+"""Signature that ``help`` shows for :meth:`Manipulator.solve`; the docstring describes the other keywords."""
 SETTINGS = (
     'max_solutions',
     'respect_limits',
@@ -177,13 +177,13 @@ class Manipulator(ArmTasks):
 
         :param path: URDF or xacro file, or the XML itself.
         :param base: link that targets are given in; None means the root link.
-        :param ee, tip: link that is to reach them, by either name; None means the last moved link of the longest chain, hands
-            left out.
+        :param ee, tip: link that is to reach them, by either name; None means the last moved link of the longest chain,
+            hands left out.
         :param policy: tolerances.
         :param joint_limits: joint_limits.yaml (mapping or path), whose limits win, as in MoveIt.
         :param xacro_args: arguments of a xacro file by name.
-        :raises FileNotFoundError: when there is no such file.
-        :raises ValueError: when the description is malformed, there is no such chain, or several could be meant.
+        :raises FileNotFoundError: if the file does not exist.
+        :raises ValueError: if the description is malformed, or if the chain does not exist or is ambiguous.
         """
         robot = load_robot(path, joint_limits=joint_limits, xacro_args=xacro_args)
         if ee is not None and tip is not None:
@@ -369,17 +369,19 @@ class Manipulator(ArmTasks):
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
 
-        Without ``method``, the closed form of the arm returns every branch. If the arm has none, or if ``solver_kwargs``
-        hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to ``max_solutions``. A
-        ``target_tolerance`` never changes which solver is called: of a closed form it bounds the residual.
+        Without ``method``, the closed form of the arm returns every branch. If the arm has none, or if
+        ``solver_kwargs`` hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to
+        ``max_solutions``. A ``target_tolerance`` never changes which solver is called: of a closed form it bounds the
+        residual.
 
-        :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz, rotation),
-            pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.
+        :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz,
+            rotation), pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
         :param max_solutions: most solutions that are returned, the best ones; None means all.
         :param q_seed: (dof,) reference of the order, and first start of iterative solvers; None means :attr:`neutral`.
-        :param respect_limits: True drops what no winding brings inside the limits, ``'wrap'`` winds what it can and drops
-            nothing, False ignores limits and returns angles in (-pi, pi].
+        :param respect_limits: True drops solutions that no winding brings inside the limits. ``'wrap'`` moves joints by
+            whole turns into their limits if it can, and drops nothing. False ignores limits and returns angles in (-pi,
+            pi].
         :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
         :param policy: tolerances; the default stands for the arm's own.
         :param refinement_max_iters: most iterations for each candidate of ``allow_refinement``.
@@ -393,10 +395,10 @@ class Manipulator(ArmTasks):
         :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
         :param method: name of a solver, see ``ssik solvers``.
         :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
-        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; ``seed`` or ``q0``, other names of
-            ``q_seed``; ``scene``, objects from :meth:`scene` that solutions keep clear of; ``cost``, a function of a joint
-            vector whose least value comes first.
-        :returns: the solutions, empty when there is none.
+        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; ``seed`` or ``q0``, other
+            names of ``q_seed``; ``scene``, objects from :meth:`scene` that solutions keep clear of; ``cost``, a
+            function of a joint vector whose least value comes first.
+        :returns: the solutions; an empty list if the pose has none.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.
         """
@@ -465,7 +467,7 @@ class Manipulator(ArmTasks):
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means :attr:`neutral`.
         :param method, options: as for :meth:`solve`.
-        :returns: one solution in each row, best first, no row when there is none.
+        :returns: one solution in each row, best first; (0, dof) if the pose has no solution.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
         if options and not options.keys().isdisjoint(SEED_NAMES):
@@ -488,7 +490,7 @@ class Manipulator(ArmTasks):
         """
         Find the joint vectors of many poses: for each the same bytes that :meth:`solve_q` returns.
 
-        A pose that is no rigid transform does not stop the others; its status is REFUSED.
+        A pose that is not a rigid transform does not stop the others; its status is REFUSED.
 
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each; None means :attr:`neutral`.
@@ -531,10 +533,11 @@ class Manipulator(ArmTasks):
             vector in its frame.
         :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
             sixteenth part of its range, or less; at least a thousandth of it.
-        :returns: the curves, empty when there is no solution; ``is_complete`` proves that none is missing. Of six joints
-            or fewer without a free axis, those at a singular pose on which joints move while the tip stays.
-        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form; when
-            it has fewer joints and the pose has no curve.
+        :returns: the curves, empty if the pose has no solution; ``is_complete`` proves that none is missing. For six
+            joints or fewer without a free axis: the curves at a singular pose, on which joints move while the tip
+            stays.
+        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form; when it
+            has fewer joints and the pose has no curve.
         :raises ValueError: when the target is not a finite rigid transform.
         :raises TypeError: for arguments of a wrong type.
         """
@@ -543,7 +546,7 @@ class Manipulator(ArmTasks):
     @functools.cached_property
     def _self_motion_arm(self) -> 'SelfMotionArm':
         """Return the finder of self-motions."""
-        # Few users ask for curves: what finds them is loaded on first use.
+        # Few users ask for curves, so that the tracer is imported on first use.
         from ssik_ros.manipulator.self_motion_arms import SelfMotionArm
 
         return SelfMotionArm(self.robot, self.group, self.policy)
@@ -554,12 +557,12 @@ class Manipulator(ArmTasks):
 
     @functools.cached_property
     def newton_family(self) -> NewtonFamily:
-        """Return the solvers behind :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM`."""
+        """Return the solvers of :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM`."""
         return NewtonFamily(self.robot, self.group)
 
     def tracker(self, q0: ArrayLike, **options: Any) -> Tracker:
         """
-        Return what follows a target in a control loop: ``track(target)`` moves it by one cycle.
+        Return a tracker for a control loop: each ``track(target)`` moves the joints by one cycle towards a target.
 
         :param q0: (dof,) where the arm is [rad or m].
         :param options: ``max_joint_step``, or ``dt`` and ``velocity_limits``; ``max_iterations``; ``mask`` or ``rows``;
@@ -575,7 +578,7 @@ class Manipulator(ArmTasks):
         :param method: its name.
         :param parameters: its parameters.
         """
-        # By their text: 5, 5.0 and True are equal as keys but not as parameters, and a list is no key.
+        # The key is text: 5, 5.0 and True are equal as keys but not as parameters, and a list is not hashable.
         key = (method, repr(sorted(parameters.items())))
         if key not in self._solvers:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
@@ -583,7 +586,7 @@ class Manipulator(ArmTasks):
 
     @functools.cached_property
     def _default(self) -> PreparedSolve:
-        """Return what solves without options."""
+        """Return the prepared solve without options."""
         return self._make_solve(None, {})
 
     @functools.cached_property

@@ -58,15 +58,15 @@ class NamedRobot:
 
 
 class PackageChoice(NamedTuple):
-    """What a user chooses of a MoveIt configuration."""
+    """The robot, files and arguments that a user chooses for a MoveIt configuration."""
 
     robot_name: str | None = None
     """The robot of a package with several."""
     urdf: Path | None = None
-    """A URDF that counts instead of that of the package."""
+    """URDF to use instead of the package's URDF."""
     srdf: Path | None = None
     xacro_args: Mapping[str, str] = MappingProxyType({})
-    """They add to those of the package."""
+    """Arguments that are added to the package's arguments."""
 
 
 def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
@@ -92,7 +92,7 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
         return load_package_by_name(arm, choice)
     except DescriptionNotFound as error:
         if 'available' not in error.evidence:
-            raise  # A package of that name exists, and says what it lacks.
+            raise  # A package of that name exists; the error names its missing files.
         text = f'There is no robot {quote(name)}, neither as a MoveIt configuration nor in the catalogue'
         raise DescriptionNotFound.unknown(text, name, dict.fromkeys([*shipped, *arms])) from error
 
@@ -103,7 +103,7 @@ def load_package_by_name(name: str, choice: PackageChoice | None = None) -> Name
 
     :param name: the package, the robot, or the folder of the package.
     :param choice: the robot of the package, files and arguments.
-    :raises DescriptionNotFound: when there is none.
+    :raises DescriptionNotFound: if the configuration does not exist.
     """
     robot_name, urdf, srdf, xacro_args = choice or PackageChoice()
     files = find_moveit_config(name, robot_name, urdf=urdf, srdf=srdf)

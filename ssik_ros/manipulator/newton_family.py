@@ -3,10 +3,10 @@ The toolbox's calls: ``ik_NR``, ``ik_GN`` and ``ik_LM`` on an arm, and as its me
 
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
-Names and order of the arguments are those of the Robotics Toolbox; so is E = e^T W e / 2 < ``tol``. So are the defaults,
-but for ``method`` and ``k`` of ``ik_LM``: here the damping follows the success of the steps (``'adaptive'``), there it is
-``'chan'`` with k = 1. Limits are kept during the search instead of checked behind it, and without success ``q`` is the
-best state seen.
+Names, order and defaults of the arguments are the Robotics Toolbox's. The criterion is E = e^T W e / 2 < ``tol``, as
+there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults: here the damping follows the success of the steps
+(``'adaptive'``), there it is ``'chan'`` with k = 1. Limits are kept during the search instead of checked after it.
+Without success ``q`` is the best state of all searches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -361,9 +361,10 @@ def ik_LM(
     The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
 
     :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
-    :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is that.
-    :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: a start in the
-        middle part of the limits.
+    :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is
+        that.
+    :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: a
+        start in the middle part of the limits.
     :param ilimit: most updates of one search.
     :param slimit: most searches.
     :param tol: a solution has E = e^T W e / 2 < tol: 1e-6 allows 1.4 mm or 1.4 mrad.
@@ -373,20 +374,20 @@ def ik_LM(
     :param method: A is k E I (``chan``), k I (``wampler``), (E + k) I (``sugihara``), or follows the success of the
         steps (``adaptive``). The last five updates of a search by ``wampler`` or ``sugihara`` go without A.
     :param seed: number of the sequence of starts; the same one gives the same bytes.
-    :param pos_tol, rot_tol: largest position error [m] and rotation error [rad] of a solution, beside ``tol``.
-    :param options: beside these
+    :param pos_tol, rot_tol: largest position error [m] and rotation error [rad] of a solution, in addition to ``tol``.
+    :param options: further options
 
         - ``rows``: :class:`ssik_ros.Rows` instead of a mask: axes, boxes, axis alignment, spin.
         - ``hold``: values of joints that are held, by name.
         - ``kq``, ``ps``, ``pi``: keep away from limits nearer than ``pi`` within the null space; ``km``: raise
           manipulability; ``kp``, ``posture``: stay near a posture.
         - ``joint_weights``: (n,) price of moving each joint; ``max_step``: longest joint step of an update [rad].
-        - ``sample_range``: (low, high) from which joints without limits are drawn.
+        - ``sample_range``: (low, high), range in which starts of joints without limits are drawn.
         - ``gives_up``: False lets every search go on to ``ilimit``.
         - ``normalize``: project a rotation that is not quite one instead of refusing it.
         - ``timeout`` [s] and ``validate(q)``, for single poses.
         - For stacks: each pose starts from the solution before it. ``max_joint_step``: largest step of each joint, kept
-          even where no solution is within it; ``jump_threshold``: step from which ``jumps`` names a pose (0.5);
+          even if no solution is within it; ``jump_threshold``: step above which ``jumps`` names a pose (0.5);
           ``independent=True``: every pose on its own, over ``threads`` threads, with one q0 or one for each.
     :returns: :class:`IkSolution` or, for a stack, :class:`IkSolutions`: both unpack as ``(q, success, iterations,
         searches, residual)``.

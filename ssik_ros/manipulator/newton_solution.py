@@ -1,4 +1,4 @@
-"""What ``ik_NR``, ``ik_GN`` and ``ik_LM`` return: the toolbox's five values, and what else there is to say."""
+"""Results of ``ik_NR``, ``ik_GN`` and ``ik_LM``: the toolbox's five values, errors, cause and jumps."""
 
 import functools
 from typing import Any
@@ -22,7 +22,7 @@ class IkSolution(tuple[Any, ...]):
     """
 
     _facts: tuple[Report, JointGroup, Cause, bool]
-    """What the search reported, the joints, the cause, whether the clock ended the search."""
+    """Report of the search, joints, cause, and whether the clock ended the search."""
 
     @property
     def q(self) -> FloatArray:
@@ -61,7 +61,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def cause(self) -> Cause:
-        """Return why there is no solution; NONE where there is one."""
+        """Return why the solve failed; NONE if it found a solution."""
         return self._facts[2]
 
     @property
@@ -97,7 +97,7 @@ def make_solution(
     Return the result for one pose.
 
     :param values: the five.
-    :param facts: what stands behind them.
+    :param facts: report of the search, joints, cause, and whether the clock ended the search.
     """
     solution = _new(IkSolution, values)
     solution._facts = facts
@@ -108,7 +108,7 @@ class IkSolutions(tuple[Any, ...]):
     """
     The results for N poses; unpacks as ``(q, success, iterations, searches, residual)``, arrays of N rows.
 
-    A pose that is no rigid transform has a row of NaN, no success and the cause BAD_TARGET.
+    A pose that is not a rigid transform has a row of NaN, no success and the cause BAD_TARGET.
     """
 
     causes: tuple[Cause, ...]

@@ -43,10 +43,10 @@ class PreparedSolve(ABC):
 
     def __init__(self, settings: SolveSettings, facts: SolverFacts) -> None:
         """
-        Settle what requests share.
+        Keep the settings that all requests share.
 
         :param settings: with the seed of requests that give none.
-        :param facts: the solver, and why it is the one.
+        :param facts: name of the solver, and the reason for its choice.
         """
         self.dof, self.settings, self.facts = len(settings.seed), settings, facts
 
@@ -58,15 +58,15 @@ class PreparedSolve(ABC):
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means the default seed.
-        :param with_errors: whether to return errors behind the joint vectors, (k, dof + 3) instead of (k, dof).
-        :raises ValueError, TypeError: for what is no pose, or no seed.
+        :param with_errors: whether each row ends with its errors, (k, dof + 3) instead of (k, dof).
+        :raises ValueError, TypeError: if the target is not a pose, or if the seed is malformed.
         """
         del T_target, q_seed, with_errors
         return None
 
     def solve(self, T_target: ArrayLike, q_seed: ArrayLike | None) -> Candidates:
         """
-        Return the solutions, and what became of the other candidates.
+        Return the solutions, and the numbers of candidates that each filter dropped.
 
         :param T_target, q_seed: as for :meth:`find`.
         :raises ValueError, TypeError: as there.
@@ -116,7 +116,7 @@ class PreparedSolve(ABC):
 
     def explain(self, found: Candidates, made_with: TolerancePolicy) -> Diagnostic:
         """
-        Return what a solve did, and why it found nothing.
+        Return the report of a solve, with the cause if it found nothing.
 
         :param found: the result of :meth:`solve`.
         :param made_with: tolerances that the arm was made with.
@@ -170,7 +170,7 @@ class SearchSolve(PreparedSolve):
         facts: SolverFacts,
     ) -> None:
         """
-        Settle what requests share.
+        Keep the parts that all requests share.
 
         :param solver: the solver, made for the group.
         :param kinematics: of the group's tip in its base.

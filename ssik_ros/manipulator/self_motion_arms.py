@@ -76,7 +76,11 @@ class SelfMotionArm:
         return found
 
     def _find_continuum(self, target: FloatArray) -> SelfMotions | None:
-        """Return the curves that six joints or fewer have at a singular pose, None where there are none."""
+        """
+        Return the curves of six joints or fewer at a singular pose.
+
+        Return None if the pose has no curve, or if the arm has no closed form.
+        """
         chain = SerialChain.from_group(self._robot, self._group)
         if self._closed_form is None:
             try:
@@ -126,13 +130,13 @@ def make_tracer(
     clearance: ClearanceMaker | None = None,
 ) -> SelfMotionTracer:
     """
-    Return what finds the self-motions of an arm.
+    Return the tracer of an arm's self-motions.
 
     :param chain: seven joints, or six and a free axis.
-    :param free_axis: unit vector in the tip's frame about which the tool may spin, None for none.
-    :param policy: says up to where axes count as parallel and as meeting.
-    :param clearance: makes the objective of that name, None where there is no robot to measure.
-    :raises TopologyMismatch: when there is another number of joints, or no closed form.
+    :param free_axis: unit vector in the tip's frame about which the tool may spin; None for a fixed tool.
+    :param policy: tolerances for parallel and for meeting axes.
+    :param clearance: makes the objective ``clearance``; None without a robot model.
+    :raises TopologyMismatch: if the number of joints is another, or if the chain has no closed form.
     """
     dof = len(chain.joint_names)
     if dof != (7 if free_axis is None else 6):
@@ -154,7 +158,7 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
     """
     Return a free axis of the tool as a unit vector.
 
-    :param free_axis: ``x``, ``y``, ``z``, or three numbers, in the tip's frame; None for none.
+    :param free_axis: ``x``, ``y``, ``z``, or three numbers, in the tip's frame; None if the tool may not spin.
     :raises TypeError: when it is something else.
     """
     if free_axis is None:

@@ -1,4 +1,4 @@
-"""One solution as the façade returns it, and what the façade knows about a solve and its solver."""
+"""Results of a solve in the façade: one solution, the candidates, and facts about the solver."""
 
 from typing import Literal, NamedTuple
 
@@ -35,7 +35,7 @@ class Solution(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Solutions, best first, and what became of the other candidates."""
+    """Solutions, best first, and the numbers of candidates that each filter dropped."""
 
     q: FloatArray
     """(k, n) joint vectors [rad or m]."""

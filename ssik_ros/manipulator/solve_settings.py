@@ -31,7 +31,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 class SolveSettings(NamedTuple):
-    """Everything that :meth:`Manipulator.solve` takes beside the target and the solver's own parameters."""
+    """Arguments of :meth:`Manipulator.solve` except the target and the solver's own parameters."""
 
     seed: FloatArray
     """(dof,) reference of the order."""
@@ -73,7 +73,7 @@ class SolveSettings(NamedTuple):
 
 
 NAMES = frozenset(SolveSettings._fields) - {'seed'}
-"""Keywords of every way to solve, beside the seed."""
+"""Keywords of every way to solve, without the seed."""
 
 
 def check_settings(
@@ -100,11 +100,11 @@ def check_settings(
 
 def read_target(T_target: ArrayLike) -> FloatArray:
     """
-    Return a target as a contiguous array (4, 4); whether it is rigid is not looked at.
+    Return a target as a contiguous array (4, 4); whether it is rigid is not checked.
 
     :param T_target: a pose in any form of :mod:`ssik_ros.problem.pose_input`.
     :raises TypeError: when it holds no real numbers.
-    :raises ValueError: when it is no pose.
+    :raises ValueError: if it does not have the form of a pose.
     """
     if type(T_target) is np.ndarray and T_target.dtype == _FLOAT64:
         array = T_target
@@ -119,7 +119,7 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
     """
     Return a seed as an array (dof,).
 
-    :param q_seed: what the caller gave.
+    :param q_seed: joint values [rad or m].
     :param dof: number of joint variables.
     :raises TypeError: when it holds no real numbers.
     :raises ValueError: when it has another shape, or a value is not finite or too large.
@@ -160,11 +160,11 @@ def take_seed(q_seed: ArrayLike | None, options: dict[str, Any]) -> ArrayLike | 
 
 def repair_target(target: FloatArray, rigid: float) -> FloatArray:
     """
-    Return the nearest rigid transform to a target that is nearly one.
+    Return the nearest rigid transform to a target that is nearly rigid.
 
     :param target: (4, 4).
     :param rigid: largest Frobenius norm of R^T R - I, and deviation of the last row.
-    :raises InvalidTarget: when it is none; names what is wrong.
+    :raises InvalidTarget: if the target is further from a rigid transform; names the defect.
     """
     rotation = target[:3, :3]
     defect = ''
@@ -327,7 +327,7 @@ def read_numbers(name: str, value: Any) -> FloatArray:
     Return an array of real numbers.
 
     :param name: the argument, for messages.
-    :param value: what the caller gave.
+    :param value: its value.
     :raises TypeError: when it holds text, truth values, complex numbers or other things.
     """
     try:
@@ -343,7 +343,7 @@ def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | N
     """
     Return seeds as a contiguous array (m, n), or (1, n) for one seed; None without seeds.
 
-    :param q_seed: what the caller gave.
+    :param q_seed: joint values (n,) or (m, n) [rad or m].
     :param poses: number of poses m.
     :param dof: number of joint variables n.
     :raises ValueError: when it has another shape, or a value is not finite or too large.
@@ -368,7 +368,7 @@ def count_threads(threads: int | None) -> int:
     """
     Return how many threads to use.
 
-    :param threads: what the caller gave; None means one for each processor.
+    :param threads: the caller's number; None means one for each processor.
     """
     if threads is None:
         return processors()

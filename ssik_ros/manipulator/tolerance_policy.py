@@ -13,10 +13,13 @@ class TolerancePolicy:
     """Tolerances of solutions and targets; rarely changed. A changed field that is not read is named in a warning."""
 
     axis_parallel: float = 1e-8
-    """Sine of the angle between axes up to which they count as parallel; read when a Manipulator is made [1]."""
+    """Largest sine of the angle between axes that count as parallel; read when a Manipulator is made [1]."""
     axis_intersect: float = 1e-8
-    """Distance of axes from a common point, relative to the arm's size, up to which they count as meeting; read when a
-    Manipulator is made [1]. Solutions are exact on the arm as it is in any case."""
+    """
+    Largest distance of axes from a common point, relative to the arm's size, at which they count as meeting [1].
+
+    It is read when a Manipulator is made. Solutions are exact on the arm as it is in any case.
+    """
     subproblem_feasibility: float = 1e-9
     """Kept for compatibility: whether a candidate is exact is decided by forward kinematics, not by subproblems."""
     subproblem_numerical: float = 1e-5
@@ -26,10 +29,10 @@ class TolerancePolicy:
     subproblem_dedup: float = 1e-3
     """Difference of two branches, in every joint, below which they may be one [rad]."""
     subproblem_postverify: float = 1e-9
-    """Frobenius norm of FK(q) - T up to which a solution is accepted."""
+    """Largest Frobenius norm of FK(q) - T of an accepted solution."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a positive number."""
+        """Raise InvalidOption if a field is not a positive number."""
         for field in fields(self):
             value = getattr(self, field.name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -51,12 +54,12 @@ class TolerancePolicy:
 
     @property
     def fk_atol(self) -> float:
-        """Return the Frobenius norm of FK(q) - T up to which a solution is accepted."""
+        """Return the largest Frobenius norm of FK(q) - T of an accepted solution."""
         return min(self.subproblem_postverify, self.subproblem_numerical)
 
     @property
     def rigid(self) -> float:
-        """Return the deviation of R^T R from identity up to which a target is a rigid transform."""
+        """Return the largest deviation of R^T R from identity of a target that counts as a rigid transform."""
         return 3.0 * self.subproblem_numerical
 
     def unused_changes(self, made_with: 'TolerancePolicy') -> Iterator[str]:

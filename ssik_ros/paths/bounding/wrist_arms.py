@@ -22,8 +22,8 @@ Method
 1. Over the cell G W stays in a ball around its place at the centre, and R_G within an angle. Both radii are sums over the joints
    of half width times lever. From these follow an interval of x of the first subproblem, by ``acos`` one of joint 3, a ball for
    p, and so on: intervals for all six joints (the loose box).
-2. A branch whose x is outside [-1, 1] over the cell does not exist there. If all three x stay within (-1, 1), the branch
-   exists for all values in the cell. It is continuous, because the two solutions of a subproblem never meet.
+2. A branch whose x is outside [-1, 1] over the cell does not exist there. If all three x stay within (-1, 1), the
+   branch exists for all values in the cell. It is continuous, because the two solutions of a subproblem never meet.
 3. Such a branch is enclosed by :mod:`ssik_ros.paths.bounding.enclosures`. A cell where this fails has its loose box.
 
 Degeneracies
