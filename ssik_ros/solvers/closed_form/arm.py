@@ -76,7 +76,7 @@ class Branches(NamedTuple):
     is_too_far: bool = False
     """True if the pose is proved to be out of reach, by the reach hull of the arm or by the length of its links."""
     is_doubtful: bool = False
-    """True if the pose is (nearly) singular: then more branches may exist, and an empty result proves nothing."""
+    """True if the pose is (nearly) singular. Then more branches may exist, and an empty result proves nothing."""
     curves: FloatArray | None = None
     """(k, n + 2) curve of postures through each branch, see
     :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if all branches are isolated."""

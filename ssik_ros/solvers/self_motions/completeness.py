@@ -1,4 +1,4 @@
-"""The proof that the curves of a pose miss none: what it needs of an arm, and what it leaves open."""
+"""Prove that no curve of a pose is missing, or name the reason why the proof fails."""
 
 import itertools
 from typing import NamedTuple
@@ -13,30 +13,31 @@ from ssik_ros.solvers.closed_form.labels import move_axes
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 
 POSTURES = 16
-"""Random postures at which bounds are compared."""
+"""Number of random postures at which bounds are compared."""
 SHARES = (0.125, 0.25, 0.5)
-"""Lengths that may count as one radian, as a share of the arm's."""
+"""Candidates for the length that counts as one radian, as shares of the arm's length."""
 STILL = 0.05
-"""Part of the held joint in the unit tangent up to which it hardly moves."""
+"""Largest component of the held joint in the unit tangent at which it counts as hardly moving."""
 REACHES = 1e-4
-"""Largest change of an entry of the pose by which a candidate is a solution: next to a fold it is off by the root of rounding."""
+"""Largest error in an entry of the pose at which a candidate is a solution: near a fold, rounding grows to its square
+root."""
 
 
 class PointBound(NamedTuple):
-    """A point of a joint's axis, and how fast the Jacobian changes that is taken there."""
+    """Point on the axis of a joint, with a bound on the change of the Jacobian at this point."""
 
     joint: int
     along: float
-    """Distance from the joint's own point along the axis [m]."""
+    """Signed distance from the joint's reference point along the axis [m]."""
     length: float
-    """What counts as one radian [m]."""
+    """Length that counts as one radian [m]."""
     bend: float
-    """Bound of the second derivative [1/rad]."""
+    """Bound on the second derivative [1/rad]."""
 
 
 def choose_bound(chain: SerialChain) -> FloatArray:
     """
-    Return the bound (proof.BOUND,) with which the proof needs the fewest steps at some random postures.
+    Return the bound (proof.BOUND,) with which the proof needs the fewest steps at random postures.
 
     :param chain: seven joints.
     """
@@ -54,7 +55,7 @@ def choose_bound(chain: SerialChain) -> FloatArray:
 
 
 def _places(chain: SerialChain, joint: int) -> set[float]:
-    """Return where an axis is nearest to those beside it, as distances from its own point [m]."""
+    """Return the points of an axis nearest to its neighbours' axes, as distances from the reference point [m]."""
     places = set()
     for other in {max(joint - 1, 0), min(joint + 1, len(chain.axes) - 1)} - {joint}:
         both = np.stack([chain.axes[joint], -chain.axes[other]], axis=1)
@@ -65,12 +66,12 @@ def _places(chain: SerialChain, joint: int) -> set[float]:
 
 def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> PointBound:
     """
-    Return a point with a bound of the second derivative of what is left at it, see docs/math/self_motions.md.
+    Return a point with the bound on the second derivative of the residual there, see docs/math/self_motions.md.
 
     :param chain: seven joints.
-    :param joint: a revolute one.
-    :param along: distance of the point from the joint's own one along the axis [m].
-    :param length: what counts as one radian [m].
+    :param joint: index of a revolute joint.
+    :param along: signed distance of the point from the joint's reference point along the axis [m].
+    :param length: length that counts as one radian [m].
     """
     n, slides = len(chain.axes), chain.kinds == JointKind.PRISMATIC
     reach = np.zeros(n)
@@ -86,7 +87,7 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
             reach[k], point = total, foot
     turns, matrix = ~slides, np.zeros((n, n))
     for half in (np.arange(joint), np.arange(n - 1, joint, -1)):
-        # The joint that is nearer to the point moves it by its reach, the other one rotates that.
+        # The joint nearer to the point moves it by its reach; the other joint rotates this velocity.
         for a, b in itertools.combinations_with_replacement(half.tolist(), 2):
             matrix[a, b] = matrix[b, a] = reach[b] / length if turns[a] else 0.0
     matrix = np.sqrt(matrix**2 + 0.25 * np.outer(turns, turns))
@@ -96,7 +97,7 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
 
 
 def _steps(chain: SerialChain, axes: FloatArray, points: FloatArray, bound: PointBound) -> float:
-    """Return the mean of the bound over the least singular value at postures with these axes, infinity for none."""
+    """Return the mean ratio of the bound to the smallest singular value at postures; infinite if the bound is."""
     if not np.isfinite(bound.bend):
         return np.inf
     at = points[:, bound.joint] + bound.along * axes[:, bound.joint]
@@ -109,12 +110,12 @@ def _jacobians(
     chain: SerialChain, axes: FloatArray, points: FloatArray, at: FloatArray, length: float
 ) -> FloatArray:
     """
-    Return the transposed Jacobians (k, 7, 6) of a point at some postures.
+    Return the transposed Jacobians of a point at ``k`` postures (k, 7, 6).
 
     :param chain: seven joints.
-    :param axes, points: (k, 7, 3) directions of the axes and a point of each.
-    :param at: (k, 3) the point.
-    :param length: what counts as one radian [m].
+    :param axes, points: (k, 7, 3) directions of the axes and a point on each.
+    :param at: (k, 3) position of the point.
+    :param length: length that counts as one radian [m].
     """
     turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
     moves = np.where(turns, np.cross(axes, at[..., None, :] - points), axes) / length
@@ -125,13 +126,13 @@ def find_gap(
     pose: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray, bound: FloatArray
 ) -> str:
     """
-    Return why a curve may be missing, empty when none is.
+    Return why a curve may be missing; an empty text if all curves are proved to be found.
 
-    :param pose: what the curves share.
-    :param knots: (k, segments.COLUMNS) of all curves.
-    :param rows: (c,) how many knots each has.
+    :param pose: data shared by the curves.
+    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param rows: (c,) number of knots of each curve.
     :param candidates: (m, 7) all postures that were found at values of the held joint.
-    :param bound: of :func:`choose_bound`.
+    :param bound: result of :func:`choose_bound`.
     """
     kinds = knots[:, segments.KIND]
     if (kinds == trace.SINGULAR).any():
@@ -153,7 +154,7 @@ def find_gap(
 
 def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     """
-    Return what is left open by a posture that is on no curve.
+    Return the reason for an incomplete result: a posture lies on none of the curves.
 
     :param chain: seven joints.
     :param held: index of the held joint.
@@ -171,7 +172,7 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
 
 
 def _matrix(target: FloatArray) -> FloatArray:
-    """Return a pose (4, 4) of twelve numbers."""
+    """Return a pose of twelve numbers as a matrix (4, 4)."""
     whole = np.eye(4)
     whole[:3, :3], whole[:3, 3] = target[:9].reshape(3, 3), target[9:]
     return whole

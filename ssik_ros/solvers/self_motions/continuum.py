@@ -1,4 +1,4 @@
-"""Curves on which six joints, or fewer, move while the tip stays: they exist at singular poses."""
+"""Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses."""
 
 import dataclasses
 import itertools
@@ -29,19 +29,19 @@ from ssik_ros.solvers.self_motions.tracer import follow_curves
 SEVEN = len(JOINTS)
 LEAST_JOINTS = 2
 STANDS = 1e-7
-"""How far an added joint may move along a curve by rounding [rad]."""
+"""Largest motion of an added joint along a curve that counts as rounding [rad]."""
 SINGULAR = 1e-6
-"""Least singular value, metres as shares of the arm's size, up to which a posture counts as singular."""
+"""Smallest singular value below which a posture counts as singular, with metres as shares of the arm's size."""
 RESOLVED = 1e-4
-"""Least singular value of all seven joints from which on their curve is followed."""
+"""Smallest useful singular value of the Jacobian of all seven joints."""
 STARTS = 256
-"""Postures from which Newton's method looks for other curves of a pose."""
+"""Number of starts of Newton's method in the search for further curves of a pose."""
 SPACING = 0.03
-"""Distance of the points of a curve with which postures are compared [rad]."""
+"""Spacing of the points of a curve that are compared with postures [rad]."""
 REFERENCES = 8
-"""Postures at most of which one says where the joints are added that curves are read with."""
+"""Most postures that are tried as the reference of the joints added at the tip."""
 BESIDE = 1e-9
-"""How far a posture may be beyond a limit by rounding [rad or m]."""
+"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 PER_JOINT = ('joint_names', 'kinds', 'axes', 'points', 'lower', 'upper', 'joint_indices', 'idx_q')
 """Attributes of a chain with one entry for each joint."""
 OPEN = 'only the curves through the postures that were met are followed: six joints have curves at singular poses only'
@@ -51,14 +51,14 @@ def follow_continuum(
     chain: SerialChain, postures: FloatArray, clearance: ClearanceMaker | None = None
 ) -> SelfMotions | None:
     """
-    Return the curves through singular postures of one pose within the limits, None where the arm moves along none.
+    Return the curves of one pose through singular postures, within the limits; None if there are no curves.
 
-    Joints are added that complete the Jacobian, and stand still along the curves. Where the Jacobian turns along a
-    curve, as that of a straight wrist, these joints have to turn with it: they are put behind each joint in turn.
+    Added joints complete the Jacobian, and do not move along the curves. Along a curve the Jacobian can turn, for
+    example at a straight wrist, and the added joints must turn with it. So each place in the chain is tried for them.
 
     :param chain: two to six joints.
     :param postures: (k, n) solutions of the pose. They may be outside the limits if their curves pass inside.
-    :param clearance: makes the objective of that name, None where there is no robot to measure.
+    :param clearance: makes the objective ``clearance``; None if the robot has no geometry.
     """
     n = len(chain.axes)
     rows = np.atleast_2d(np.asarray(postures, dtype=np.float64))
@@ -82,13 +82,13 @@ def follow_continuum(
 
 def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) -> FloatArray:
     """
-    Return singular postures (k, n) of a pose: given ones, and others by Newton's method without limits.
+    Return singular postures of a pose (k, n): the given ones, and others from Newton's method without limits.
 
-    Newton's method begins at spread postures of chains of seven joints: with joints that complete a given posture, or
-    with six joints and a spin of the tool. The postures in which the added joints are zero are returned.
+    Newton's method starts at random postures of chains of seven joints. These chains have joints that complete a given
+    posture, or six joints and a spin of the tool. Solutions in which the added joints are zero are returned.
 
     :param chain: two to six joints.
-    :param target: (4, 4) the pose.
+    :param target: (4, 4) pose of the tip in the base.
     :param rows: (k, n) solutions of the pose.
     """
     n, rows = len(chain.axes), rows[find_singular(chain, rows)]
@@ -118,7 +118,7 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
 def _follow_best(
     chain: SerialChain, posture: FloatArray, target: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return the knots of the curve through a posture, within the limits and without, by the place that serves best."""
+    """Return the knots of the curve through a posture, with and without limits, for the best place of added joints."""
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
         whole = _complete(chain, posture, place)
@@ -132,7 +132,7 @@ def _follow_best(
 
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
-    """Return (k,) which postures are on a curve: nearer to one of many points of it than these are to each other."""
+    """Return whether each posture lies on a curve (k,): within SPACING of one of many points on the curve."""
     points = []
     for a, b in itertools.pairwise(part):
         width = b[segments.ARC] - a[segments.ARC]
@@ -147,7 +147,7 @@ def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
-    """Return seven joints with new ones at the tip that serve all postures best."""
+    """Return seven joints: the chain with the joints added at the tip that best suit all postures, or None."""
     best, largest = None, 0.0
     for q in rows[:REFERENCES]:
         whole = _complete(chain, q, len(chain.axes))
@@ -162,7 +162,7 @@ def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None
 
 def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     """
-    Return the indices of singular postures, in which the joints can move while the tip stays to first order.
+    Return the indices of singular postures, whose joints can move while the tip does not move, to first order.
 
     :param chain: up to seven joints.
     :param rows: (k, n) postures.
@@ -171,7 +171,7 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
         return np.empty(0, dtype=np.int64)
     axes, points = move_axes(chain, rows)
     turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    # The rank does not depend on the point at which velocities are taken.
+    # The rank does not depend on the point whose velocity is used.
     linear = np.where(turns, np.cross(axes, points[:, -1:] - points), axes) / _size(chain)
     jacobians = np.concatenate([linear, np.where(turns, axes, 0.0)], axis=2)
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
@@ -182,13 +182,13 @@ def insert_joint(
     chain: SerialChain, name: str, axis: FloatArray, point: FloatArray, place: int
 ) -> SerialChain:
     """
-    Return a chain with one more revolute joint, without limits.
+    Return a chain with an added revolute joint, without limits.
 
     :param chain: the arm.
-    :param name: of the joint.
-    :param axis: (3,) unit vector in the base, all joints at zero.
-    :param point: (3,) a point of the axis in the base, all joints at zero [m].
-    :param place: number of joints before it.
+    :param name: name of the new joint.
+    :param axis: (3,) unit vector in the base, with all joints at zero.
+    :param point: (3,) point on the axis in the base, with all joints at zero [m].
+    :param place: number of joints before the new joint.
     """
     names = list(chain.joint_names)
     names.insert(place, name)
@@ -208,7 +208,7 @@ def insert_joint(
 
 
 def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """Return the Jacobian (6, n) of the tip, metres as shares of the arm's size."""
+    """Return the Jacobian of the tip (6, n), with metres as shares of the arm's size."""
     axes, points = (each[0] for each in move_axes(chain, q[None]))
     turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
     linear = np.where(turns, np.cross(axes, chain.pose(q)[:3, 3] - points), axes) / _size(chain)
@@ -216,18 +216,18 @@ def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 
 def _size(chain: SerialChain) -> float:
-    """Return the length of an arm, from axis to axis [m]."""
+    """Return the length of an arm, summed from axis to axis [m]."""
     places = np.vstack([chain.points, chain.home[:3, 3]])
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) or 1.0
 
 
 def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | None:
     """
-    Return seven joints, the new ones moving the tip as the others cannot at a posture; None where there are too few.
+    Return seven joints: the new ones move the tip in the directions that a posture lacks; None if there are too few.
 
     :param chain: two to six joints.
     :param q: (n,) a singular posture.
-    :param place: number of joints before the new ones.
+    :param place: number of joints before the new joints.
     """
     n, size, tip = len(chain.axes), _size(chain), chain.pose(q)[:3, 3]
     _, points = (each[0] for each in move_axes(chain, q[None]))
@@ -237,7 +237,7 @@ def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | No
     link = here.pose(q[:place]) if place else np.eye(4)
     whole = chain
     for rank in range(n, SEVEN):
-        # A force and moment on the tip that no joint feels: the axis is their moment about a point.
+        # Take a force and moment on the tip that no joint feels. The axis is their moment about a point.
         force = np.linalg.svd(_jacobian(whole, q))[0][:, rank - 1]
         for point in places:
             moment = force[3:] + np.cross(tip - point, force[:3] / size)
@@ -258,7 +258,7 @@ def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | No
 def _share(
     whole: SerialChain, dof: int, target: FloatArray, clearance: ClearanceMaker | None = None
 ) -> TracedPose:
-    """Return what the curves of seven joints share."""
+    """Return the data shared by the curves of seven joints."""
     plan, numbers = _bare_plan(whole), np.empty(12)
     se3.from_matrix(numbers, target, 0)
     se3.orthonormalise(numbers)
@@ -270,11 +270,11 @@ def _follow(
     whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return the knots of each curve within the limits, and without limits, the added joints last.
+    Return the knots of each curve, within the limits and without limits, with the added joints last.
 
     :param whole: seven joints.
     :param place: index of the first added joint.
-    :param target: (4, 4) the pose.
+    :param target: (4, 4) pose of the tip in the base.
     :param rows: (k, n) postures without the added joints.
     """
     own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
@@ -300,13 +300,13 @@ def _free_reals(own: TracedPose) -> FloatArray:
 
 
 def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:
-    """Return the knots of each curve along which the added joints stand still."""
+    """Return the knots of each curve along which the added joints do not move."""
     parts = np.split(knots, np.cumsum(counts)[:-1]) if len(counts) else []
     return [part for part in parts if np.abs(part[:, added]).max() < STANDS]
 
 
 def _put_last(part: FloatArray, added: range) -> FloatArray:
-    """Return knots with the added joints last, in their limits too."""
+    """Return knots with the added joints last, also in their codes of limits."""
     order = [k for k in range(SEVEN) if k not in added]
     moved, kinds = part.copy(), part[:, segments.KIND]
     for first in (0, segments.TANGENT):
@@ -320,7 +320,7 @@ def _put_last(part: FloatArray, added: range) -> FloatArray:
 
 
 def _bare_plan(chain: SerialChain) -> AnalyticPlan:
-    """Return a plan of seven joints that says how they move, and nothing of their branches."""
+    """Return a plan that describes the motion of seven joints, without a closed form."""
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = SEVEN, SEVEN - 1
     ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)

@@ -1,4 +1,4 @@
-"""One curve of a self-motion: its ends, and the postures on it."""
+"""One curve of a self-motion: its two ends and its postures."""
 
 from collections.abc import Sequence
 import enum
@@ -20,22 +20,22 @@ from ssik_ros.solvers.self_motions.objectives import ClearanceMaker, make_object
 
 JOINTS = np.arange(7)
 LOOK_EVERY = 0.05
-"""Distance of the postures of a curve at which an objective is asked first [rad]."""
+"""Distance of postures on a curve at which an objective is first evaluated [rad]."""
 
 
 class EndKind(enum.Enum):
-    """What a curve ends at."""
+    """Reason why a curve ends."""
 
     LIMIT = 'limit'
-    """A joint is on its limit."""
+    """A joint is at its limit."""
     FOLD = 'fold'
-    """The held joint turns back: two branches of the six other joints meet."""
+    """The held joint turns back: two branches of the other six joints meet."""
     CROSSING = 'crossing'
     """Another curve passes through the same posture."""
     CLOSED = 'closed'
-    """Where the curve began."""
+    """The curve is closed: it returns to its first posture."""
     SINGULAR = 'singular'
-    """No direction is left, or more than one: the curve could not be followed further."""
+    """The posture is singular, with no unique direction: the curve could not be followed further."""
 
 
 INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
@@ -46,14 +46,14 @@ class CurveEnd(NamedTuple):
 
     kind: EndKind
     joint: str = ''
-    """Name of the joint on its limit, empty for other kinds."""
+    """Name of the joint at its limit; empty for other kinds."""
     is_upper: bool = False
-    """Whether the limit is the upper one."""
+    """True if the joint is at its upper limit."""
     curves: tuple[int, ...] = ()
     """Indices of the curves that continue here."""
 
     def __str__(self) -> str:
-        """Return it as ``limit of joint4 (upper)``, ``fold, on to curve 3``."""
+        """Return text such as ``limit of joint4 (upper)`` or ``fold, on to curve 3``."""
         if self.kind is EndKind.LIMIT:
             return f'limit of {self.joint} ({"upper" if self.is_upper else "lower"})'
         others = ', '.join(str(index) for index in self.curves)
@@ -61,7 +61,7 @@ class CurveEnd(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """A posture of a curve."""
+    """A posture on a curve."""
 
     q: FloatArray
     """(dof,) joint values [rad or m]."""
@@ -74,47 +74,48 @@ class CurvePoint(NamedTuple):
 
 
 class TracedPose(NamedTuple):
-    """What the curves of one pose have in common."""
+    """Data shared by all curves of one pose."""
 
     plan: AnalyticPlan
-    """Of seven joints, a spin about the tool's axis being the last one where the arm has six."""
+    """Plan of seven joints; for an arm of six joints, the last one is a spin about the tool's axis."""
     dof: int
-    """Joints of the arm: 7, or 6 with a spin."""
+    """Number of joints of the arm: 7, or 6 with a spin."""
     reals: FloatArray
-    """The plan's numbers with the limits and the tool of the request."""
+    """Numbers of the plan, with the limits and the tool of the request."""
     target: FloatArray
-    """(12,) pose for the kernels."""
+    """(12,) pose as the kernels read it."""
     tolerance: float
-    """Frobenius norm of FK - T that a posture may have."""
+    """Largest Frobenius norm of FK - T of a posture."""
     lower: FloatArray
-    """(7,) limits [rad or m]."""
+    """(7,) lower limits [rad or m]."""
     upper: FloatArray
     clearance: ClearanceMaker | None
-    """Makes the objective of that name."""
+    """Makes the objective ``clearance``; None if the robot has no geometry."""
 
 
 class SelfMotion:
-    """Postures of one branch that reach a pose, as a curve over its arc length."""
+    """A curve of postures that reach one pose in one branch, as a function of its arc length."""
 
     def __init__(
         self, pose: TracedPose, index: int, knots: FloatArray, others: tuple[int, ...]
     ) -> None:
         """
-        Keep the knots.
+        Store the knots.
 
-        :param pose: what all curves of the pose share.
-        :param index: of this curve among them.
-        :param knots: (k, segments.COLUMNS), arc lengths from 0 on.
-        :param others: the curves that continue at the first knot, then those at the last one, -1 for none.
+        :param pose: data shared by all curves of the pose.
+        :param index: index of this curve.
+        :param knots: (k, segments.COLUMNS) knots; arc lengths start at 0.
+        :param others: indices of the curves that continue at the first knot, then at the last knot; -1 fills empty
+            places.
         """
         self._pose, self._others = pose, others
         self.index = index
         self.knots = knots
-        """(k, 17) joints, unit tangent, arc length, kind, and room of points near the curve."""
+        """(k, 17) joint values, unit tangent, arc length, kind, and room of points near the curve."""
 
     @functools.cached_property
     def length(self) -> float:
-        """Return the arc length, with metres of slides counted as radians [rad]."""
+        """Return the arc length [rad]; a metre of a prismatic joint counts as a radian."""
         return float(self.knots[-1, segments.ARC])
 
     @functools.cached_property
@@ -128,7 +129,7 @@ class SelfMotion:
         return self._read_end(-1, self._others[folds.OTHERS :])
 
     def _read_end(self, row: int, others: tuple[int, ...]) -> CurveEnd:
-        """Return the end at the first or the last knot."""
+        """Return the end at the first knot (row 0) or the last knot (row -1)."""
         kind = float(self.knots[row, segments.KIND])
         if kind in INSIDE_ENDS:
             return CurveEnd(INSIDE_ENDS[kind], curves=tuple(i for i in others if i >= 0))
@@ -140,17 +141,17 @@ class SelfMotion:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the curve comes back to its beginning."""
+        """Return whether the curve returns to its first posture."""
         return self.start.kind is EndKind.CLOSED
 
     @functools.cached_property
     def label(self) -> str:
-        """Return the branch of the curve, such as ``shoulder +, elbow -, wrist +``; empty where the class has no signs."""
+        """Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs."""
         label = label_branch(self._pose.plan, self._solve(np.array([0.5 * self.length]))[0])
         return '' if label == NO_LABEL else str(label)
 
     def __repr__(self) -> str:
-        """Return what a reader wants to know of the curve."""
+        """Return index, branch label, length and ends of the curve."""
         return (
             f'SelfMotion({self.index}: {self.label or "no label"}, length {self.length:.4f}, '
             f'{self.start} to {self.end})'
@@ -158,10 +159,10 @@ class SelfMotion:
 
     def __call__(self, s: ArrayLike) -> FloatArray:
         """
-        Return the posture (dof,) at an arc length, or (m, dof) at several: verified to reach the pose within the limits.
+        Return the posture (dof,) at an arc length, or (m, dof) at several, verified to reach the pose within limits.
 
-        :param s: from 0 to :attr:`length` [rad].
-        :raises ValueError: for an arc length that is outside, or no number.
+        :param s: arc length, 0 to :attr:`length` [rad].
+        :raises ValueError: if an arc length is out of range or not a number.
         """
         arcs = np.asarray(s, dtype=np.float64)
         if arcs.ndim > 1 or not ((arcs >= 0.0) & (arcs <= self.length)).all():
@@ -173,9 +174,9 @@ class SelfMotion:
 
     def sample(self, spacing: float) -> FloatArray:
         """
-        Return postures (m, dof) along the curve, both ends included.
+        Return postures along the curve with both ends (m, dof).
 
-        :param spacing: distance between two of them at most [rad].
+        :param spacing: largest distance between neighbours [rad].
         """
         if not spacing > 0.0:
             raise InvalidOption(f'spacing must be a positive number, not {spacing!r}.')
@@ -184,9 +185,9 @@ class SelfMotion:
 
     def nearest(self, seed: ArrayLike) -> CurvePoint:
         """
-        Return the posture of the curve that is nearest to a posture; joints of a range of a turn or more modulo a turn.
+        Return the posture on the curve nearest to a seed; joints with a range of 2 pi or more are compared modulo 2 pi.
 
-        :param seed: (dof,) the posture [rad or m].
+        :param seed: (dof,) joint values [rad or m].
         """
         pose, wish = self._pose, np.zeros(7)
         given = np.asarray(seed, dtype=np.float64)
@@ -211,15 +212,16 @@ class SelfMotion:
         obstacles: Sequence[WorldObject] = (),
     ) -> CurvePoint:
         """
-        Return the posture of the curve with the largest value of an objective.
+        Return the posture on the curve with the largest value of an objective.
 
-        The objective is asked every 0.05 rad, and around the three best of those postures as often as needed. A peak
-        narrower than that may be missed.
+        The objective is evaluated every 0.05 rad, then refined around the three best postures. A narrower peak may be
+        missed.
 
-        :param objective: ``manipulability``; ``limit_margin``, the least distance of a joint to a limit; ``clearance``, the
-            least distance of two links, or of a link and an obstacle, that the arm moves towards each other [m];
-            ``distance`` from a posture, which is to be small; or a function of a joint vector (dof,).
-        :param posture: (dof,) for ``distance``.
+        :param objective: ``manipulability``; ``limit_margin``, the smallest distance of a joint from a limit;
+            ``clearance``, the smallest distance between two links, or a link and an obstacle, that the arm moves
+            towards each other [m]; ``distance`` from ``posture``, where a small distance is good; or a function of
+            joint values (dof,).
+        :param posture: (dof,) reference of ``distance``.
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
         """
@@ -231,7 +233,7 @@ class SelfMotion:
         return CurvePoint(self(s), self.index, s, value)
 
     def _solve(self, arcs: FloatArray) -> FloatArray:
-        """Return postures (m, 7) at arc lengths, as continuous as the curve; raise if one misses the pose."""
+        """Return postures (m, 7) at arc lengths, without jumps by turns; raise SolverError if one misses the pose."""
         pose = self._pose
         q, errors = np.empty((len(arcs), 7)), np.empty((len(arcs), 3))
         readout.write_postures(
@@ -247,12 +249,12 @@ class SelfMotion:
         return q
 
     def _differences(self, away: FloatArray) -> FloatArray:
-        """Return differences of joints (dof,), those of free ones modulo a turn."""
+        """Return differences of joints (dof,), with free joints wrapped to [-pi, pi]."""
         free = _are_free(self._pose)[: self._pose.dof]
         return np.where(free, away - 2.0 * np.pi * np.round(away / (2.0 * np.pi)), away)
 
     def _wind(self, q: FloatArray, wish: FloatArray | None = None) -> FloatArray:
-        """Return postures (m, 7) with free joints inside their limits: nearest to a posture, or to the middle of the range."""
+        """Wind free joints of postures (m, 7) into their limits, nearest to ``wish`` or to the middle of the range."""
         pose = self._pose
         for k in np.flatnonzero(_are_free(pose)).tolist():
             low, high, turn = pose.lower[k], pose.upper[k], 2.0 * np.pi
@@ -266,11 +268,11 @@ class SelfMotion:
 
 
 def _are_free(pose: TracedPose) -> NDArray[np.bool_]:
-    """Return (7,) of which joints every angle has a winding within the limits."""
+    """Return which joints are free (7,): revolute, with a range of at least 2 pi."""
     slides = (int(pose.plan.ints[search.SLIDES]) >> JOINTS) & 1
     return np.asarray(~(pose.upper - pose.lower < 2.0 * np.pi) & (slides == 0))
 
 
 def _work() -> FloatArray:
-    """Return scratch of the kernels here."""
+    """Return scratch for the kernels of this module."""
     return np.empty(readout.scratch_size())

@@ -1,14 +1,14 @@
-"""The largest value of a function of one number."""
+"""Find the largest value of a function of one number."""
 
 from collections.abc import Callable
 import math
 
 CANDIDATES = 3
-"""Highest places of the first look around which a maximum is looked for."""
+"""Number of best places on the grid around which the maximum is refined."""
 SECTION = 0.5 * (math.sqrt(5.0) - 1.0)
-"""Share of an interval that the golden section keeps."""
+"""Fraction of an interval that a golden-section step keeps."""
 NARROWEST = 1e-9
-"""Width of an interval that is not looked into any more."""
+"""Width of an interval at which the refinement ends."""
 
 
 def find_maximum(
@@ -17,9 +17,9 @@ def find_maximum(
     """
     Return where a function is largest on [0, length], and its value there.
 
-    :param function: of one number; NaN counts as the worst value.
+    :param function: function of one number; NaN counts as the worst value.
     :param length: end of the interval.
-    :param spacing: how far apart the first places are that are looked at.
+    :param spacing: largest distance of places on the first grid.
     """
     count = max(1, math.ceil(length / spacing))
     places = [length * (i / count) for i in range(count + 1)] if length > 0.0 else [0.0]
@@ -34,7 +34,7 @@ def find_maximum(
 
 
 def _golden(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return where a function with one maximum in an interval is largest, and its value there."""
+    """Return where a function is largest in an interval, and its value there; it must have a single maximum."""
     a, b = high - SECTION * (high - low), low + SECTION * (high - low)
     f_a, f_b = _value(function, a), _value(function, b)
     while high - low > NARROWEST:
@@ -50,6 +50,6 @@ def _golden(function: Callable[[float], float], low: float, high: float) -> tupl
 
 
 def _value(function: Callable[[float], float], place: float) -> float:
-    """Return a function's value, minus infinity for no number."""
+    """Return the value of a function, with minus infinity in place of NaN."""
     value = float(function(place))
     return value if value == value else -math.inf

@@ -1,4 +1,4 @@
-"""All self-motions of one pose."""
+"""All self-motion curves of one pose."""
 
 from collections.abc import Callable, Iterator, Sequence
 import functools
@@ -16,9 +16,9 @@ from ssik_ros.solvers.self_motions.objectives import Objective
 
 class SelfMotions:
     """
-    The curves of solutions of one pose, within the limits.
+    Curves of solutions of one pose, within the limits.
 
-    A sequence of :class:`SelfMotion`, empty where the pose has no solution.
+    A sequence of :class:`SelfMotion`; empty if the pose has no solution.
     """
 
     def __init__(
@@ -30,29 +30,29 @@ class SelfMotions:
         find_gap: Callable[[], str],
     ) -> None:
         """
-        Keep the knots of all curves.
+        Store the knots of all curves.
 
-        :param pose: what the curves share.
-        :param knots: (k, segments.COLUMNS) curve behind curve, not yet parted at folds and crossings.
-        :param rows: (c,) how many knots each of these has.
+        :param pose: data shared by the curves.
+        :param knots: (k, segments.COLUMNS) knots of all curves in turn, not yet split at folds and crossings.
+        :param rows: (c,) number of knots of each curve.
         :param resolution: see the attribute.
-        :param find_gap: returns why a curve may be missing, empty if none can be.
+        :param find_gap: returns why a curve may be missing; an empty text if all curves are proved to be found.
         """
         self._pose, self._knots, self._rows, self._find_gap = pose, knots, rows, find_gap
         self.resolution = resolution
-        """Every curve on which the held joint moves by more than this is here, if ``is_complete`` [rad or m]."""
+        """If ``is_complete``, every curve on which the held joint moves by more than this is included [rad or m]."""
 
     @functools.cached_property
     def reason(self) -> str:
-        """Return why a longer curve may be missing, empty if it is proved that none is: the proof runs when first asked."""
+        """Return why a longer curve may be missing, empty if none is; the first access runs the proof."""
         return self._find_gap()
 
     @property
     def is_complete(self) -> bool:
         """
-        Return whether it is proved that no curve is missing on which the held joint moves by more than :attr:`resolution`.
+        Return whether all curves on which the held joint moves by more than :attr:`resolution` are surely included.
 
-        False also where a curve is missing on which it hardly moves, see Completeness in docs/math.
+        It is also False if a curve is missing on which the held joint hardly moves, see Completeness in docs/math.
         """
         return not self.reason
 
@@ -63,7 +63,7 @@ class SelfMotions:
 
     @functools.cached_property
     def curves(self) -> tuple[SelfMotion, ...]:
-        """Return the curves, parted where the held joint turns back and where they cross."""
+        """Return the curves, split at folds of the held joint and at crossings."""
         size = len(self._knots)
         knots = np.empty((folds.ROOM * size, segments.COLUMNS))
         heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)
@@ -80,7 +80,7 @@ class SelfMotions:
         return len(self.curves)
 
     def __iter__(self) -> Iterator[SelfMotion]:
-        """Return the curves one by one."""
+        """Iterate over the curves."""
         return iter(self.curves)
 
     def __getitem__(self, index: int) -> SelfMotion:
@@ -88,27 +88,28 @@ class SelfMotions:
         return self.curves[index]
 
     def __repr__(self) -> str:
-        """Return how many curves there are, and up to which length they are all."""
+        """Return the number of curves, and the resolution or the reason why curves may be missing."""
         proof = f'complete to {self.resolution:.3g}' if self.is_complete else self.reason
         return f'SelfMotions({len(self)} curves, {proof})'
 
     def sample(self, spacing: float) -> FloatArray:
         """
-        Return postures (m, dof) along all curves.
+        Return postures along all curves (m, dof).
 
-        :param spacing: distance between two of one curve at most [rad].
+        :param spacing: largest distance between neighbours on a curve [rad].
         """
         rows = [curve.sample(spacing) for curve in self.curves]
         return np.vstack(rows) if rows else np.empty((0, self._pose.dof))
 
     def nearest(self, seed: ArrayLike) -> CurvePoint | None:
         """
-        Return the posture of all curves that is nearest to a posture, None where there is no curve.
+        Return the posture nearest to a seed on any curve, or None if there are no curves.
 
-        A curve whose nearest posture cannot be verified, next to a singular one, counts only if there is no other.
+        Near a singular posture, the nearest posture of a curve may fail its verification. Such a curve is skipped
+        unless all curves fail.
 
-        :param seed: (dof,) the posture [rad or m].
-        :raises SolverError: when no curve has one that can be verified.
+        :param seed: (dof,) joint values [rad or m].
+        :raises SolverError: if the nearest posture fails its verification on every curve.
         """
         found, refusal = [], None
         for curve in self.curves:
@@ -127,12 +128,12 @@ class SelfMotions:
         obstacles: Sequence[WorldObject] = (),
     ) -> CurvePoint | None:
         """
-        Return the posture of all curves with the largest value of an objective, None where there is no curve.
+        Return the posture of all curves with the largest value of an objective, or None if there are no curves.
 
         :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
         """
         if objective == 'clearance' and self._pose.clearance is not None:
-            # The geometry is read once for all curves.
+            # Read the geometry once for all curves.
             objective = self._pose.clearance(obstacles)
         found = [curve.best(objective, posture) for curve in self.curves]
         return max(found, key=lambda point: point.value, default=None)

@@ -1,4 +1,4 @@
-"""Objectives for the best posture of a curve, by name."""
+"""Objectives that rate the postures of a curve, by name."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,10 +13,10 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.labels import move_axes
 
 Objective = Callable[[FloatArray], float]
-"""A function of a joint vector (dof,), larger being better."""
+"""Function of joint values (dof,) to maximize."""
 
 ClearanceMaker = Callable[[Sequence[WorldObject]], Objective]
-"""Makes the clearance of an arm among objects."""
+"""Function that returns the objective ``clearance`` of an arm for a list of obstacles."""
 
 
 def make_objective(
@@ -29,14 +29,14 @@ def make_objective(
     """
     Return an objective as a function.
 
-    :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` from ``posture``, which is to be
-        small, or a function of a joint vector (dof,).
-    :param chain: the arm, with a spin of the tool behind ``dof`` joints or none.
-    :param dof: joints of the arm.
-    :param posture: (dof,) for ``distance``.
-    :param clearance: makes the objective of that name, None where it is not known.
+    :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` (a small distance from
+        ``posture`` is good), or a function of joint values (dof,).
+    :param chain: the arm; a spin of the tool may follow its ``dof`` joints.
+    :param dof: number of joints of the arm.
+    :param posture: (dof,) reference of ``distance``.
+    :param clearance: makes the objective ``clearance``; None if the robot has no geometry.
     :raises TypeError: for other objectives.
-    :raises ValueError: when the posture has another shape.
+    :raises ValueError: if the posture has another shape.
     """
     if callable(objective):
         return objective
@@ -63,10 +63,10 @@ def make_objective(
 
 def manipulability(chain: SerialChain, q: FloatArray) -> float:
     """
-    Return the root of the determinant of J J^T, or |det J| of six joints: 0 where the arm is singular.
+    Return the root of the determinant of J J^T, or |det J| of six joints; 0 at a singular posture.
 
-    :param chain: the arm, whose first joints count.
-    :param q: (dof,) joint vector.
+    :param chain: the arm; joints after the first ``dof`` are ignored.
+    :param q: (dof,) joint values.
     """
     whole = np.zeros(len(chain.joint_names))
     whole[: len(q)] = q

@@ -1,4 +1,4 @@
-"""Postures on curves along which the held joint hardly moves: values of this joint meet none of them."""
+"""Find postures on curves along which the held joint hardly moves: sampling that joint misses them."""
 
 import itertools
 from typing import NamedTuple
@@ -15,47 +15,47 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_AL
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 
 VALUES, MORE_VALUES = 16, 32
-"""Values at which a joint is held, and the arm's own where no other one is."""
+"""Number of sampled values of another held joint; of the arm's held joint if no other joint can be held."""
 SLOW = (4, 2, 0, 5, 1, 3, 6)
-"""Joints in the order in which elimination holds them."""
+"""Joints in the order in which elimination tries to hold them."""
 SLOW_JOINTS = 2
-"""Joints that elimination holds where the arm has no closed form with any joint held."""
+"""Number of joints that elimination holds if the arm has no closed form with any joint held."""
 NEAREST, SLIDES, FINE = 8, 4, 128
-"""Postures from which two joints turn against each other, by how many angles, and of how many these are chosen."""
+"""Two joints turn against each other: at most NEAREST postures, by SLIDES of FINE equally spaced angles."""
 WIDE, ALIGNED = 0.5, 0.1
-"""How far from its angle the joint between may be in postures to begin from, and in solutions [rad]."""
+"""Largest distance of the joint between from its aligned angle: in starts, and in solutions [rad]."""
 AROUND = 64
-"""Postures of four parallel axes."""
+"""Number of starts with four parallel axes."""
 SAME = 1e-9
-"""Sine of an angle, or share of the arm's size, up to which axes are parallel or in one line."""
+"""Tolerance for parallel and for collinear axes: sine of the angle, or distance as a share of the arm's size."""
 NEAR = 0.02
-"""Share of the arm's size by which four axes may miss to be parallel and to reach the pose."""
+"""Largest distance from the pose at which four parallel axes are tried, as a share of the arm's size."""
 BESIDE = 1e-9
-"""How far a posture may be beyond a limit by rounding [rad or m]."""
+"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 
 
 class Alignment(NamedTuple):
-    """Two joints whose axes are parallel at one angle of a joint between."""
+    """Two joints whose axes are parallel if the joint between them has a certain angle."""
 
     first: int
     between: int
     last: int
     angle: float
-    """Of the joint between [rad]."""
+    """Angle of the joint between [rad]."""
     side: float
-    """1 if the axes then point in the same direction, else -1."""
+    """1 if the axes then point in the same direction, -1 if they point in opposite directions."""
     is_line: bool
-    """Whether they lie in one line, so that both joints may turn against each other."""
+    """True if the axes are then collinear, so that both joints can turn against each other without effect."""
 
 
 class StillCurves:
-    """Looks for postures on curves along which the held joint of one arm hardly moves."""
+    """Finds postures on curves along which the held joint of one arm hardly moves."""
 
     def __init__(self, arm: AnalyticArm) -> None:
         """
-        Find the joints to hold, and those that may move while the held one stands still.
+        Choose other joints to hold, and find joints that can move while the held joint does not.
 
-        :param arm: seven joints, one of them held.
+        :param arm: closed form of seven joints, one of them held.
         """
         self._arm, chain = arm, arm.chain
         self._size = float(np.linalg.norm(np.diff(chain.points, axis=0), axis=1).sum())
@@ -68,7 +68,7 @@ class StillCurves:
         if self._lines:
             count = VALUES if self._joints else MORE_VALUES
             self._requests.append(self._request(arm.plan.held, count))
-        # Numbers that wind joints into their limits: slides have no windings.
+        # Constants that wind joints into their limits; prismatic joints have no windings.
         self._lower, self._upper = chain.lower - BESIDE, chain.upper + BESIDE
         has_middle, self._middle = np.isfinite(chain.upper - chain.lower), np.zeros(7)
         self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
@@ -78,8 +78,8 @@ class StillCurves:
         """
         Return postures (m, 7) that reach a pose within the limits.
 
-        :param pose: what the curves of the pose share.
-        :param target: (4, 4) the pose.
+        :param pose: data shared by the curves of the pose.
+        :param target: (4, 4) pose of the tip in the base.
         """
         found = [self._arm.branches(target, request) for request in self._requests]
         met = np.vstack([np.empty((0, 7)), *(each.q for each in found if each)])
@@ -89,7 +89,7 @@ class StillCurves:
         return np.vstack([self._inside(met, list(JOINTS)), moved])
 
     def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
-        """Return postures (m, 7) with two axes nearly in one line, at several angles between these within the limits."""
+        """Return postures (m, 7) with two nearly collinear axes, for several splits of the angle of their joints."""
         seeds = slide(rows, each)
         if not len(seeds):
             return seeds
@@ -109,7 +109,7 @@ class StillCurves:
         return np.vstack([np.empty((0, 7)), *found])
 
     def _request(self, joint: int, count: int) -> BranchRequest:
-        """Return the request of all branches at values of a joint; the others need not be within their limits."""
+        """Return a request for all branches at values of a held joint, with other joints outside their limits, too."""
         if self._arm.is_slide(joint):
             return BranchRequest(samples=count, held=joint)
         low, high = self._arm.held_range(joint, PLAIN)
@@ -117,14 +117,14 @@ class StillCurves:
         return BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
 
     def _inside(self, rows: FloatArray, joints: list[int]) -> FloatArray:
-        """Return those of some postures (m, 7) of which joints are within their limits, in a winding that is."""
+        """Wind postures into the limits and return those (m, 7) whose given joints are within their limits."""
         turns = np.round((rows - self._middle) * (0.5 / np.pi))
         rows = rows - self._turn * turns
         is_inside = (rows >= self._lower) & (rows <= self._upper)
         return rows[is_inside[:, joints].all(axis=1)]
 
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
-        """Return postures (m, 7) near those in which four axes are parallel, none where the pose is far from these."""
+        """Return postures (m, 7) near those with four parallel axes; empty if these miss the pose by too much."""
         chain = self._arm.chain
         rows = [q for q, miss in align(chain, target, each) if miss < NEAR * self._size]
         if not rows:
@@ -138,7 +138,7 @@ class StillCurves:
 
 
 def _choose_joints(arm: AnalyticArm) -> list[int]:
-    """Return the joints to hold besides the arm's own: all with closed forms, or some where none has one."""
+    """Return the extra joints to hold: all with a fast closed form, or the first ones by elimination."""
     fast: list[int] = []
     slow: list[int] = []
     for joint in SLOW:
@@ -153,7 +153,7 @@ def _choose_joints(arm: AnalyticArm) -> list[int]:
 
 def find_alignments(chain: SerialChain) -> list[Alignment]:
     """
-    Return all pairs of joints, one joint apart, whose axes may be parallel.
+    Return the pairs of joints, one joint apart, whose axes can become parallel.
 
     :param chain: seven joints.
     """
@@ -177,7 +177,7 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
 
 
 def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
-    """Return whether four joints have parallel axes with a pair, and one joint is on either side of these."""
+    """Return whether four joints including the pair have parallel axes, with one joint on either side of them."""
     four = [1, 2, 3, 5] if each.first == 3 else [1, 3, 4, 5]
     three = four[:3] if each.first == 3 else four[1:]
     is_there = each.first in (1, 3) and not covered & set(four)
@@ -188,9 +188,9 @@ def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
 
 def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     """
-    Return postures (m, 7) in which two axes are in one line and their joints turn against each other.
+    Return postures (m, 7) in which two axes are collinear and their joints turn against each other.
 
-    :param rows: (k, 7) postures: those are taken that are nearest to such ones.
+    :param rows: (k, 7) postures; the nearest to such an alignment are used.
     :param each: the two joints.
     """
     away = np.abs(_wrapped(rows[:, each.between] - each.angle))
@@ -208,16 +208,16 @@ def align(
     chain: SerialChain, target: FloatArray, each: Alignment
 ) -> list[tuple[FloatArray, float]]:
     """
-    Return postures in which joints 2 to 6 have four parallel axes, and by how much these miss a pose along the axes [m].
+    Return postures in which joints 2 to 6 have four parallel axes, and their distance from the pose along the axes [m].
 
     :param chain: seven joints.
-    :param target: (4, 4) the pose.
-    :param each: two of the four joints. The other joints of the four are zero in the postures.
+    :param target: (4, 4) pose of the tip in the base.
+    :param each: two of the four joints; the other joints of the four are zero in the postures.
     """
     placed = target @ invert_pose(chain.home)
     base, tip = chain.axes[0], placed[:3, :3] @ chain.axes[6]
     near, far = chain.axes[1], placed[:3, :3] @ (each.side * chain.axes[5])
-    # The direction of the four has fixed angles to the first axis and to the last one.
+    # The direction of the four axes has fixed angles to the first axis and to the last axis.
     cosine, normal = base @ tip, _cross(base, tip)
     square = normal @ normal
     if square < SAME:
@@ -241,19 +241,19 @@ def align(
 
 
 def _angle(axis: FloatArray, a: FloatArray, b: FloatArray) -> float:
-    """Return the angle about an axis (3,) that brings a direction next to another one [rad]."""
+    """Return the angle about an axis (3,) that turns a as near as possible to b [rad]."""
     across = _cross(axis, a)
     return float(np.arctan2(across @ b, a @ b - (a @ axis) * (b @ axis)))
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the vector product of two vectors (3,): numpy takes ten times as long."""
+    """Return the vector product of two vectors (3,), faster than numpy's."""
     (x, y, z), (u, v, w) = a.tolist(), b.tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> FloatArray:
-    """Return a point (3,) after a joint has turned about its axis at zero."""
+    """Return a point (3,) after a joint has turned, with all other joints at zero."""
     axis, away = chain.axes[joint], point - chain.points[joint]
     along = axis * (axis @ away)
     turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
@@ -261,12 +261,12 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
 
 
 def _wrapped(angles: FloatArray) -> FloatArray:
-    """Return angles within half a turn of zero [rad]."""
+    """Return angles wrapped to [-pi, pi] [rad]."""
     return np.asarray(angles - 2.0 * np.pi * np.round(angles / (2.0 * np.pi)))
 
 
 def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
-    """Return solutions (m, 7) near some postures, within the limits among the numbers of a plan."""
+    """Return the solutions (m, 7) that Newton iterations reach from postures, within the limits in ``reals``."""
     if not len(rows):
         return rows
     rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())

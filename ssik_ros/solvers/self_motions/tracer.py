@@ -1,4 +1,4 @@
-"""Self-motions of one arm: postures on every curve by its closed form, then the curves through them."""
+"""Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed."""
 
 from collections.abc import Callable
 import functools
@@ -33,47 +33,48 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
-"""Knots for which there is room at first."""
+"""Number of knots allocated at first."""
 WIDER = 0.5
-"""By how much limits are widened for curves of which short stretches are inside [rad], or as a share of shorter ranges."""
+"""Widening of joint limits that finds curves with short stretches inside [rad]; for ranges below 1, a share of the
+range."""
 BESIDE = 1e-9
-"""How far a posture may be beyond a limit by rounding [rad or m]."""
+"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 SECOND = (2, 4)
-"""Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
+"""Joints that may be held in a second search, if the arm has no exact closed form with followed arcs."""
 LEAST_SECOND = 8
-"""Values at least of that joint: half as many as of the other one suffice, for nothing is proved with it."""
+"""Least number of values of the second held joint. It gets half the values of the first: no proof depends on it."""
 STARTS = 128
-"""Postures from which Newton looks for short closed curves."""
+"""Postures at which Newton iterations start in the search for short closed curves."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
-"""The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
-values of the joint are not looked for; the finest one is the range over the third."""
+"""The default resolution is the range of the held joint divided by the first number. If arcs between two values of the
+joint are not searched, it is divided by the second one. The finest resolution is the range divided by the third."""
 RIGHT_ANGLES = (0, 1, 4, 5)
-"""Joints whose axes are across those of the next ones where the elbow moves on a circle."""
+"""Joints whose axes must be perpendicular to the next axis if the elbow moves on a circle."""
 ACROSS = 1e-9
-"""Scalar product of two axes up to which they count as such: the kernel looks at what is left of the pose, too."""
+"""Largest scalar product of perpendicular axes; the kernel also checks the residual of the pose."""
 
 
 Curves = tuple[TracedPose, FloatArray, IntArray]
-"""What the curves of a pose share, their knots, and how many knots each has."""
+"""Data shared by the curves of a pose, the knots of all curves, and the number of knots of each curve."""
 Traced = tuple[TracedPose, FloatArray, IntArray, FloatArray]
-"""The same and the postures that lie on them."""
+"""Like ``Curves``, and the postures whose curves were followed."""
 CandidateFinder = Callable[[], FloatArray]
-"""Returns these postures."""
+"""Function that returns the postures found at values of the held joint."""
 
 
 class SelfMotionTracer:
-    """The self-motions of a chain of seven joints."""
+    """Finds the self-motions of a chain of seven joints."""
 
     def __init__(
         self, arm: AnalyticArm, dof: int, clearance: ClearanceMaker | None = None
     ) -> None:
         """
-        Take the closed form of a chain.
+        Prepare for the closed form of a chain.
 
-        :param arm: of seven joints, one of them held.
-        :param dof: how many of them are the arm's own; the last one is a spin of the tool where it is 6.
-        :param clearance: makes the objective of that name, None where there is no robot to measure.
-        :raises TopologyMismatch: when the chain has another number of joints.
+        :param arm: closed form of seven joints, one of them held.
+        :param dof: number of joints of the arm: 7, or 6 if the last joint is a spin of the tool.
+        :param clearance: makes the objective ``clearance``; None if the robot has no geometry.
+        :raises TopologyMismatch: if the chain has another number of joints.
         """
         if arm.plan.size != 7 or arm.plan.held < 0:
             raise TopologyMismatch(
@@ -95,11 +96,11 @@ class SelfMotionTracer:
 
     def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
         """
-        Return the self-motions of a pose, None where it is no rigid transform.
+        Return the self-motions of a pose, or None if the pose is not a rigid transform.
 
-        :param pose: (4, 4) of the tip in the base; rounding is taken out of its rotation.
-        :param resolution: every curve on which the held joint moves by more than this is found [rad or m]; None for the
-            arm's own, see :attr:`SelfMotions.resolution`.
+        :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
+        :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. None means
+            the default, see :attr:`SelfMotions.resolution`.
         """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
@@ -122,7 +123,7 @@ class SelfMotionTracer:
     def _find_gap(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
     ) -> str:
-        """Return why a curve may be missing, empty when none is."""
+        """Return why a curve may be missing; an empty text if all curves are proved to be found."""
         if own.plan.drift != 0.0:
             return NOT_EXACT
         if self._bound is None:
@@ -130,7 +131,7 @@ class SelfMotionTracer:
         return find_gap(own, knots, rows, look(), self._bound)
 
     def _with_still_curves(self, own: TracedPose, candidates: FloatArray) -> FloatArray:
-        """Return the postures (m, 7) of a pose, and more on curves along which the held joint hardly moves."""
+        """Return the candidates (m, 7), and postures on curves along which the held joint hardly moves."""
         if self._still is None:
             self._still = StillCurves(self._arm)
         target = np.empty((4, 4))
@@ -138,14 +139,14 @@ class SelfMotionTracer:
         return np.vstack([candidates, self._still.postures(own, target)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
-        """Return the postures (m, 7) of a pose (12,) within the limits at values of the held joint."""
+        """Return the postures (m, 7) within the limits that reach a pose (12,) at sampled values of the held joint."""
         pose = np.empty((4, 4))
         se3.to_matrix(pose, target)
         found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return found.q if found else np.empty((0, JOINTS.size))
 
     def _find_on_circles(self, pose: FloatArray) -> Curves | None:
-        """Return pose, knots and rows by the circles of the elbow; None where these do not serve."""
+        """Return the curves from circles of the elbow; None if the elbow moves otherwise or the kernel fails."""
         plan, spheres = self._arm.plan, self._spheres
         if spheres is None:
             return None
@@ -157,7 +158,7 @@ class SelfMotionTracer:
         return found if count >= 0 else None
 
     def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
-        """Return what values of the held joint lead to; None where the pose is no rigid transform."""
+        """Return the curves found at values of the held joint, or None if the pose is not a rigid transform."""
         found = self._find(pose, shares) if self._second is None else None
         if found is None:
             found = self._find_slowly(pose, BranchRequest(samples=shares))
@@ -166,13 +167,13 @@ class SelfMotionTracer:
         return found
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
-        """Return the range over which a held slide is looked at [m]."""
+        """Return the range of values to try for a held prismatic joint [m]."""
         values = self._arm.prepare(PLAIN, pose).samples
         step = values[1] - values[0]
         return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
 
     def _find(self, pose: FloatArray, shares: int) -> Traced | None:
-        """Return pose, knots and rows by one kernel call; None where it meets nothing."""
+        """Return the curves from one kernel call; None if it neither finds a curve nor proves the pose unreachable."""
         if shares not in self._prepared:
             self._prepared[shares] = self._arm.prepare_arcs(BranchRequest(samples=shares))
         prepared = self._prepared[shares]
@@ -189,7 +190,7 @@ class SelfMotionTracer:
         return (own, knots, rows, candidates) if is_settled else None
 
     def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
-        """Return pose, knots and rows by postures from a search for branches; None where the pose is no rigid transform."""
+        """Return the curves through postures of a branch search, or None if the pose is not a rigid transform."""
         target, exact = np.empty(12), np.empty((4, 4))
         se3.from_matrix(target, pose, 0)
         se3.orthonormalise(target)
@@ -203,7 +204,7 @@ class SelfMotionTracer:
         return (own, *self._trace(own, seeds), seeds)
 
     def _own(self, target: FloatArray) -> TracedPose:
-        """Return what the curves of a pose share."""
+        """Return the data shared by the curves of a pose."""
         plan, chain = self._arm.plan, self._arm.chain
         numbers = plan.reals, target, self._tolerance, chain.lower, chain.upper
         return TracedPose(plan, self._dof, *numbers, self._clearance)
@@ -211,7 +212,7 @@ class SelfMotionTracer:
     def _seeds(
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
-        """Return postures (m, 7) that reach a pose within the limits, at least one on each curve; None for no rigid pose."""
+        """Return postures (m, 7) within the limits, at least one on each curve; None if the pose is not rigid."""
         requests = [request]
         if self._second is not None:
             shares = max((request.samples or SHARES) // 2, LEAST_SECOND)
@@ -222,7 +223,7 @@ class SelfMotionTracer:
     def _wide_seeds(
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
-        """Return the same from curves that are traced within wider limits, of which short stretches are inside."""
+        """Like :meth:`_seeds`, but trace curves within wider limits first, to find short stretches inside."""
         wide = WIDER * (own.upper - own.lower).clip(0.0, 1.0)
         request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
         seeds = self._seeds(own, pose, request)
@@ -231,7 +232,7 @@ class SelfMotionTracer:
         widened = own._replace(reals=self._arm.prepare(request, pose).reals)
         seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
         knots, rows = self._trace(widened, seeds)
-        # Those within the limits, without which nothing would be proved, and some of every stretch within them.
+        # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
         is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
         found, work = (
             [seeds[is_inside].clip(own.lower, own.upper)],
@@ -247,9 +248,10 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
     ) -> Traced:
         """
-        Return the same and the curves on which the held joint stands still, where Newton reaches any from spread postures.
+        Add the curves on which the held joint does not move, if Newton iterations from spread postures find any.
 
-        All other curves are kept from the first search: beside singular postures a second one may follow the same curve twice.
+        All other curves are kept from the first search: near singular postures a second search may follow a curve
+        twice.
         """
         more = self._spread_seeds(own, own.lower, own.upper)
         again = self._trace(own, np.vstack([candidates, more]))
@@ -260,9 +262,10 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
     ) -> list[FloatArray]:
         """
-        Return the knots of each curve on which the held joint moves, or stands still.
+        Return the curves on which the held joint moves, or those on which it does not move.
 
-        It stands still if it does so at most knots: beside a crossing the tangent turns towards the other curve.
+        A curve counts as still if the joint does not move at most of its knots: near a crossing the tangent turns
+        towards the other curve.
         """
         column = segments.TANGENT + own.plan.held
         parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
@@ -273,7 +276,7 @@ class SelfMotionTracer:
         ]
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Return postures (m, 7) that reach a pose, from some spread over limits: short closed curves are among those met."""
+        """Return postures (m, 7) that Newton iterations reach from random starts; some lie on short closed curves."""
         both = np.array([lower, upper])
         slides = [self._arm.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
@@ -284,9 +287,10 @@ class SelfMotionTracer:
 
     def _find_second(self) -> int | None:
         """
-        Return another joint to hold, None where one suffices.
+        Return a second joint to hold, or None if holding one joint is enough.
 
-        Where an elbow is nearly straight the arm turns between shoulder and wrist while the joints at its ends hardly move.
+        If an elbow is nearly straight, the arm turns between shoulder and wrist while the joints at its ends hardly
+        move.
         """
         if self._arm.plan.drift == 0.0 and self._arm.has_arcs(PLAIN):
             return None
@@ -299,23 +303,23 @@ class SelfMotionTracer:
         return None
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the knots of the curves through postures, and how many knots each curve has."""
+        """Return the knots of the curves through postures, and the number of knots of each curve."""
         return follow_curves(own, seeds, self._tables)
 
 
 Tables = list[tuple[FloatArray, FloatArray]]
-"""Room for knots and scratch that later calls reuse."""
+"""Arrays of knots and scratch that later calls reuse."""
 
 
 def follow_curves(
     own: TracedPose, seeds: FloatArray, tables: Tables | None = None
 ) -> tuple[FloatArray, IntArray]:
     """
-    Return the knots of the curves through postures, and how many knots each curve has.
+    Return the knots of the curves through postures, and the number of knots of each curve.
 
-    :param own: what the curves share.
+    :param own: data shared by the curves.
     :param seeds: (m, 7) postures that reach the pose, contiguous.
-    :param tables: idle room, and what this call leaves.
+    :param tables: unused arrays; this call takes some and returns them.
     """
     scratch = lane_trace.scratch_size(len(seeds))
     knots, work = tables.pop() if tables else (_knots(FIRST_KNOTS), np.empty(0))
@@ -336,38 +340,38 @@ def follow_curves(
 
 
 class CurveArrays:
-    """The curves of one pose as kernels write them."""
+    """Curves of one pose as kernels write them."""
 
     def __init__(self, capacity: int) -> None:
         """
-        Allocate.
+        Allocate the arrays.
 
-        :param capacity: how many curves there may be.
+        :param capacity: largest number of curves.
         """
         self.heads = np.empty((capacity, 2), dtype=np.int64)
         self.target = np.empty(12)
         self.knots = _knots(FIRST_KNOTS)
 
     def enlarge(self) -> None:
-        """Make room for twice as many knots."""
+        """Allocate room for twice as many knots."""
         self.knots = _knots(2 * len(self.knots))
 
     def curves(self, count: int) -> tuple[FloatArray, IntArray]:
         """
-        Return copies of the knots of all curves, and how many knots each has.
+        Return copies of the knots of all curves, and the number of knots of each curve.
 
-        :param count: number of curves, or less than 0 for none.
+        :param count: number of curves; a negative number counts as 0.
         """
         rows = self.heads[: max(count, 0), trace.ROWS].copy()
         return self.knots[: sum(rows.tolist())].copy(), rows
 
 
 class PoseArrays(CurveArrays):
-    """Results and scratch for the curves of one pose; later poses reuse them, two at a time never share them."""
+    """Result and scratch arrays for the curves of one pose. Later poses reuse them; running searches do not share them."""
 
     def __init__(self, prepared: Prepared) -> None:
         """
-        Allocate.
+        Allocate the arrays.
 
         :param prepared: a request on arcs.
         """
@@ -381,10 +385,10 @@ class PoseArrays(CurveArrays):
 
     def find(self, prepared: Prepared, pose: FloatArray) -> int:
         """
-        Write the curves of a pose; return how many there are, or why that is not known.
+        Write the curves of a pose; return their number, or a negative code if it is unknown.
 
-        :param prepared: a request on arcs, for no more branches than there is room for.
-        :param pose: (4, 4).
+        :param prepared: a request on arcs, with at most the capacity of these arrays.
+        :param pose: (4, 4) pose of the tip in the base.
         """
         branches, spread = self._branches, self.spread
         spread[:] = prepared.samples
@@ -399,20 +403,20 @@ class PoseArrays(CurveArrays):
 
 
 class CircleArrays(CurveArrays):
-    """Results and scratch for the curves of one pose by the circle of the elbow, used like :class:`PoseArrays`."""
+    """Arrays like :class:`PoseArrays`, for curves from circles of the elbow."""
 
     def __init__(self) -> None:
-        """Allocate."""
+        """Allocate the arrays."""
         super().__init__(elbow_circles.MOST_CURVES)
         self._work = np.empty(elbow_circles.scratch_size())
 
     def find(self, plan: AnalyticPlan, pose: FloatArray, spheres: FloatArray) -> int:
         """
-        Write the curves of a pose; return how many there are, or why that is not known.
+        Write the curves of a pose; return their number, or a negative code if it is unknown.
 
-        :param plan: of seven joints.
-        :param pose: (4, 4).
-        :param spheres: (6,) where the axes of the shoulder meet, and those of the wrist, all joints at zero [m].
+        :param plan: plan of seven joints.
+        :param pose: (4, 4) pose of the tip in the base.
+        :param spheres: (6,) centres of shoulder and wrist in the base, with all joints at zero [m].
         """
         where = pose, plan.ints, plan.reals, JOINTS, self._work
         count: int = elbow_circles.find(self.knots, self.heads, self.target, spheres, *where)
@@ -420,7 +424,7 @@ class CircleArrays(CurveArrays):
 
 
 def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
-    """Return where the axes of shoulder and wrist meet (6,), None where they do not, or not at right angles."""
+    """Return the centres of shoulder and wrist (6,); None if their axes do not meet at right angles."""
     chain = arm.plan.chain
     angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None
     cosines = [chain.axes[k] @ chain.axes[k + 1] for k in RIGHT_ANGLES]
@@ -430,5 +434,5 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
 
 
 def _knots(size: int) -> FloatArray:
-    """Return room for so many knots."""
+    """Return an array for ``size`` knots."""
     return np.empty((size, segments.COLUMNS))
