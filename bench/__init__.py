@@ -1,1 +1,1 @@
-"""How fast and how good the solvers are beside their peers; run by ``make bench``, never installed."""
+"""Speed and quality of the solvers, compared with their peers. ``make bench`` runs it; it is never installed."""

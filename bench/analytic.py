@@ -74,7 +74,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=list(ARMS))
@@ -153,7 +153,7 @@ def make_row(
     :param name: the peer's name.
     :param cases: poses and seeds.
     :param prepared: the peer.
-    :param measurement: what was seen.
+    :param measurement: times and solutions of its calls.
     """
     cpu, cpu_medians = report.times_of(measurement.cpu)
     wall, _ = report.times_of(measurement.wall)
@@ -184,10 +184,10 @@ def measure_apart(
     prepared: dict[str, Prepared], cases: Cases, repeats: int
 ) -> dict[str, Measurement]:
     """
-    Return the figures of every peer; our request without limits has passes of its own.
+    Return the figures of every peer; the rows of :data:`FREE` and of our other rows come from separate passes.
 
-    Both of ours run the same kernels: whichever came behind the other would find them in the caches. The others take part in
-    all passes, of which the best counts.
+    Our rows run the same kernels. If they shared a pass, the second one would find the kernels in the caches. The
+    other peers take part in all passes, and their best pass counts.
 
     :param prepared: the peers by name.
     :param cases: poses and seeds.
@@ -216,7 +216,7 @@ def together(first: Measurement, second: Measurement) -> Measurement:
 
 def set_up_cost(arm: Arm) -> dict[str, Any]:
     """
-    Return what a fresh process pays for an arm from its URDF, the compiled kernels being in the cache.
+    Return the cost of a fresh process that loads an arm from its URDF, with compiled kernels in the cache.
 
     :param arm: the arm.
     """
@@ -227,7 +227,7 @@ def set_up_cost(arm: Arm) -> dict[str, Any]:
 
 def find(rows: Sequence[Row], arm: str, peer: str) -> Row | None:
     """
-    Return the row with figures of a peer on an arm, None when there is none.
+    Return the row of a peer on an arm if it has figures, else None.
 
     :param rows: all rows.
     :param arm: the arm's name.
@@ -298,9 +298,10 @@ def verdict(spent: float, goal: float) -> str:
 
 def goal_cells(arm: str, rows: Sequence[Row], set_up: dict[str, Any]) -> list[str]:
     """
-    Return what an arm's goals have come to, in the order of :data:`GOAL_HEADER`.
+    Return the measured figures of an arm's goals, in the order of :data:`GOAL_HEADER`.
 
-    The goal of seven joints asks for at least ssik's number of solutions: there the row with as many counts.
+    The goal of a seven-joint arm requires at least as many solutions as ssik finds, so the row :data:`AS_MANY`
+    counts.
 
     :param arm: the arm's name.
     :param rows: all rows.
@@ -342,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Compare, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     peers = {name: peer for name, peer in load_peers().items() if CLASS in peer.classes}

@@ -1,7 +1,7 @@
 """
-The arms of the comparison: limits and forward kinematics straight from the shipped URDFs.
+Read the arms of the comparison: limits and forward kinematics from the shipped URDFs.
 
-Shares no code with the package, so that it can judge the package's solutions and those of its peers alike.
+Shares no code with the package, so that it can judge the solutions of the package and of its peers alike.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Arm:
         return np.array([joint.upper for joint in self.joints])
 
     def sampling_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) bounds to draw joints from: the limits, or one revolution where there are none."""
+        """Return lower and upper bounds (n,) to draw joints from: the limits, or -pi to pi for a side without limit."""
         return (
             np.where(np.isfinite(self.lower), self.lower, -math.pi),
             np.where(np.isfinite(self.upper), self.upper, math.pi),
@@ -184,7 +184,7 @@ def _numbers(text: str) -> FloatArray:
 
 
 def _chain_joint(element: ElementTree.Element, placement: FloatArray) -> ChainJoint:
-    """Return a moving joint; its limits are those of ``limit`` and ``safety_controller`` together."""
+    """Return a moving joint, with the narrower limits of its elements ``limit`` and ``safety_controller``."""
     kind = element.get('type', '')
     if kind not in ('revolute', 'continuous', 'prismatic'):
         raise ValueError(f"joint '{element.get('name')}' is {kind}")

@@ -1,4 +1,4 @@
-"""What sets of branches are worth: how many different ones, whether they hold, and whether the known one is there."""
+"""Judge sets of branches: number of different branches, how many reach the pose, and whether the known one is found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bench.branches import wrap
 from bench.cases import Cases
 
 HOLDS = 1e-5
-"""Frobenius norm of FK - T up to which a branch is one."""
+"""Largest Frobenius norm of FK - T at which a branch reaches its target."""
 SAME = 1e-4
 """Largest difference of two joint vectors, modulo 2 pi, that are one branch [rad]."""
 AT_LIMIT = 1e-9

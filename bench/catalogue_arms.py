@@ -1,4 +1,4 @@
-"""The arms of the analytic comparison: those of our catalogue, or of a peer's own figures where its model differs."""
+"""Read the arms of the analytic comparison from our catalogue, or from a peer's own figures if its model differs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from ssik_ros.model.catalogue import arm_data, make_urdf
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What all branches of a pose may cost us [us of processor time, median]."""
+    """Largest allowed median time for all branches of a pose [us of processor time]."""
 
     here: float
     """On the shared machine that the goals were set on."""

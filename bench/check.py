@@ -1,11 +1,12 @@
 """
-Compare the hot kernels with those of the last release: ``python bench/check.py --help``, or ``make bench-check``.
+Compare the hot kernels with the last release: ``python bench/check.py --help``, or ``make bench-check``.
 
-What is compared are ratios to a fixed piece of arithmetic that runs in between, so that neither the machine nor its load
-counts for much. ``--store`` writes the ratios of a release into ``bench/ratios.json``, beside those of earlier ones.
+Compares ratios to a fixed piece of arithmetic that runs in between, so that neither the machine nor its load counts for
+much. ``--store`` adds the ratios of a release to ``bench/ratios.json``.
 
-``--against CHECKOUT`` compares with another checkout instead: both run now, in processes that alternate on one core. That
-tells 3 % where the ratios tell 30 %. CHECKOUT is a folder with its kernels built, or a commit, which is unpacked and built.
+``--against CHECKOUT`` compares with another checkout instead: both run now, in processes that alternate on one core.
+This shows differences of 3 %, the ratios only of 30 %. CHECKOUT is a folder with its kernels built, or a commit, which
+is unpacked and built.
 """
 
 import argparse
@@ -27,15 +28,15 @@ from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 
 RATIOS = Path(__file__).with_name('ratios.json')
 ALLOWED = 1.3
-"""Ratio to that of the release from which on a kernel counts as slower."""
+"""A kernel counts as slower if its ratio is more than this many times the ratio of the release."""
 HEADER = ('kernel', 'ratio', 'of the release', 'times', '')
 
 
 def measure(kernels: Mapping[str, Round], repeats: int) -> dict[str, float]:
     """
-    Return how long a pose takes each kernel, in thousandths of the calibration that ran just before.
+    Return the time of each kernel for one pose, in thousandths of the calibration that ran just before.
 
-    Of all rounds the lower quartile counts: what disturbs a round makes it longer.
+    The lower quartile of all rounds counts, because disturbances only make a round longer.
 
     :param kernels: by name.
     :param repeats: rounds.
@@ -62,7 +63,7 @@ def compare(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[list
     Return a line of the table for each kernel, and whether none is slower than it was.
 
     :param now: ratios of this run.
-    :param before: those of the release; a kernel that it has not counts as new.
+    :param before: ratios of the release; a kernel without a ratio counts as new.
     """
     lines, is_fine = [], True
     for name, ratio in now.items():
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, and compare or store.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', default=['ur5e', 'panda', 'jaco2'])

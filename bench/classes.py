@@ -1,7 +1,7 @@
 """
-What is compared: a workload, when a solution counts, and the peer whose times the others are divided by.
+The classes of the comparison: workload, criterion of a solution, and the peer by whose times the others are divided.
 
-A new class is a new row of :data:`CLASSES`; a peer says in its own file which classes it takes part in.
+A new class is a new row of :data:`CLASSES`. The file of each peer names the classes that it takes part in.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class BenchClass:
     tolerance: float = 1e-3
     """Largest position error [m] and largest orientation error [rad] of a solution."""
     reachable: bool = True
-    """False: no pose has a solution, and the right result is none."""
+    """If False, no pose has a solution, and the right result is a failure."""
     most: int | None = None
     """Most goals of an arm, for searches that cannot succeed take their whole budget; they are asked in one pass."""
 

@@ -13,7 +13,7 @@ CALIBRATION_SUMS = 500
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What an empty measurement shows [ns]."""
+    """Time that the clocks show for an empty measurement [ns]."""
 
     wall: int
     cpu: int
@@ -21,7 +21,7 @@ class Overhead:
 
 def measure_overhead(repeats: int = 2001) -> Overhead:
     """
-    Return what the clocks show between two readings with nothing in between.
+    Return the time that the clocks show between two readings in a row.
 
     :param repeats: readings, of which the median counts.
     """

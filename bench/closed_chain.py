@@ -44,7 +44,7 @@ TOLERANCE = 1e-5
 """Of both solvers [m, rad]."""
 LEGS = range(1, 7)
 CLOSE = 1e-3
-"""What counts as met, of whatever solver [m, rad]."""
+"""Largest error at which a goal counts as reached, for every solver [m, rad]."""
 WARM_UP = 50
 SEED = 1
 CALIBRATIONS = 20
@@ -86,7 +86,10 @@ class Row:
     cpu: report.Times
     wall: report.Times
     ratio: float | None = None
-    """Median processor time in thousandths of the calibration, which ran in between: what the clock's state leaves as it is."""
+    """
+    Median processor time in thousandths of the calibration, which runs between the frames; independent of the clock
+    rate.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Scene:
     centre: FloatArray
     """(3,) where the platform is at first [m]."""
     feet: FloatArray
-    """(6, 3) where the legs stand in the world."""
+    """(6, 3) positions of the feet of the legs in the world [m]."""
     heads: FloatArray
     """(6, 3) where they end on the platform, along its axes."""
     shortest: FloatArray
@@ -125,7 +128,7 @@ class Scene:
         slides = [joints[f'leg{k}_slide'] for k in LEGS]
         feet = np.array([joints[f'leg{k}_tilt_x'].get_world_position() for k in LEGS])
         heads = np.array([joints[f'leg{k}_head'].get_world_position() for k in LEGS]) - centre
-        # What a leg has besides its slide.
+        # Length of a leg without its slide.
         rest = np.linalg.norm(heads + centre - feet, axis=1)
         rest -= [slide.get_dof_value(DOF.Z) for slide in slides]
         low = rest + [slide.get_min_limit(DOF.Z) for slide in slides]
@@ -157,13 +160,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class OpenScene:
-    """An arm with a goal for its tip, and where it is to go from where."""
+    """An arm with a goal for its tip; its cases hold the targets of the tip and the start postures."""
 
     solver: Solver
     goal: Goal
     joints: list[Joint]
     base: FloatArray
-    """(4, 4) where the arm stands in the world."""
+    """(4, 4) pose of the arm's base in the world."""
     cases: Cases
 
     @classmethod
@@ -199,7 +202,7 @@ class OpenScene:
 
 def run(scene: Scene, name: str, poses: Sequence[Pose]) -> Row:
     """
-    Return what the frames of the platform cost us.
+    Return our times and misses for poses of the platform.
 
     :param scene: the mechanism.
     :param name: of the run.
@@ -218,7 +221,7 @@ def run_frames(
     mechanism: str, name: str, solver: Solver, place: Callable[[int], None], count: int
 ) -> Row:
     """
-    Return what frames cost us.
+    Return our times and misses for frames of a mechanism.
 
     :param mechanism, name: of the row.
     :param solver: asked once a frame.
@@ -279,7 +282,7 @@ def run_peer(
     frames: Sequence[Mapping[str, Any]], poses: Mapping[str, Sequence[Pose]]
 ) -> list[Row]:
     """
-    Return what the same frames cost the peer.
+    Return the peer's times and misses for the same frames.
 
     :param frames: the mechanism as plain data.
     :param poses: of each run.
@@ -317,7 +320,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--frames', type=int, default=1000, help='(%(default)s)')

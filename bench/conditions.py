@@ -12,10 +12,10 @@ from ssik_ros.benchmark.machine import describe_machine
 
 def describe(core: int | None, peers: Iterable[Peer]) -> dict[str, Any]:
     """
-    Return what a reader needs to compare the figures with others.
+    Return machine, load, and versions, so that a reader can compare the figures with others.
 
-    :param core: the core this process is kept on.
-    :param peers: whose versions are quoted.
+    :param core: the core that this process is pinned to.
+    :param peers: the peers whose versions are quoted.
     """
     machine = describe_machine()
     return {

@@ -1,9 +1,9 @@
 """
-How far a search overruns its time: ``python bench/deadline.py --help``.
+Measure how far a search overruns its timeout: ``python bench/deadline.py --help``.
 
-Asks for poses that cannot be reached but are not provably out of reach, so that only the clock ends the search. The
-overrun is seen from outside and, beside it, at the moment when the kernel returns: what lies between the two is the
-Python code around it.
+Requests poses that cannot be reached but are not provably out of reach, so that only the clock ends the search. The
+overrun is measured around the call and at the return of the kernel. The Python code around the kernel makes the
+difference.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Row:
     calls: int
     clock_ended: int
     iteration_us: float
-    """Time of one iteration: that of a call over its iterations, the median."""
+    """Median over the calls: time of a call divided by its iterations."""
     overhead_us: float
     """Time of a call whose timeout is a nanosecond: all that is not iteration."""
     overrun: tuple[float, float, float]
@@ -56,7 +56,7 @@ class Row:
     """Calls that were not taken off the core meanwhile."""
     overrun_undisturbed: tuple[float, float, float]
     overrun_kernel: tuple[float, float, float]
-    """The same calls, of the kernel alone: wall time inside it less the timeout."""
+    """Overrun of the kernel only, for the same calls: wall time inside the kernel minus the timeout."""
 
 
 def candidates(arm: Arm, generator: np.random.Generator, count: int) -> FloatArray:
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = program.parse(arguments, 'How far a search overruns its time.', 200)
     program.run(

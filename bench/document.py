@@ -1,7 +1,7 @@
 """
 Write ``docs/benchmarks/results.md`` and its pictures from the last run: ``python bench/document.py --help``.
 
-Reads what the programs of ``make bench`` left in ``bench_output/``; nothing is measured here.
+Reads the files that the programs of ``make bench`` left in ``bench_output/``; measures nothing.
 """
 
 import argparse
@@ -59,7 +59,7 @@ START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first solution s', 'pe
 
 def load(folder: Path) -> dict[str, Any]:
     """
-    Return what was measured, by the names of the files without their ending.
+    Return the content of each result file, by the file's name without its ending.
 
     :param folder: ``bench_output``.
     """
@@ -75,7 +75,7 @@ def circumstances(results: Results) -> str:
     """
     Return processor, versions and dates, and which parts were not measured.
 
-    :param results: what was measured.
+    :param results: from :func:`load`.
     """
     parts = []
     around = {name: content['conditions'] for name, content in results.items()}
@@ -218,7 +218,7 @@ def absences(results: Results) -> str:
     """
     Return the peers that were not measured, each with its classes and the reason.
 
-    :param results: what was measured.
+    :param results: from :func:`load`.
     """
     reasons: dict[tuple[str, str], list[str]] = {}
     for name in ('peers', 'analytic'):
@@ -246,7 +246,7 @@ def page(results: Results) -> str:
     """
     Return the page.
 
-    :param results: what was measured.
+    :param results: from :func:`load`.
     """
     sections = [HEAD.strip(), circumstances(results)]
     sections.append(f'## Goals\n\n{goal_table(verdicts(results))}')
@@ -269,8 +269,8 @@ def draw(results: Results, folder: Path) -> None:
     """
     Write the pictures.
 
-    :param results: what was measured.
-    :param folder: where to.
+    :param results: from :func:`load`.
+    :param folder: where the pictures are written.
     """
     rows = results.get('peers', {}).get('rows', [])
     for bench_class in CLASSES.values():
@@ -289,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Write the page and its pictures.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--results', type=Path, default=program.OUTPUT, help='(%(default)s)')

@@ -84,7 +84,7 @@ def cpu_seconds(process: int) -> float:
 
     :param process: its id.
     """
-    # Behind the name, which may hold blanks, in parentheses.
+    # The fields after the name. The name is in parentheses and may contain blanks.
     fields = Path(f'/proc/{process}/stat').read_text(encoding='ascii').rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
@@ -247,7 +247,7 @@ def start(
 
 def measure_load(name: str, options: argparse.Namespace, threads: int, row: Row) -> None:
     """
-    Fill in what happens under load, on all cores.
+    Measure an executor under load on all cores, and write the figures into its row.
 
     :param name, threads: the executor.
     :param options: calls and output folder.
@@ -303,7 +303,7 @@ def time_to_end(
 
 def measure(name: str, threads: int, options: argparse.Namespace) -> Row:
     """
-    Return how one executor serves; what fails ends its row with a note.
+    Return the figures of one executor; if a measurement fails, the row ends with a note.
 
     :param name, threads: the executor.
     :param options: calls and output folder.
@@ -340,7 +340,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='How the node serves on different executors.')
     parser.add_argument(
@@ -359,7 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     allowed = os.sched_getaffinity(0)

@@ -1,8 +1,8 @@
 """
-Print what one solver costs this process: ``python bench/fresh_process.py MODULES PEER URDF BASE TIP``.
+Print the cost of one solver in this process: ``python bench/fresh_process.py MODULES PEER URDF BASE TIP``.
 
-A line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first solution,
-then the most memory that was in use at once. Nothing of the peer is loaded before.
+Prints a line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first
+solution, then the largest amount of memory in use. Nothing of the peer is loaded before.
 """
 
 import json
@@ -38,7 +38,7 @@ def peak_mib(process: int | None = None) -> float | None:
 
     :param process: its number; None means this one.
     """
-    # Not getrusage: its figure begins with what the parent held when it started this process.
+    # getrusage does not fit: its figure includes the memory of the parent at the start of this process.
     try:
         lines = Path(f'/proc/{process or "self"}/status').read_text(encoding='ascii').splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the figures of a run come to: each goal of the design, the best peer beside it, and whether it is reached."""
+"""Verdicts on the figures of a run: each goal of the design, the best peer, and whether the goal is reached."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bench.closed_chain import GOALS_US, OURS, PEERS_ELSEWHERE_US
 
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Any]]
-"""What the programs wrote, by the names of their files without the ending."""
+"""Content of the result files, by their names without the ending."""
 
 TIMES_FASTER = {'first_found_1e-3': 5.0, 'near_seed_1e-3': 3.0}
 """How many times faster than the best peer; in the other classes the fastest is to be one of ours."""
@@ -70,11 +70,10 @@ def best(rows: Sequence[Row], own: bool) -> Row | None:
 
 def ratio(ours: Row, peer: Row, what: str = 'median') -> float:
     """
-    Return how many times our processor time a peer takes.
+    Return the peer's processor time divided by ours; ``what`` names the figure of the distribution.
 
     :param ours: our row.
-    :param peer: the peer's.
-    :param what: which figure of the distribution.
+    :param peer: the peer's row.
     """
     return float(peer['cpu'][what]) / float(ours['cpu'][what])
 
@@ -103,9 +102,9 @@ def _of_auto(rows: Sequence[Row], peer: Row) -> str:
 
 def refusals(results: Results) -> Iterator[Verdict]:
     """
-    Yield what a pose without a solution costs against one with a solution, on arms with a closed form.
+    Yield the cost of a pose without a solution over the cost of a pose with one, for arms with a closed form.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     rows = results['peers']['rows']
     for solver in ('Auto', 'Analytic'):
@@ -129,7 +128,7 @@ def one_solution(results: Results) -> Iterator[Verdict]:
     """
     Yield the goals of the classes with one solution.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     rows = results['peers']['rows']
     for name in CLASSES:
@@ -161,11 +160,11 @@ def one_solution(results: Results) -> Iterator[Verdict]:
 
 def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     """
-    Yield what ``Auto`` costs beside the fastest other solver of ours whose solutions hold: for each class its worst arm.
+    Yield the worst arm of each class for ``Auto``, compared with our fastest other solver with valid solutions.
 
-    Each is asked as its users ask it, ``ik_LM`` by a direct call and the others by a request.
+    Each solver is called as its users call it: ``ik_LM`` directly, the others by a request.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     rows = results['peers']['rows']
     for name in CLASSES:
@@ -192,11 +191,11 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
 
 def all_branches(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of all branches; seven joints count with at least as many solutions as ssik has.
+    Yield the goals of all branches; a seven-joint arm must find at least as many solutions as ssik.
 
-    Behind each the same work as eaik's, which knows no limits and no seed.
+    Each goal is followed by the same work as eaik's, without limits and seed.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     content = results['analytic']
     for arm, most in content['goals'].items():
@@ -230,7 +229,7 @@ def batches(results: Results) -> Iterator[Verdict]:
     """
     Yield the goals of many poses in one call, on as many threads as were used.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     rows = results['many_poses']['rows']
     for arm in dict.fromkeys(row['arm'] for row in rows):
@@ -255,9 +254,9 @@ def batches(results: Results) -> Iterator[Verdict]:
 
 def closed_chains(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of a mechanism with loops: next to the last pose, and from one to any other.
+    Yield the goals of a mechanism with loops, for small steps along a track and for jumps between poses.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     rows = results['closed_chain']['rows']
     for row in (row for row in rows if row['solver'] == OURS):
@@ -292,7 +291,7 @@ def services(results: Results) -> Iterator[Verdict]:
     """
     Yield the goals of the node: round trips against an empty handler, and memory.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     for row in results['round_trip']['rows']:
         if row['server'] != 'own':
@@ -319,9 +318,9 @@ def services(results: Results) -> Iterator[Verdict]:
 
 def start_ups(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of what comes before the first solution.
+    Yield the goals of the time until the first solution.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     titles = {
         'import': 'import',
@@ -337,9 +336,9 @@ def start_ups(results: Results) -> Iterator[Verdict]:
 
 def start_ratios(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of the start against what cannot be avoided.
+    Yield the goals of the start, as ratios to the unavoidable cost.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     for row in results['start_up_ratios']['ratios']:
         unit = ' MiB' if row['compared'] == 1.0 else ' times'
@@ -367,6 +366,6 @@ def verdicts(results: Results) -> list[Verdict]:
     """
     Return all goals that were measured, in the order of the design.
 
-    :param results: what was measured.
+    :param results: content of the result files.
     """
     return [verdict for name, part in PARTS if name in results for verdict in part(results)]

@@ -1,4 +1,4 @@
-"""Goals that are out of reach by their orientation alone, so that no bound on places tells."""
+"""Draw goals that only their orientation puts out of reach, so that no bound on positions refuses them."""
 
 import numpy as np
 
@@ -26,14 +26,14 @@ MOST_DRAWS = 50
 
 def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
     """
-    Draw goals without a solution whose tip and wrist are inside the hull of what they reach.
+    Draw goals without a solution whose tip and wrist lie inside the hulls of reach.
 
-    That there is none is proved by the closed form, limits left out; for seven joints it is as far as many values of one
-    joint tell.
+    The closed form without limits proves that six joints have no solution. For seven joints it tries :data:`SAMPLES`
+    values of the held joint.
 
     :param arm: an arm of revolute joints with a closed form.
     :param count: number of goals.
-    :raises NotComparable: when too few poses are such: where a wrist rotates freely, places tell nearly all.
+    :raises NotComparable: if too few poses qualify; if a wrist rotates freely, positions refuse nearly all of them.
     """
     generator = np.random.default_rng(SEED)
     chain = SerialChain.from_robot(load_robot(arm.urdf_path), arm.base, arm.tip)
@@ -58,7 +58,7 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
 
 
 def _is_reached(closed_form: AnalyticArm, request: BranchRequest, pose: FloatArray) -> bool:
-    """Return whether there is a branch of a pose (4, 4) or of one of those beside it."""
+    """Return whether a pose (4, 4), or one of twelve poses shifted from it by ``BESIDE``, has a branch."""
     for shift in (np.zeros(6), *(BESIDE * np.vstack([np.eye(6), -np.eye(6)]))):
         beside = pose.copy()
         if shift[3:].any():
@@ -89,7 +89,7 @@ def _hulls(chain: SerialChain) -> FloatArray:
     wrist = hull_of_wrist(chain)
     if tip is None or wrist is None:
         raise ValueError('a chain of revolute joints has a hull')
-    # That of the wrist is told with all joints at zero; here as it is in the frame of the tip.
+    # The hull gives the wrist with all joints at zero; here it is needed in the frame of the tip.
     own = chain.home[:3, :3].T @ (wrist[:3] - chain.home[:3, 3])
     return np.concatenate([tip, own, wrist[len(own) :]])
 

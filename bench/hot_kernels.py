@@ -23,9 +23,10 @@ Round = Callable[[], object]
 
 def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
     """
-    Return what is measured on an arm, by names.
+    Return the rounds to time on an arm, by names.
 
-    "call of" is what a call costs whose solution takes next to no time: a pose out of reach, a seed that solves.
+    "call of" measures the cost of a call whose solution takes next to no time: a pose out of reach, a seed that
+    solves.
 
     :param label: the arm's part of the names.
     """

@@ -1,8 +1,8 @@
 """
 Measure all branches of many poses in one call: ``python bench/many_poses.py --help``.
 
-``Manipulator.solve_batch`` with limits and a seed for each pose, on one thread and on as many as wanted, beside eaik's
-``IK_batched`` (no limits, no seed) where it is installed. Results go to ``bench_output/many_poses.json``.
+Compares ``Manipulator.solve_batch``, with limits and a seed for each pose, on one thread and on several, with eaik's
+``IK_batched`` (no limits, no seed) if it is installed. Results go to ``bench_output/many_poses.json``.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from ssik_ros.manipulator.manipulator import Manipulator
 ARMS = ('ur5e', 'irb6700')
 """Closed forms of six joints, one of each class."""
 GOAL_HERE, GOAL_DESIGN = 1.5, 1.0
-"""What a pose may take on two threads [us]."""
+"""Longest allowed time of a pose on two threads [us]."""
 HEADER = (
     *(
         'arm',
@@ -47,7 +47,7 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one of many poses costs [us]."""
+    """Time of one pose in a call for many poses [us]."""
 
     wall: float
     """In the fastest pass."""
@@ -85,11 +85,11 @@ def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def times(call: Callable[[], Any], poses: int, passes: int) -> tuple[Any, Spent]:
     """
-    Return the result of a call, and what a pose costs.
+    Return the result of a call and its time for each pose.
 
-    :param call: what to time.
-    :param poses: how many poses it solves.
-    :param passes: how often.
+    :param call: the call to time.
+    :param poses: number of poses that it solves.
+    :param passes: number of timed calls.
     """
     solution = call()
     spent = np.array([timed_call(call)[1:] for _ in range(passes)]) / (1e3 * poses)
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', choices=GOALS, default=list(ARMS))

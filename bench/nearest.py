@@ -53,7 +53,7 @@ class Row:
     mean_distance_compared: float
     ratio: float
     ratio_of_squares: float
-    """The same of the mean squared distance, which is what the solver minimises."""
+    """The same ratio for the mean squared distance, which the solver minimises."""
     within_one_percent: float
     """Share of goals solved no more than 1 % (or the tolerance) further than the other [%]."""
     nearer: int
@@ -90,7 +90,7 @@ def solution_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | N
 
 def distances(arm: Arm, solutions: Sequence[FloatArray | None], seeds: FloatArray) -> FloatArray:
     """
-    Return the joint distance (k,) of each solution to its seed; NaN where there is none.
+    Return the joint distance (k,) of each solution to its seed; NaN if a pose has no solution.
 
     Joints without limits compare modulo 2 pi.
 
@@ -125,7 +125,7 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
         first, _ = solution_all(arm, cases, 'first_found')
         other, against = distances(arm, first, cases.seeds), 'first_found'
     both = np.isfinite(own) & np.isfinite(other)
-    # A solution may use its tolerance to come nearer; what is farther by less is as near.
+    # A solution may use its tolerance to come nearer, so differences below this slack do not count as farther.
     slack = 10.0 * TOLERANCE + 0.01 * other
     return Row(
         arm=arm.name,
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = program.parse(arguments, 'How near the solutions of optimize_distance are.', 1000)
     program.run(

@@ -1,4 +1,4 @@
-"""closed-chain-ik under node: whether it is here, and what it makes of a mechanism of ours."""
+"""Run closed-chain-ik under node on a mechanism of ours, if it is installed."""
 
 from collections.abc import Mapping, Sequence
 import json
@@ -33,7 +33,7 @@ OPTIONS = {
         'rotationErrorClamp': 0.1,
     },
 }
-"""The solver's options: those of the package's own example, and wider ones that suit it better."""
+"""Options of the solver: the values of the package's own example, and wider ones that suit it better."""
 CALLS = 6
 """How often the example solves again before it shows a frame."""
 SECONDS = 300.0
@@ -111,7 +111,7 @@ def ask(
     package: Path = PACKAGE,
 ) -> dict[str, Any]:
     """
-    Return what the peer took, frame by frame.
+    Return the times and misses of the peer for each goal.
 
     :param frames: of :func:`describe_mechanism`.
     :param runs: name to goals, each a ``position`` and a ``quaternion``; one run after the other.

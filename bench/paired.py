@@ -1,9 +1,10 @@
 """
-Two checkouts of the package side by side: each in processes of its own, their rounds alternating on one core.
+Compare two checkouts of the package: each runs in processes of its own, and their rounds alternate on one core.
 
-A round of one checkout and the next one of the other make a pair. What slows the core down for longer than two
-rounds slows both. Where code and data of a process lie in memory makes short calls faster or slower by some percent, in every round of
-that process. So one start of both checkouts counts as one observation, and the spread over starts gives the confidence.
+A round of one checkout and the next round of the other make a pair. A disturbance of the core that lasts longer than
+two rounds slows both. The addresses of code and data in a process make short calls faster or slower by some percent,
+in every round of that process. So one start of both checkouts counts as one observation, and the spread over starts
+gives the confidence.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ PAIRS = 21
 """Rounds of both checkouts per kernel and start."""
 FEWEST_STARTS = 5
 ALLOWED = 1.03
-"""Times of the other checkout's time from which on a kernel counts as slower."""
+"""A kernel counts as slower if it takes more than this many times the other checkout's time."""
 CONFIDENCE = 0.95
 HEADER = ('kernel', 'us before', 'us now', 'times', f'{CONFIDENCE:.0%} from', 'to', 'starts', '')
 
@@ -108,7 +109,7 @@ def judge(logarithms: Sequence[float]) -> Verdict:
 
 
 class Comparison:
-    """What all starts have shown."""
+    """The results of all starts."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """

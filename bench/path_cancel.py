@@ -58,7 +58,11 @@ def settings_of(case: str) -> tuple[str, Any, dict[str, Any]]:
 def cancel_once(
     robot: RobotModel, case: str, moment: float, clock: Clock = time.perf_counter
 ) -> tuple[float, float]:
-    """Return duration of a plan that is cancelled at a moment, and time from there to its result [s]; 0 if it came sooner."""
+    """
+    Return the duration of a plan that is cancelled at a moment, and the time from that moment to its result [s].
+
+    The second time is 0 if the result came sooner.
+    """
     name, waypoints, settings = settings_of(case)
     start = clock()
     asked = start + moment
@@ -106,7 +110,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     Print a line for each case.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0].strip())
     parser.add_argument('-n', type=int, default=100, help='plans of each case')

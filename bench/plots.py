@@ -30,7 +30,7 @@ def measured(rows: Sequence[Row]) -> list[Row]:
 
 def box(row: Row) -> dict[str, Any]:
     """
-    Return what a box plot draws: whiskers from 5 to 95 %, the 99th percentile beyond them.
+    Return the figures of a box plot: whiskers from 5 to 95 %, and the 99th percentile as a point.
 
     :param row: a row with figures.
     """
@@ -76,7 +76,7 @@ def boxes(rows: Sequence[Row], title: str, path: Path) -> None:
     Write the box plots of one class, a panel for each arm.
 
     :param rows: rows of the class.
-    :param title: what is compared.
+    :param title: of the figure.
     :param path: the PNG; its folder is made.
     """
     arms = list(dict.fromkeys(row['arm'] for row in measured(rows)))

@@ -1,4 +1,4 @@
-"""The frame of a program that measures our solver alone: options, pinned core, table, file."""
+"""The frame of a program that measures only our solver: options, pinned core, table, file."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ def parse(arguments: Sequence[str] | None, purpose: str, samples: int) -> argpar
     """
     Read the command line.
 
-    :param arguments: its words; None means those of the process.
-    :param purpose: what the program tells, one sentence.
+    :param arguments: words of the command line; None means ``sys.argv``.
+    :param purpose: of the program, one sentence.
     :param samples: poses per arm unless told otherwise.
     """
     parser = argparse.ArgumentParser(description=purpose)

@@ -1,8 +1,8 @@
 """
-A judge of reach maps that shares no code with the package: many descents within the limits, from joint values of a URDF.
+Judge reach maps without code of the package: many descents within the limits, from random joint values.
 
-A descent is Levenberg and Marquardt's, with joints that push against a limit held there. What it finds is a fact; that it
-finds nothing is evidence, whose weight is measured on poses that are reached.
+A descent is Levenberg-Marquardt; a joint that pushes against a limit is held there. A posture that a descent finds is
+a proof. If no descent finds one, this is only evidence; its weight is measured on poses that are reached.
 """
 
 import math
@@ -88,7 +88,7 @@ def _pose_of(out: Any, chain: Any, q: Any, points: Any, axes: Any, room: Any) ->
 
 @njit(cache=False)
 def _error(out: Any, actual: Any, pose: Any) -> float:
-    """Write what moves the tip to a pose, a distance and a rotation vector; return its norm."""
+    """Write the error from an actual pose to a target: translation [m] and rotation vector [rad]. Return its norm."""
     r = np.empty((3, 3))
     for i in range(3):
         out[i] = pose[i, 3] - actual[i, 3]
@@ -270,8 +270,9 @@ class SampledMap:
     """
     A map from forward samples in four dimensions, after RM4D.
 
-    A pose is its height, the angle between the z axes of tip and base, and where the base stands seen from the tip: what the first
-    and the last joint add is left out. A pose is called reachable if a sample lies in its cell.
+    A cell holds the height of the pose, the angle between the z axes of tip and base, and the position of the base
+    seen from the tip. The rotations of the first and the last joint are left out. A pose is called reachable if its
+    cell has a sample.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """
-What a Dask scheduler spends on the units of a reach map: ``python bench/reach_scheduler.py --help``.
+Measure the time that a Dask scheduler spends on the units of a reach map: ``python bench/reach_scheduler.py --help``.
 
-The scheduler is a process of its own. All workers live in one other process and do units that only wait, so that they need no
-processors: it says what a task costs the scheduler, how many units the engine puts into one, and how many workers can be kept busy.
+The scheduler is a process of its own. All workers live in one other process and do units that only wait, so that they
+need no processors. The program prints the cost of a task for the scheduler, the number of units in a task of the
+engine, and the number of workers that can be kept busy.
 """
 
 import argparse
@@ -60,7 +61,7 @@ async def _work(address: str, count: int, pipe: Any) -> None:
 
 
 def _start(function: Any, *arguments: Any) -> tuple[multiprocessing.process.BaseProcess, Any]:
-    """Start a process; return it, and what it sends first."""
+    """Start a process; return it, and the first object that it sends."""
     context = multiprocessing.get_context('spawn')
     here, there = context.Pipe()
     process = context.Process(target=_run, args=(function, *arguments, there), daemon=True)
@@ -109,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure and print.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='What a Dask scheduler spends on a unit.')
     parser.add_argument('--workers', type=int, default=64, help='simulated (%(default)s)')

@@ -1,10 +1,10 @@
 """
-Whether cells of reach maps are what they are called: ``python bench/reach_truth.py --help``.
+Check the statuses of cells of reach maps: ``python bench/reach_truth.py --help``.
 
-Half of the poses of an arm are random, half lie within a centimetre and a degree of the edge of its reach. A pose called REACHABLE needs a
-posture whose forward kinematics, by the judge, is the pose; of a pose called OUT_OF_REACH the judge's descents must find none.
-The same poses are looked up in a map of forward samples. Each block of poses is written when it is done, so that the same command
-goes on after a stop.
+Half of the poses of an arm are random, half lie within a centimetre and a degree of the edge of its reach. A pose
+called REACHABLE needs a posture whose forward kinematics, by the judge, is the pose. For a pose called OUT_OF_REACH the
+judge's descents must find no posture. The same poses are looked up in a map of forward samples. Each finished block of
+poses is written, so that the same command continues after a stop.
 """
 
 import argparse
@@ -36,7 +36,7 @@ HALVES = ('random', 'edge')
 CELL = 0.05
 """Edge of a cell of the sampled map, over the reach of the arm."""
 KNOWN = 200
-"""Poses of a block that are reached, of which the judge's descents find some: what they are worth."""
+"""Reachable poses of a block that the judge searches too; the share that it finds is the power of its descents."""
 
 
 class Judged:
@@ -96,7 +96,7 @@ class Judged:
 
     def judge_block(self, half: str, block: int) -> dict[str, Any]:
         """
-        Return what one block of poses gives.
+        Return the counts of one block of poses.
 
         :param half: one of :data:`HALVES`.
         :param block: its number, which seeds it.

@@ -1,8 +1,9 @@
 """
-What a second worker brings to a reach map: ``python bench/reach_workers.py --help``.
+Measure the gain of a second worker for a reach map: ``python bench/reach_workers.py --help``.
 
-The same map is made by one worker and by two. On an idle machine the ratio of the wall times is the answer. On a busy one the
-processor time says what limits: the units themselves, starting the workers, or the process that sends units and schedules.
+Makes the same map with one worker and with two. On an idle machine, the ratio of the wall times is the gain. On a busy
+machine, the processor time shows the bottleneck: the units, the start of the workers, or the process that sends units
+and schedules.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def _processor(who: int) -> float:
 
 def make(plan: MapPlan, folder: Path, workers: int) -> Run:
     """
-    Make a map and return what it took.
+    Make a map and return its times.
 
     :param plan, folder, workers: as for ``make_map``.
     """
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure and print.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='One worker and two on the same reach map.')
     parser.add_argument('--robot', default='ur5e', help='of the catalogue (%(default)s)')

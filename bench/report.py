@@ -44,7 +44,7 @@ class Row:
     arm: str
     peer: str
     note: str = ''
-    """Why there are no figures, or what a reader of them has to know."""
+    """The reason if the row has no figures, else a note for their readers."""
     samples: int = 0
     cases: str = ''
     """Digest of goals and seeds."""
@@ -55,7 +55,7 @@ class Row:
     """Of every pass."""
     wall_medians: tuple[float, ...] = ()
     success: float = 0.0
-    """Verified solutions over all passes, or verified refusals where there is none [%]."""
+    """Verified solutions over all passes [%]; for poses without a solution, verified refusals."""
     claimed_wrongly: int = 0
     """Solutions that do not hold; where no pose has one, all solutions."""
     own: bool = False
@@ -92,12 +92,12 @@ def make_row(
     """
     Return the figures of one peer.
 
-    :param bench_class: what was compared.
+    :param bench_class: workload and criterion of a solution.
     :param arm: the arm.
     :param peer: the peer.
     :param cases: goals and seeds.
-    :param measurement: what was seen.
-    :param note: what a reader has to know.
+    :param measurement: times and solutions of the calls.
+    :param note: for readers of the figures.
     """
     cpu, cpu_medians = times_of(measurement.cpu)
     wall, wall_medians = times_of(measurement.wall)
@@ -218,13 +218,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     Write a result file.
 
     :param path: the file; its folder is made.
-    :param content: what JSON can hold; NaN becomes null.
+    :param content: values of JSON; NaN and infinity become null.
     """
     write_atomically(path, json.dumps(_without_nan(content), indent=2) + '\n')
 
 
 def _without_nan(value: Any) -> Any:
-    """Return a value with null for what JSON has no number for."""
+    """Return a value with null for NaN and infinity, which JSON cannot hold."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

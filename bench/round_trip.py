@@ -110,7 +110,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='Round trips against an empty handler.')
     parser.add_argument('--robots', nargs='+', choices=GROUPS, default=['panda', 'ur5e'])
@@ -176,12 +176,12 @@ def start_servers(
 
 def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) -> None:
     """
-    Wait for the product's node, and say so when it takes long.
+    Wait for the product's node, and print a line if it takes long.
 
-    :param caller: calls it.
-    :param process: the node's.
-    :param log: file for what it prints.
-    :raises NoResponse: when the process has ended, or is still not there at the end of the time.
+    :param caller: calls the node.
+    :param process: of the node.
+    :param log: file for its output.
+    :raises NoResponse: if the process has ended, or the node does not respond in time.
     """
     begin, told = time.monotonic(), False
     while True:
@@ -229,9 +229,9 @@ def call_all(
     Send every request to every server, in random order; return round trips [us] and shares solved [%].
 
     :param caller: the client that calls.
-    :param requests: those to send.
-    :param namespaces: those of the servers.
-    :param in_a_row: calls of one server before those of the next one.
+    :param requests: for ``compute_ik``.
+    :param namespaces: of the servers.
+    :param in_a_row: calls to one server before the next server has its turn.
     """
     generator = np.random.default_rng(7)
     for request in requests[:WARM_UP]:
@@ -321,7 +321,7 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[
 
 def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
     """
-    Return what a pose costs in a call for many, and in one of its own; the node has all cores.
+    Return the time of a pose in a call for many poses and in a single call; the node uses all cores.
 
     :param robot: its name.
     :param options: executor, threads and output folder.
@@ -418,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     allowed = os.sched_getaffinity(0)

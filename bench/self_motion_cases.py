@@ -1,8 +1,9 @@
 """
 Arms and poses of the oracle for self-motions.
 
-Arms are those of the catalogue with seven joints; ``NAME+z`` is one with six joints whose tool may spin about z, and
-``rail+NAME`` one with six whose base slides. Poses are those of random postures, or of postures of a hard kind.
+``NAME`` is an arm of the catalogue with seven joints. ``NAME+z`` is an arm with six joints whose tool may spin about
+z, and ``rail+NAME`` an arm with six joints on a rail. Poses come from random postures, or from postures of a hard
+kind.
 """
 
 from typing import NamedTuple
@@ -32,7 +33,7 @@ class Case(NamedTuple):
     arm: Manipulator
     free_axis: str | None
     chain: SerialChain
-    """Seven joints, the last one being the spin where there is one."""
+    """Seven joints; if the case has a free axis, the last joint is the spin."""
 
 
 def make_case(name: str) -> Case:
@@ -64,8 +65,9 @@ def draw_postures(chain: SerialChain, kind: str, count: int, seed: int) -> np.nd
     """
     Return postures (count, n) within the limits.
 
-    :param kind: one of :data:`KINDS`: ``limits`` has half of its joints on limits or beside them, ``aligned`` half of them at
-        quarter turns or beside these, ``singular`` is nearly so, ``edge`` is nearly at the edge of reach.
+    :param kind: one of :data:`KINDS`. ``limits``: about half of the joints are at or near a limit. ``aligned``: about
+        half are at or     near a multiple of a quarter turn. ``singular``: nearly singular. ``edge``: nearly at the
+        edge of reach.
     """
     rng, (low, high) = np.random.default_rng(seed), ranges_of(chain)
     size = len(low)
@@ -99,7 +101,7 @@ def least_singular(chain: SerialChain, q: np.ndarray) -> np.ndarray:
 def _nearly_singular(
     chain: SerialChain, low: np.ndarray, high: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the most nearly singular one of random postures, and of more and more beside it."""
+    """Return a nearly singular posture: the best of random postures, improved by random steps of shrinking radius."""
     q, best = low + (high - low) * rng.random((TRIES, len(low))), np.empty(0)
     width = 10.0 ** rng.uniform(-6.0, -0.5)
     radius = 0.3

@@ -182,9 +182,10 @@ def find_solutions(chain, lower, upper, target, held, values, starts, seed):
 
     :param chain: axes, points, home, and which joints slide.
     :param lower, upper: (n,) finite limits.
-    :param held: index of the joint, -1 for none: then Newton takes the shortest steps of all, and finds short closed curves.
-    :param values: its values, or those of the last joint at the starts.
-    :param starts: random postures from which Newton begins at each value.
+    :param held: index of the joint. -1 holds no joint: then each Newton step is the shortest one, and finds short
+        closed curves.
+    :param values: of the held joint; without a held joint, values of the last joint at the starts.
+    :param starts: number of random start postures of Newton at each value.
     :param seed: of the generator.
     """
     n = len(lower)

@@ -1,10 +1,10 @@
 """
 Measure self-motions: ``python bench/self_motions.py speed`` and ``python bench/self_motions.py oracle --help``.
 
-``speed`` is the processor time of ``Manipulator.self_motions`` on one core, beside ``self_motion`` of ssik where it is installed
-and where its charts know the arm: curves within the limits, and postures along all of them. ``solve_q`` of a UR5e stands
-beside it as a measure of the machine. ``oracle`` counts solutions that Newton finds from many starts, with one joint held at
-200 values, and that lie on no curve.
+``speed`` prints the processor time of ``Manipulator.self_motions`` on one core, for curves within the limits and for
+postures along all of them. It also measures ``self_motion`` of ssik if it is installed and has charts of the arm. The
+time of ``solve_q`` for a UR5e is a measure of the machine. ``oracle`` runs Newton from many starts, with one joint
+held at 200 values, and counts the solutions that lie on no curve.
 """
 
 import argparse
@@ -34,15 +34,15 @@ REPETITIONS = 5
 HELD_VALUES, STARTS, FREE_STARTS = 200, 12, 2
 """Values of the joint, starts of Newton at each, and starts for each where no joint is held."""
 CHUNK = 20
-"""Poses of one arm before those of the next."""
+"""Number of poses of an arm before the next arm takes its turn."""
 ON_CURVE = 1e-9
 """Distance of a solution from its curve [rad]."""
 ROUNDING = 1e-13
-"""What Newton leaves of the pose."""
+"""Error of the pose that Newton leaves."""
 
 
 class Run(NamedTuple):
-    """What poses have in common that the oracle was asked for."""
+    """The settings that poses of one run of the oracle share."""
 
     arm: str
     """See :func:`make_case`."""
@@ -125,7 +125,7 @@ def print_speed(
 
 
 def run_oracle(arguments: argparse.Namespace) -> None:
-    """Compare poses of all arms in chunks, and print what is off the curves and how many solutions there were."""
+    """Compare poses of all arms in chunks; print the solutions off the curves and the number of solutions."""
     known = read_poses(arguments.file)
     end = time.monotonic() + arguments.seconds
     for first in range(0, arguments.poses, CHUNK):
@@ -144,7 +144,7 @@ def run_oracle(arguments: argparse.Namespace) -> None:
 
 
 def read_poses(path: Path | None) -> dict[tuple[Run, int], dict[str, Any]]:
-    """Return what was compared before, by run and pose."""
+    """Return the stored comparisons, by run and pose."""
     lines = path.read_text().splitlines() if path is not None and path.exists() else []
     rows = [json.loads(line) for line in lines]
     return {(Run(*(row[key] for key in Run._fields)), row['pose']): row for row in rows}
@@ -210,7 +210,7 @@ def distance_from(motions: SelfMotions, row: np.ndarray) -> float:
 
 
 def main() -> int:
-    """Run what the command line asks for."""
+    """Run the mode that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n\n')[0])
     modes = parser.add_subparsers(dest='mode', required=True)
     for name, poses in (('speed', 200), ('oracle', 1000)):

@@ -1,13 +1,13 @@
 """
-Measure what a solver costs before its first solution, and its memory: ``python bench/start_up.py --help``.
+Measure the time until a solver's first solution, and its memory: ``python bench/start_up.py --help``.
 
-Every solver gets a process of its own for each arm, from the arm's URDF to the first solution, twice; the faster one counts.
-Compiled kernels and whatever a peer keeps on disk are there, but for the rows that say otherwise. Results go to
+Every solver gets a process of its own for each arm, from the arm's URDF to the first solution, twice; the faster one
+counts. Compiled kernels and the caches of peers exist before, except in rows that say otherwise. Results go to
 ``bench_output/start_up.json`` and ``start_up.md``.
 
-With ``--ratios`` it compares processor times with what cannot be avoided instead: the package with imports of numpy and
-pinocchio, and the node with an empty node that imports the same packages of others. The processes alternate on one core,
-and the best of each counts. Results go to ``start_up_ratios.json``.
+With ``--ratios`` it compares processor times with the unavoidable cost instead: the package with imports of numpy and
+pinocchio, and the node with an empty node that imports the same third-party packages. The processes alternate on one
+core, and the best of each counts. Results go to ``start_up_ratios.json``.
 """
 
 import argparse
@@ -39,9 +39,9 @@ CLASS = 'start_up'
 CLASSES_OF_PEERS = ('first_found_1e-3', CLASS)
 """Classes whose peers are measured."""
 OWN_MODULE = 'ssik_ros.manipulator.manipulator'
-"""What users of this package import; the package itself is empty."""
+"""The module that users of this package import; the package itself is empty."""
 BARE = ('numpy', 'numpy,pinocchio')
-"""Processes that import these alone, for comparison: the second is what this package imports of others."""
+"""Imports of the processes for comparison; the second names the third-party imports of this package."""
 FACADE = 'solve_q'
 GOALS = {'import': 0.6, 'first solution': 1.0}
 """Of our façade [s]."""
@@ -56,7 +56,7 @@ RATIO_GOALS = {
     'node': 1.6,
     'memory of the node': 190.0,
 }
-"""Most processor time, as a multiple of what is compared with, and most memory [MiB]."""
+"""Largest processor time, as a multiple of the process for comparison, and largest memory [MiB]."""
 RATIO_HEADER = ('what', 'ours', 'compared with', 'ratio', 'at most')
 IMPORTS, OWN_START, EMPTY_NODE, OWN_NODE = 'imports', 'own', 'empty node', 'own node'
 READY = 'Ready'
@@ -85,7 +85,7 @@ node = Node('empty')
 node.get_logger().info('{READY}')
 rclpy.spin(node)
 """
-"""A node without entities of its own; it imports what the product's node imports of others."""
+"""A node without entities of its own, with the third-party imports of the product's node."""
 OWN_PROGRAM = (
     *('-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args'),
     *('-p', f'moveit_config_package:={RATIO_ARM}'),
@@ -98,7 +98,7 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Processor time of ours against that of what cannot be avoided [s], or memory of ours alone [MiB]."""
+    """Our processor time and the unavoidable processor time [s]; or our memory [MiB], compared with 1."""
 
     name: str
     ours: float
@@ -142,12 +142,12 @@ def ask(
     arm: Arm, module: str, name: str, seconds: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """
-    Return what a fresh process prints.
+    Return the figures that a fresh process prints.
 
     :param arm: the arm.
-    :param module: what is imported; several with commas between them.
+    :param module: to import; several with commas between them.
     :param name: the peer, or :data:`~bench.fresh_process.NO_PEER`.
-    :param seconds: after which the process is ended; the result says so.
+    :param seconds: time limit of the process; the result says if it was reached.
     :param environment: added to this process' own.
     """
     script = Path(__file__).with_name('fresh_process.py')
@@ -170,13 +170,13 @@ def ask(
 
 def make_row(arm: str, solver: str, found: Mapping[str, Any], own: bool, note: str = '') -> Row:
     """
-    Return what was found as a row.
+    Return the row of a solver.
 
     :param arm: the arm's name.
     :param solver: the solver's name.
     :param found: from :func:`ask`.
     :param own: whether it is of this package.
-    :param note: what a reader has to know.
+    :param note: for readers of the figures.
     """
     if 'import' not in found:
         return Row(arm, solver, found['note'], own=own)
@@ -201,7 +201,7 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
     module = OWN_MODULE if peer.own else peer.module
     rows = []
     with tempfile.TemporaryDirectory() as empty:
-        # What a peer has derived for this arm before is not to count.
+        # A peer must not find results for this arm in its cache.
         place = {} if peer.own else {'XDG_CACHE_HOME': empty}
         for _ in range(2):
             found = ask(arm, module, peer.name, seconds, place)
@@ -289,7 +289,7 @@ def processor_seconds(process: int) -> float:
 
     :param process: its number.
     """
-    # What clock_getcpuclockid of the C library returns on Linux.
+    # clock_getcpuclockid of the C library computes the same number on Linux.
     return time.clock_gettime((~process << 3) | 2)
 
 
@@ -297,10 +297,10 @@ def best_of(
     starts: Mapping[str, Callable[[], dict[str, float]]], rounds: int
 ) -> dict[str, dict[str, float]]:
     """
-    Return the least of each figure of each process; the processes alternate.
+    Return the smallest value of each figure of each process; the processes alternate.
 
-    :param starts: what starts each process, by its name.
-    :param rounds: how often each is started.
+    :param starts: by the name of the process, a function that runs it and returns its figures.
+    :param rounds: number of runs of each process.
     """
     best: dict[str, dict[str, float]] = {name: {} for name in starts}
     for _ in range(rounds):
@@ -312,7 +312,7 @@ def best_of(
 
 def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     """
-    Return the ratios; those of the node only where there is ROS.
+    Return the ratios; the node is measured only if ROS is installed.
 
     :param arm: the arm.
     :param rounds: how often each process is started.
@@ -375,7 +375,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=['panda', 'jaco2'])
@@ -391,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     if options.ratios:

@@ -1,9 +1,9 @@
 """
-The node ik_stream at its work: ``python bench/stream.py --help``.
+Measure the node ik_stream: ``python bench/stream.py --help``.
 
-Targets on a circle go to the node 500 times in a second; what it says about its cycles is counted, with the time from the
-arrival of a target to its command, and from sending a target to hearing the command. Sender, listener and node share
-all cores. Needs ROS (``. ./activate``).
+Targets on a circle go to the node 500 times a second. The program counts the node's reports on its cycles. It measures
+the time from the arrival of a target to its command, and from sending a target to receiving the command. Sender,
+listener and node share all cores. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -118,7 +118,7 @@ class Run:
             self._executor.spin_once(0.02)
 
     def measure(self) -> Row:
-        """Return what a stream of targets came to."""
+        """Return the figures of a stream of targets."""
 
         def is_there() -> bool:
             self._states.publish(JointState(name=list(START), position=list(START.values())))
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure and print.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='The stream node at its work.')
     parser.add_argument('--seconds', type=float, default=20.0)

@@ -32,7 +32,7 @@ TOLERANCE = 1e-6
 SAME = 1e-6
 """How much further than the nearest branch a solution may be [rad]."""
 MOST_WINDINGS = 2
-"""Windings that a joint may be away from where it could be."""
+"""Largest number of windings by which a joint value may be shifted."""
 HEADER = (
     *('arm', 'seeds', 'asked', 'verified %', 'wrong', 'worst m', 'worst rad', 'starts', 'causes'),
     *('nearest asked', 'not nearest'),
@@ -83,7 +83,7 @@ def solver_of(arm: Arm, name: str, **parameters: object) -> Callable[[SolveReque
 
 def sweep(arm: Arm, seeds: str, samples: int) -> Row:
     """
-    Return what became of random poses of an arm.
+    Return the results of random poses of an arm.
 
     :param seeds: a key of :data:`SEEDS`.
     :param samples: number of poses.
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Ask, print, write, and fail when something is missing.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=list(ARMS))

@@ -1,16 +1,18 @@
 """
-Judge joint paths of published tool-path problems: ``python bench/tool_paths.py FOLDER [--only NAME] [--dense] [--bound S]``.
+Judge joint paths of published tool-path problems: ``python bench/tool_paths.py FOLDER``.
 
-``python bench/tool_paths.py --long`` judges long paths of its own.
+Options are ``--only NAME``, ``--dense`` and ``--bound S``. ``python bench/tool_paths.py --long`` judges long paths of its own.
 
-FOLDER holds files in the format of ``ssik path``. Each problem is planned, then judged here with pinocchio and coal alone, which
-read URDF, SRDF, YAML and CSV by themselves: every waypoint within the tolerance of the file, limits, joint steps, no collision at
-a waypoint and at values between. ``--dense`` adds the best sequence on a dense grid of the free parameters with the same
-objective, ``--bound S`` lets the planner work on its lower bound for S seconds.
+FOLDER holds files in the format of ``ssik path``. Each problem is planned, then judged here with pinocchio and coal
+only. The judge reads URDF, SRDF, YAML and CSV itself. It checks every waypoint against the tolerance of the file,
+limits, joint steps, and collisions at waypoints and at values between them. ``--dense`` adds the best sequence on a
+dense grid of the free parameters with the same objective, ``--bound S`` lets the planner work on its lower bound for S
+seconds.
 
-``--long``: 1,000 poses with a free spin over a wavy surface for UR5e and IRB 6700, without obstacles (goal 1 s) and with the surface
-as a workpiece of 50,000 triangles (20 s), and 10,000 poses around a part on a positioner of two axes for a UR5e on a rail (60 s, memory
-below 1 GB). Each has a process of its own. pinocchio and coal judge them: tool, limits, steps, and at each waypoint the workpiece.
+``--long``: 1,000 poses with a free spin over a wavy surface for UR5e and IRB 6700, without obstacles (goal 1 s) and
+with the surface as a workpiece of 50,000 triangles (20 s), and 10,000 poses around a part on a positioner of two axes
+for a UR5e on a rail (60 s, memory below 1 GB). Each has a process of its own. pinocchio and coal judge them: tool,
+limits, steps, and at each waypoint the workpiece.
 """
 
 import argparse
@@ -53,7 +55,7 @@ STILL_LINKS = {'fetch': ('base_link', 'torso_lift_link')}
 """Links that the boxes of a robot's problems are not checked against, as their source has it."""
 SPUN = PathTolerance(spin=FREE)
 TORCH = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.15]))
-"""The tool behind the flange, without a body."""
+"""Pose of the tool in the frame of the flange; the tool has no body."""
 STAND_OFF, WAVE = 0.002, 0.02
 """Distance of tool and surface, and height of its waves, as parts of the surface's size [m per m]."""
 POSITIONER = """
@@ -157,7 +159,7 @@ class Judge:
         return states
 
     def fault(self, names: tuple[str, ...], positions: np.ndarray) -> str:
-        """Return what is wrong with a joint path; empty for nothing."""
+        """Return the first fault of a joint path; empty if it has none."""
         states = self.states(names, positions)
         return (
             self._missed(states)
@@ -236,7 +238,7 @@ class Result(NamedTuple):
 
 
 def dense_cost(planner: ToolPathPlanner, waypoints: np.ndarray) -> float:
-    """Return the cost of the best sequence on a dense grid, layer by layer; infinite if there is none."""
+    """Return the cost of the best sequence on a dense grid, layer by layer; infinite if no sequence exists."""
     task = planner.task(waypoints)
     space, limits, count = task.space, task.limits, len(waypoints)
     parts = [(np.arange(n) + 0.5) / n for n in VALUES[space.size]]
@@ -258,7 +260,7 @@ def dense_cost(planner: ToolPathPlanner, waypoints: np.ndarray) -> float:
 def _connect(
     layer: Any, before: Any, limits: Any, row: int, planner: ToolPathPlanner
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the postures of a layer that a sequence reaches, and what the cheapest one costs."""
+    """Return the postures of a layer that a sequence reaches, and the cost of the cheapest sequence to each."""
     if before is None:
         costs, q = np.zeros(len(layer.q)), layer.q
     else:
@@ -339,7 +341,7 @@ class LongProblem:
         (folder / 'robot.srdf').write_text(srdf, encoding='utf-8')
 
     def fault(self, path: ToolPath) -> str:
-        """Return what is wrong with a path; empty for nothing."""
+        """Return the first fault of a path; empty if it has none."""
         model = pin.buildModelFromUrdf(self._urdf)
         bodies = pin.buildGeomFromUrdf(model, self._urdf, pin.GeometryType.COLLISION)
         if self._mesh is not None:

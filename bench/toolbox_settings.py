@@ -1,9 +1,9 @@
 """
-Compare what the toolbox's settings find with its calls and with ours: ``python bench/toolbox_settings.py --help``.
+Count the poses found with the settings of the toolbox: ``python bench/toolbox_settings.py --help``.
 
-The same poses of the panda, from a posture at random with all searches, and with one search from there and from the
-ready posture.
-Fails when a row of ours finds fewer poses than the toolbox.
+Compares the calls of the toolbox with ours. The same poses of the panda are solved from a random posture with all
+searches, and with one search from the random and from the ready posture. Fails if a row of ours finds fewer poses than
+the toolbox.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def ours(arm: Arm) -> Manipulator:
 
 def poses(arm: Arm, count: int) -> Cases:
     """
-    Return the poses, those of the class ``first_found_1e-3``.
+    Return the poses of the class ``first_found_1e-3``.
 
     :param arm: the arm.
     :param count: how many.
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Print the table; return 1 when a row of ours is below the toolbox's.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='Compare what the settings of the toolbox find.')
     parser.add_argument('--samples', type=int, default=1000, help='poses (%(default)s)')

@@ -1,10 +1,10 @@
 """
-Measure the view: time from a dragged handle to new joint values at a client, memory, and what connections leave behind.
+Measure the view: time from a dragged handle to new joint values at a client, and memory during and after connections.
 
-A client speaks viser's protocol over the websocket, as a page does, and drags the target of a Panda with eight ghosts. The time ends
-when the client has the new values of the sliders; what a browser needs to draw them comes on top. With ``--browser`` the mouse drags in
-a Chromium without window, which draws with the processor, and the time ends when the sliders of the page have moved.
-``--start`` measures how long ``ssik view panda`` takes until the page can be opened.
+A client speaks viser's protocol over the websocket, as a page does, and drags the target of a Panda with eight ghosts.
+The time ends when the client has the new values of the sliders; drawing in a browser takes additional time. With
+``--browser`` the mouse drags in a Chromium without window, which draws with the processor, and the time ends when the
+sliders of the page have moved. ``--start`` measures how long ``ssik view panda`` takes until the page can be opened.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def measure(page, samples):
 
 
 def drain(socket):
-    """Read what has come already."""
+    """Read the messages that have arrived."""
     try:
         while True:
             socket.recv(timeout=0.005)
@@ -86,7 +86,7 @@ def measure_browser(samples):
 
     with open_browser() as browser, open_page() as page:
         screen = Screen(browser, page, size=(760, 360))
-        # The first motions compile what draws.
+        # The first motions compile the drawing code.
         screen.time_drags(10, 60)
         return screen.time_drags(samples, 60), len(page.session.branches)
 

@@ -1,9 +1,10 @@
 """
-Time of C libraries and of their peers, on the same requests, with the same compiler and flags.
+Measure C libraries and their peers on the same requests, with the same compiler and flags.
 
-``python bench/c_library/run.py [ROBOT ...] [--peers PYTHON] [--calls N]`` builds what it measures in a temporary folder and prints
-tables in Markdown. Programs alternate, so that a busy machine disturbs all of them alike. Times are processor time.
-ssik's headers come from the package of the peers' Python; KDL and Eigen from what pkg-config finds.
+``python bench/c_library/run.py [ROBOT ...] [--peers PYTHON] [--calls N]`` builds its programs in a temporary folder
+and prints tables in Markdown. Programs alternate, so that a busy machine disturbs all of them alike. Times are
+processor time. The headers of ssik come from the package of the peers' Python; KDL and Eigen are located with
+pkg-config.
 """
 
 import argparse
@@ -39,7 +40,7 @@ class Program(NamedTuple):
 
     name: str
     words: list[str]
-    """The program, and its arguments behind the file of requests and the number of calls."""
+    """The program and its arguments, without the file of requests and the number of calls."""
 
     def run(self, requests: Path, calls: int = 0) -> Figures:
         """Return the figures that it prints."""
@@ -73,7 +74,7 @@ class Arm:
 
     def time_python(self) -> Figures:
         """Return the time of ``solve_q`` from Python [us]."""
-        self.manipulator.solve_q(self.poses[0])  # prepares what later calls share
+        self.manipulator.solve_q(self.poses[0])  # keeps the set-up out of the times
         start = time.thread_time()
         for pose in self.poses:
             self.manipulator.solve_q(pose)
@@ -205,7 +206,7 @@ def cell(figures: Figures, key: str) -> str:
 
 
 def print_tables(found: dict[str, Figures], seconds: dict[str, float]) -> None:
-    """Print what was measured."""
+    """Print the measured times as tables in Markdown."""
     for title, columns in TABLES.items():
         print(f'\n{title}:\n\n| arm | {" | ".join(columns)} |\n|---|{"---:|" * len(columns)}')
         for robot, figures in found.items():

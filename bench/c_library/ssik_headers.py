@@ -1,7 +1,8 @@
 """
-Write the solver data of an arm for ``ssik_headers.cpp``: ``python ssik_headers.py REQUESTS DATA``, with the peers' Python.
+Write the solver data of an arm for ``ssik_headers.cpp``: ``python ssik_headers.py REQUESTS DATA``.
 
-The chain is that of the requests, so that both packages solve the same arm. Prints the folder of the headers and the family of the arm.
+Needs the peers' Python. The chain comes from the file of requests, so that both packages solve the same arm. Prints the
+folder of the headers and the family of the arm.
 """
 
 import sys
@@ -24,7 +25,7 @@ def read_arm(path):
 
 
 def main():
-    """Write what the command line names."""
+    """Read the file of requests and write the file of solver data."""
     requests, target = sys.argv[1:]
     data = cpp.solver_data(read_arm(requests))
     with open(target, 'w', encoding='utf-8') as file:

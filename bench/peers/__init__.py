@@ -33,9 +33,9 @@ class Prepared:
     convert: Callable[[FloatArray], Any]
     """Turns a target (4, 4) into the peer's own type, outside of the timed call."""
     read: Callable[[Any], FloatArray] = np.atleast_2d
-    """Turns what the call returned into joint vectors (k, n), outside of it too."""
+    """Turns the result of the call into joint vectors (k, n), also outside of the timed call."""
     note: str = ''
-    """What a reader of the figures has to know."""
+    """Note for readers of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Peer:
 
     name: str
     module: str
-    """What must be importable."""
+    """Module that must be importable."""
     distribution: str
     """Whose version is quoted; empty for this package."""
     call: str

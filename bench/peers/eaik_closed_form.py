@@ -79,10 +79,10 @@ def prepare(arm: Arm) -> Prepared:
 
 def prepare_nearest(arm: Arm) -> Prepared:
     """
-    Return the call for one solution: its branches, and what a user adds to them, the limits and the distance to the seed.
+    Return the call for one solution: eaik's branches, then limits and distance to the seed, as a user would add them.
 
     :param arm: the arm.
-    :raises NotComparable: when it has none.
+    :raises NotComparable: if the arm has no closed form.
     """
     robot, rotation = make_robot(arm)
     solver, (lower, upper) = robot.IK, arm.sampling_bounds()

@@ -11,7 +11,7 @@ from bench.peers import Peer, Prepared
 
 def prepare_at(tolerance: float) -> Callable[[Arm], Prepared]:
     """
-    Return what prepares the call for an arm.
+    Return a function that prepares the call for an arm.
 
     :param tolerance: for position [m] and for rotation [rad].
     """

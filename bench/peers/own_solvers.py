@@ -14,7 +14,7 @@ EXACT_IN_ANY_CASE = ('ssik_ros/Analytic',)
 
 def prepare_at(solver_name: str, tolerance: float) -> Callable[[Arm], Prepared]:
     """
-    Return what prepares the call for an arm.
+    Return a function that prepares the call for an arm.
 
     :param solver_name: as the registry knows it.
     :param tolerance: norm over position [m] and rotation [rad] error; closed forms have their own.

@@ -46,7 +46,7 @@ def make_model(arm: Arm) -> tuple[Any, int]:
 
 def prepare_at(tolerance: float) -> Callable[[Arm], Prepared]:
     """
-    Return what prepares the loop for an arm.
+    Return a function that prepares the loop for an arm.
 
     :param tolerance: of the norm of the error.
     """

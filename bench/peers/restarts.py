@@ -1,4 +1,4 @@
-"""What a user writes around a search that starts once and knows no limits: random restarts, windings, a check."""
+"""Code that a user adds to a search with one start and without limits: random restarts, windings, a check."""
 
 from collections.abc import Callable
 import math

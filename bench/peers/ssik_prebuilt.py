@@ -14,7 +14,7 @@ SAME_ARM = 1e-6
 """Largest difference of poses, base and tool frames apart, at which its arm is ours."""
 THEIR_NAMES = {'panda': 'franka_panda', 'crx10ial': 'fanuc_crx10ial'}
 OWN_MODEL = '_of_ssik'
-"""What the name of an arm ends with that was made of a prebuilt module's own figures."""
+"""Suffix of the name of an arm that was made from the figures of a prebuilt module."""
 
 
 def prebuilt(name: str) -> Any:
@@ -22,7 +22,7 @@ def prebuilt(name: str) -> Any:
     Return the prebuilt module of an arm.
 
     :param name: the arm's name in our catalogue, perhaps with :data:`OWN_MODEL` at its end.
-    :raises NotComparable: when there is none.
+    :raises NotComparable: if ssik has no prebuilt module of the arm.
     """
     import ssik
 
@@ -36,7 +36,7 @@ def prebuilt(name: str) -> Any:
 
 def frames(module: Any) -> FloatArray:
     """
-    Return the constant poses (n + 1, 4, 4) before, between and behind the joints of a prebuilt module.
+    Return the constant poses (n + 1, 4, 4) before the first joint, between the joints and after the last joint.
 
     :param module: from :func:`prebuilt`.
     """

@@ -15,7 +15,7 @@ FK_AGREEMENT = 1e-9
 
 def prepare_at(epsilon: float) -> Callable[[Arm], Prepared]:
     """
-    Return what prepares the call for an arm.
+    Return a function that prepares the call for an arm.
 
     :param epsilon: of each component of the error [m, rad].
     """

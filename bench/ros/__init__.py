@@ -1,1 +1,1 @@
-"""What the measurements over services share: servers, requests, a caller."""
+"""Servers, requests and a caller for the measurements over services."""

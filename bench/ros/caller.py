@@ -33,7 +33,7 @@ class Caller:
         Make a client for each namespace.
 
         :param namespaces: of the services.
-        :param domain: ROS domain; None for that of the environment.
+        :param domain: ROS domain; None for the domain of the environment.
         """
         self._context = Context()
         rclpy.init(args=[], context=self._context, domain_id=domain)
@@ -71,14 +71,14 @@ class Caller:
 
     def wait_for(self, namespace: str, limit: float) -> None:
         """
-        Wait until a service is there and has responded to an empty request.
+        Wait until a service has responded to an empty request.
 
-        A server may have discovered the writer of a client's requests and not yet the reader of its responses; a
-        response is lost then, so that being there alone does not mean that a call will return.
+        A response is lost if the server has discovered the writer of a client's requests, but not yet the reader of
+        its responses. So a call may fail although the service is listed.
 
-        :param namespace: whose.
-        :param limit: how long [s].
-        :raises NoResponse: when it is not there then.
+        :param namespace: of the service.
+        :param limit: longest wait [s].
+        :raises NoResponse: if no response came in time.
         """
         end = monotonic() + limit
         client = self._clients[namespace]
@@ -112,10 +112,10 @@ class Caller:
         """
         Return the response to a request for many poses and the time of the round trip [ns].
 
-        :param namespace: whom to ask.
+        :param namespace: of the service.
         :param request: of ``~/solve_batch``.
-        :param limit: how long to wait, for the service too [s].
-        :raises NoResponse: when there is none then.
+        :param limit: longest wait for the service and for the response, each [s].
+        :raises NoResponse: if no response came in time.
         """
         name = f'{namespace}/ssik_ros/solve_batch'
         if self._batch_client is None:
@@ -134,10 +134,10 @@ class Caller:
         """
         Return the response to a request.
 
-        :param namespace: whom to ask.
-        :param request: what.
-        :param limit: how long to wait [s].
-        :raises NoResponse: when there is none then.
+        :param namespace: of the service.
+        :param request: of ``compute_ik``.
+        :param limit: longest wait [s].
+        :raises NoResponse: if no response came in time.
         """
         future = self._clients[namespace].call_async(request)
         self._executor.spin_until_future_complete(future, limit)
@@ -151,9 +151,9 @@ class Caller:
         """
         Return the response and the time of the round trip [ns].
 
-        :param namespace: whom to ask.
-        :param request: what.
-        :param limit: how long to wait [s].
+        :param namespace: of the service.
+        :param request: of ``compute_ik``.
+        :param limit: longest wait [s].
         """
         begin = perf_counter_ns()
         response = self.call(namespace, request, limit)
@@ -161,18 +161,18 @@ class Caller:
 
     def send(self, namespace: str, request: Any) -> Any:
         """
-        Send a request and return the future of its response; :meth:`spin` brings it.
+        Send a request and return the future of its response; :meth:`spin` completes it.
 
-        :param namespace: whom to ask.
-        :param request: what.
+        :param namespace: of the service.
+        :param request: of ``compute_ik``.
         """
         return self._clients[namespace].call_async(request)
 
     def spin_once(self, limit: float) -> None:
         """
-        Handle what arrives next.
+        Handle the next event of the client.
 
-        :param limit: how long to wait for it [s].
+        :param limit: longest wait [s].
         """
         self._executor.spin_once(limit)
 

@@ -10,12 +10,12 @@ from ssik_ros.ros.process.executors import InlineExecutor
 
 
 def _product(threads: int) -> Executor:
-    """Return what the product itself uses."""
+    """Return the executor of the product's node."""
     return node_process.make_executor(threads)
 
 
 def _report(error: Exception) -> None:
-    """Print what a callback raised."""
+    """Print the exception of a callback."""
     print(f'{type(error).__name__}: {error}', flush=True)
 
 

@@ -70,7 +70,7 @@ HUGE = 1_000_000
 """Characters of the name that comes once in a while."""
 ONCE_IN = 2_000
 MOST_SECONDS = 1
-"""Longest time that a request gives a search [s]: a longer one is no fault of the node."""
+"""Longest search time that a request demands [s]; a longer search is not the node's fault."""
 SETTABLE = ('report_times', 'executor_threads', 'max_robot_joints', 'nowhere', 'collision_padding')
 
 

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Wait for the sign, call one by one, and write round trips [ns], codes and positions.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='Call compute_ik and keep the responses.')
     parser.add_argument('namespace')

@@ -22,7 +22,7 @@ SHORT = 0.3
 """Budget of a search that finds nothing [s]."""
 
 Judge = Callable[[Any], str]
-"""Says what is wrong with a response; empty when nothing is."""
+"""Return the fault of a response; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)

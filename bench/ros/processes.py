@@ -11,7 +11,7 @@ from types import TracebackType
 REPOSITORY = Path(__file__).resolve().parents[2]
 SERVER = REPOSITORY / 'bench' / 'ros' / 'server.py'
 STOP_WAIT = 20.0
-"""Time a server has to end after a signal, writing down what it measured [s]."""
+"""Longest time for a server to write its measurements and end after a signal [s]."""
 
 
 class ServerProcesses:
@@ -45,8 +45,8 @@ class ServerProcesses:
         """
         Start a server.
 
-        :param command: its words.
-        :param log: file for what it prints.
+        :param command: program and arguments.
+        :param log: file for its output.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open('wb') as output:

@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Serve until a signal comes.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument('kind', choices=('empty', 'own'))
