@@ -65,7 +65,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 @dataclass(slots=True)
 class Tally:
-    """What came out."""
+    """Counts, faults and memory of a run."""
 
     sent: Counter[str] = field(default_factory=Counter)
     """By topic or service."""
@@ -79,7 +79,7 @@ class Tally:
 
 
 class HostileClient:
-    """Sends what is drawn, and judges the node."""
+    """Sends the drawn messages, and judges the node."""
 
     def __init__(self, seed: int, tally: Tally) -> None:
         """Make a client for each service and a publisher for each topic."""
@@ -145,7 +145,7 @@ class HostileClient:
             self._collect()
 
     def _collect(self) -> None:
-        """Handle what arrives next."""
+        """Handle the next event of the client."""
         self._executor.spin_once(0.05)
         kept = []
         for future, hostile, end in self._waiting:
@@ -173,7 +173,7 @@ class HostileClient:
             return
         for message in self._messages.unusable_joint_states(names):
             states.publish(message)
-        # Whatever is read behind them is read after them, for joint states come in order.
+        # Joint states arrive in order: if the node has read the marker, it has read all messages before.
         marker = JointState(name=['panda_finger_joint1'], position=[0.01])
         if not self._poll(lambda: states.publish(marker), lambda: self._is_at(q)):
             self._fault('joint states that cannot be used moved the robot')
@@ -255,7 +255,7 @@ class HostileClient:
 
 
 def _texts(message: Any) -> list[str]:
-    """Return every text in a response, but those of a state that is given back as it was asked."""
+    """Return every text in a response, except in the start state, which repeats the request."""
     found: list[str] = []
     for name in message.get_fields_and_field_types().keys() - {'start_state'}:
         value = getattr(message, name)
@@ -302,7 +302,7 @@ def _differ(message: Pose, pose: FloatArray) -> float:
 
 def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> Tally:
     """
-    Send all messages in rounds; return what came out.
+    Send all messages in rounds; return counts, faults and memory.
 
     :param options: of the command line.
     :param process: the node.
@@ -341,7 +341,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='The node among hostile messages.')
     parser.add_argument('--messages', type=int, default=100_000, help='how many (%(default)s)')
@@ -359,7 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Attack, print and write; return 1 when something was wrong.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))

@@ -1,9 +1,9 @@
 """
 The node under load: ``python bench/load.py --help``.
 
-Several client processes at once, many requests in flight from one client, each response compared with that of a
-quiet node; then the delay of single calls while searches that only the clock ends are under way, and while
-batches are. Server and clients share all cores. Needs ROS (``. ./activate``).
+Several client processes call at once, and one client has many requests in flight; each response is compared with the
+response of a quiet node. Then the delay of single calls is measured while batches run, and while searches run that only
+the clock ends. Server and clients share all cores. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -39,7 +39,7 @@ START_LIMIT = 90.0
 LOAD_LIMIT = 120.0
 """Time after which a request without response counts as lost [s]."""
 DELAY_TIME = 6.0
-"""How long single calls are made beside searches [s]."""
+"""Duration of the single calls during searches [s]."""
 LATE_IN_FLIGHT = 24
 LATE_BUDGETS = 0.05, 0.2, 1.0
 """Budgets of requests that only the clock ends [s]."""
@@ -68,7 +68,7 @@ class LoadRow:
     requests: int
     responded: int
     equal: int
-    """Responses whose positions are, bit for bit, those of a quiet node."""
+    """Responses with the same positions, bit for bit, as the response of a quiet node."""
     rate: float
     """Responses per second."""
     p50: float
@@ -92,14 +92,14 @@ class DelayRow:
     p99: float
     largest: float
     added: float
-    """p99 less that of a quiet node."""
+    """Difference of p99 to the p99 of a quiet node."""
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='The node under load.')
     parser.add_argument('--clients', type=int, default=8, help='processes (%(default)s)')
@@ -147,7 +147,7 @@ def make_load_row(
 
     :param load: its name.
     :param times: (k) round trips of all responses [ms].
-    :param equal: how many responses are those of a quiet node.
+    :param equal: number of responses that equal the response of a quiet node.
     :param requests: how many were sent.
     :param seconds: from the first request to the last response.
     """
@@ -161,7 +161,7 @@ def load_by_clients(options: argparse.Namespace, serial: Sequence[bytes], home: 
 
     :param options: how many clients and calls.
     :param serial: positions of a quiet node, for the calls of all clients in turn.
-    :param home: folder for what they write.
+    :param home: folder for the files of the clients.
     """
     clients = [start_client(number, options, home) for number in range(options.clients)]
     try:
@@ -200,7 +200,7 @@ def start_client(
 
     :param number: of the client.
     :param options: how many calls.
-    :param home: folder for what it writes.
+    :param home: folder for the files of the client.
     """
     command = [
         *(sys.executable, str(CLIENT), NAMESPACE, '--robot', ROBOT),
@@ -280,7 +280,7 @@ def start(options: argparse.Namespace, servers: ServerProcesses, caller: Caller)
 
 def measure(options: argparse.Namespace) -> tuple[list[LoadRow], list[DelayRow]]:
     """
-    Return what all loads did.
+    Return the figures of all loads.
 
     :param options: of the command line.
     """
@@ -288,7 +288,7 @@ def measure(options: argparse.Namespace) -> tuple[list[LoadRow], list[DelayRow]]
     total = cases_of(options)
     requests = make_requests(arm, draw_cases(arm, total))
     for request in requests:
-        # What is late on a loaded machine is to be late, not unsolved.
+        # On a loaded machine a response may come late, but must not miss its timeout.
         request.ik_request.timeout.sec = 5
     with Caller([NAMESPACE]) as caller, ServerProcesses(None, LIFETIME) as servers:
         start(options, servers, caller)
@@ -384,9 +384,9 @@ def verdicts(rows: Sequence[LoadRow], delays: Sequence[DelayRow]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Measure, print and write; return 1 if a response was lost or differs from that of a quiet node.
+    Measure, print and write; return 1 if a response was lost or differs from the response of a quiet node.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     around = conditions.describe(None, ())

@@ -63,7 +63,7 @@ SHOWN = 10
 
 @dataclass(slots=True)
 class Tally:
-    """What came out."""
+    """Counts, faults and memory of a run."""
 
     sent: int = 0
     verified: Counter[str] = field(default_factory=Counter)
@@ -85,9 +85,9 @@ class Tally:
 
     def faults(self, options: argparse.Namespace) -> list[str]:
         """
-        Return what is wrong, one sentence each.
+        Return the faults, one sentence each.
 
-        :param options: of the command line: the bounds.
+        :param options: of the command line; they hold the bounds.
         """
         bound = options.bound
         faults = [f'{self.lost} responses were lost.'] if self.lost else []
@@ -108,7 +108,7 @@ class Tally:
 
 
 class OverrunWatch:
-    """Listens to what the node reports of its deadlines."""
+    """Listens to the node's reports on its deadlines."""
 
     def __init__(self, node: Node) -> None:
         """
@@ -133,7 +133,7 @@ def overrun_faults(overruns: dict[str, float], bound: float) -> list[str]:
     Return a sentence for each service whose responses come too late after their deadline.
 
     :param overruns: 99 % quantiles by service [ms].
-    :param bound: the largest that is none [ms].
+    :param bound: largest overrun that is allowed [ms].
     """
     return [
         f'{service}: the overrun at p99 was {value:.1f} ms, more than {bound:g}.'
@@ -231,7 +231,7 @@ class SoakClient:
 
     def collect(self, tally: Tally) -> None:
         """
-        Handle what arrives next, and judge the response of each.
+        Handle the next event of the client, and judge the responses that have arrived.
 
         :param tally: where it is counted.
         """
@@ -276,11 +276,11 @@ def memory_of(process: int) -> float:
 
 def soak(options: argparse.Namespace, process: 'subprocess.Popen[bytes]', log: Path) -> Tally:
     """
-    Ask until the time is over; return what came out.
+    Send requests until the time is over; return counts, faults and memory.
 
     :param options: of the command line.
     :param process: the node.
-    :param log: what it prints.
+    :param log: file of the node's output.
     """
     arm = read_arm(options.robot)
     tally, client, storms = Tally(), SoakClient(), Storms(arm)
@@ -324,7 +324,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Return the options of the command line.
 
-    :param arguments: the words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='The node for half an hour.')
     parser.add_argument('--minutes', type=float, default=30.0, help='how long (%(default)s)')
@@ -362,7 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Soak, print and write; return 1 when something was wrong.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     around = conditions.describe(None, ())

@@ -1,1 +1,1 @@
-"""Attacks on what the package calls proved, complete or solved; :mod:`bench.campaign.__main__` is the command."""
+"""Attacks on claims of the package: proved, complete, solved. :mod:`bench.campaign.__main__` is the command."""

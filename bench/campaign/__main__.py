@@ -1,8 +1,8 @@
 """
-Attack what the package calls proved: ``python -m bench.campaign --help``, or ``make campaign``.
+Attack the proofs and solutions of the package: ``python -m bench.campaign --help``, or ``make campaign``.
 
-Postures are planted, and every part of the package is asked about their poses. The command prints trials and faults of
-each claim, and writes every fault as a file that ``--replay`` runs again. It ends with 1 when a response was wrong.
+Postures are planted, and every part of the package solves for their poses. The command prints trials and faults of each
+claim, and writes every fault as a file that ``--replay`` runs again. It ends with 1 if a response was wrong.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     Read the command line.
 
-    :param arguments: its words; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(prog='python -m bench.campaign', description=__doc__)
     parser.add_argument('--minutes', type=float, default=10.0, help='length (%(default)s)')
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Attack, print and write; return 1 when something was wrong.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
     if options.replay:

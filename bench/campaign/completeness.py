@@ -1,7 +1,7 @@
 """
 Completeness: branches against Newton from many starts, and self-motions against planted postures.
 
-Newton is that of :mod:`bench.self_motion_oracle`, which needs numba; it shares no code with the kernels.
+Newton comes from :mod:`bench.self_motion_oracle`, which needs numba and shares no code with the kernels.
 """
 
 from collections.abc import Iterator
@@ -166,7 +166,7 @@ class _Curve:
         return self.q if self._axis is None else np.append(self.q, 0.0)
 
     def leads_on(self, resolution: float) -> bool:
-        """Return whether one curve alone leads through the posture, and moves a joint by more than twice a resolution."""
+        """Return whether exactly one curve passes the posture, and moves a joint by more than twice a resolution."""
         values = np.linalg.svd(self._rows(self._start)[1], compute_uv=False)
         if values[len(self._start) - 2] < CLEAR:
             return False

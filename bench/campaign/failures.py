@@ -80,7 +80,7 @@ def group_of(saved: dict[str, Any]) -> Group:
 
 def replay(paths: Sequence[Path]) -> int:
     """
-    Run faults again and print what is wrong now; return 1 when something is.
+    Run faults again and print those that remain; return 1 if a response is still wrong.
 
     :param paths: files of faults.
     """

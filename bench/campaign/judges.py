@@ -37,7 +37,7 @@ ASKED = {
 
 def judge(group: Group, tally: Tally, names: tuple[str, ...] = tuple(JUDGES)) -> list[Fault]:
     """
-    Ask about all postures of a group and return what is wrong.
+    Let the package solve for all postures of a group; return the faults of its responses.
 
     :param group: planted postures.
     :param tally: to count in.

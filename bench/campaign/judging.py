@@ -1,8 +1,8 @@
 """
-What all judges of a campaign share: planted postures with their poses, faults, and counts.
+Planted postures with their poses, faults, and counts, shared by all judges of a campaign.
 
 The judges have kinematics of their own (:mod:`bench.arms`). A planted posture within the limits proves that its pose is
-reachable, so that a response which calls it proved to be out of reach is a false proof, however the pose was solved.
+reachable. If a response calls the pose proved to be out of reach, the proof is false, whichever solver gave it.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ PROOFS = (Cause.UNREACHABLE, Cause.LIMITS)
 IntArray = NDArray[np.int64]
 
 CLOSES = 1e-6
-"""Error of a search's posture up to which it counts as a solution [rad, and lengths of the arm below 1 m]."""
+"""Largest error at which a search's posture counts as a solution [rad, and lengths of the arm below 1 m]."""
 FROBENIUS = 1.5
 """Largest norm of FK(q) - T per norm over metres and radians, sqrt(2), with rounding."""
 ISOLATED = 1e-6
@@ -37,7 +37,7 @@ ISOLATED = 1e-6
 LOCATED = 1e-11
 """Error of the pose that rounding explains: a posture is known to this over its smallest singular value."""
 NEAREST = 1e-5
-"""Distance up to which a returned branch is the planted one [rad, and lengths of the arm]."""
+"""Largest distance at which a returned branch is the planted posture [rad, and lengths of the arm]."""
 DUPLICATE = 1e-9
 """Distance below which two returned postures are one."""
 
@@ -47,7 +47,10 @@ class Fault:
     """Something wrong in one response."""
 
     claim: str
-    """What is broken: ``false proof``, ``lost``, ``unfound``, ``missing``, ``extra``, ``duplicate``, ``limits``, ``error``."""
+    """
+    The broken claim: ``false proof``, ``lost``, ``unfound``, ``missing``, ``extra``, ``duplicate``, ``limits``,
+    ``error``.
+    """
     judge: str
     """Which part of the package was asked."""
     robot: Robot
@@ -58,7 +61,7 @@ class Fault:
     """(n,) planted posture."""
     seed: int
     number: int
-    """Seed of its group and its number in it, for what the judge has drawn."""
+    """Seed of the group and number of the posture in it; they reproduce the judge's random draws."""
     detail: str
 
 
@@ -110,7 +113,7 @@ class Judged:
 
     @property
     def tolerance(self) -> float:
-        """Return the error up to which a posture of a search counts as a solution."""
+        """Return the largest error at which a posture of a search counts as a solution."""
         return CLOSES * min(1.0, self.robot.size)
 
     def outside(self, q: FloatArray) -> FloatArray:
@@ -185,7 +188,7 @@ class Judged:
 def judge_nothing(
     judged: Judged, row: int, judge: str, cause: Cause, is_proved: bool
 ) -> Iterator[Fault]:
-    """Return what is wrong with a response without solutions."""
+    """Yield the faults of a response without solutions."""
     if cause in PROOFS and is_proved:
         yield judged.fault('false proof', judge, row, cause.name)
     others = judged.solved_elsewhere(row)
@@ -202,7 +205,7 @@ def judge_solutions(
     allowed: float,
     errors: FloatArray | None = None,
 ) -> Iterator[Fault]:
-    """Return what is wrong with the solutions (m, n) of a pose; their error must not exceed the allowed one."""
+    """Yield the faults of the solutions (m, n) of a pose; their error must not exceed the allowed one."""
     if not len(solutions):
         return
     if errors is None:

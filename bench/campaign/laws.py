@@ -36,7 +36,7 @@ class Described(NamedTuple):
 
 
 def moved_base(judged: Judged, rng: Generator) -> Described:
-    """Return the arm on a base that stands elsewhere."""
+    """Return the arm on a base at another pose."""
     move, screws = _pose(rng, judged.robot.size), screws_of(judged.robot)
     rotation = move[:3, :3]
     points = screws.points @ rotation.T + move[:3, 3]
@@ -140,7 +140,7 @@ def judge_laws(judged: Judged, tally: Tally) -> Iterator[Fault]:
 
 
 def _lost(judged: Judged, rows: FloatArray, others: FloatArray) -> FloatArray | None:
-    """Return an isolated posture of a set that is not in another set, None if there is none."""
+    """Return an isolated posture of a set that is missing in another set, or None."""
     if not len(rows):
         return None
     jacobians = scaled_jacobians(judged.robot, rows)

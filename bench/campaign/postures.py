@@ -26,11 +26,11 @@ SCANNED = 97
 """Values of a joint between which the determinant may change its sign."""
 BISECTIONS = 40
 SAMPLES = 8
-"""Angles of a joint from which the harmonics of the determinant are read."""
+"""Number of angles of a joint at which the determinant is sampled for its harmonics."""
 SECANT, POLISHES = 1e-6, 4
 """First step and number of the secants that end at a root [rad]."""
 STARTS = 5
-"""Postures from which the special values of each joint are learned."""
+"""Number of random postures at which the special values of each joint are determined."""
 FLAT = 1e-12
 """Determinant that is rounding: the posture is singular whatever the joint does."""
 SAME = 1e-6
@@ -54,18 +54,18 @@ class Group:
     kind: str
     """One of :data:`CLASSES`."""
     is_own: bool
-    """Whether the limits are those of the robot as it is."""
+    """Whether the limits are the robot's own."""
     q: FloatArray
     """(k, n)."""
     offsets: FloatArray
     """(k,) one of :data:`OFFSETS`."""
     seed: int
-    """Of what judges draw."""
+    """Seed of the judges' random draws."""
     numbers: NDArray[np.int64]
-    """(k,) of the postures, for what judges draw for each."""
+    """(k,) numbers of the postures, which seed the judges' draws for each."""
 
     def generator(self, row: int) -> Generator:
-        """Return a source of what judges draw for one posture."""
+        """Return the generator of the judges' random draws for one posture."""
         return np.random.default_rng([self.seed, int(self.numbers[row])])
 
 
@@ -113,7 +113,7 @@ class Planter:
         return Group(robot, kind, False, q, offsets, seed, numbers)
 
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return the limits, infinite where there are none."""
+        """Return the limits; infinite for joints without limits."""
         return self._robot.arm.lower, self._robot.arm.upper
 
     def _near(
@@ -125,7 +125,7 @@ class Planter:
         return result
 
     def _window(self, center: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return limits that contain a posture: around it, on one side of it, or within those of the robot."""
+        """Return limits that contain a posture: around it, on one side of it, or the robot's own for some joints."""
         rng = self._rng
         width = float(rng.choice(WIDTHS)) * self._scale
         below, above = width, width

@@ -36,7 +36,7 @@ def judge_reach(judged: Judged, tally: Tally) -> Iterator[Fault]:
 
 
 def judge_places(judged: Judged, tally: Tally) -> Iterator[Fault]:
-    """Ask for the place of a base that stands where it is; some tasks let the tool spin."""
+    """Search the place of a base that may not move from its pose; some tasks let the tool spin."""
     del tally
     rows = judged.rows(TASKS)
     draws = [judged.group.generator(row) for row in rows]
@@ -81,7 +81,7 @@ def judge_waypoints(judged: Judged, tally: Tally) -> Iterator[Fault]:
 
 
 def _tolerance(judged: Judged, row: int) -> tuple[PathTolerance, FloatArray, str]:
-    """Return a tolerance, the waypoint that it belongs to, and what it is: the planted pose is within it."""
+    """Return a tolerance that the planted pose satisfies, its waypoint, and its name."""
     rng = judged.group.generator(row)
     pose, kind = judged.poses[row], str(rng.choice(['box', 'cone', 'spin']))
     if kind == 'spin':

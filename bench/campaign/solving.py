@@ -43,7 +43,7 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
             continue
         solutions, diagnostic = arm.solve(pose, explain=True, **options)
         if not len(solutions):
-            # Of samples of a held joint LIMITS says what became of them.
+            # If only samples of a held joint were tried, the cause LIMITS describes the samples and proves nothing.
             is_fact = judged.is_complete or diagnostic.cause == Cause.UNREACHABLE
             yield from judge_nothing(judged, row, 'solve', diagnostic.cause, is_fact)
 
