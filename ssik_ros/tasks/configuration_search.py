@@ -102,7 +102,7 @@ def find_configs(
     """
     Return configurations (k, n) of some joints, sorted by distance to the current one.
 
-    :param options: those of :class:`SearchOptions`, by name.
+    :param options: fields of :class:`SearchOptions`, by name.
     """
     settings = read_options(SearchOptions, options)
     plan = plan_of(world, (task_set,), purpose='search')
@@ -142,7 +142,7 @@ class _ConfigurationSearch:
     def run(self) -> None:
         """Search until enough configurations are found or a budget is used up."""
         settings = self.settings
-        # The machine code may have to be loaded from disk, which is no part of the search.
+        # Loading the machine code from disk must not use up the search's time.
         evaluate(self.plan, self.world, self.current.copy(), self.poses)
         seconds = settings.max_time
         if seconds is None:
@@ -185,14 +185,14 @@ class _ConfigurationSearch:
         return list(self._scan(first, end, deadline, work))
 
     def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
-        """Yield what a range of starts finds."""
+        """Yield the joint values of solutions that a range of starts leads to."""
         scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
         return scan(first, end, deadline, work)
 
     def _scan_in_kernel(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield what the kernel finds."""
+        """Yield the joint values of solutions that the kernel finds."""
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
         write_start(self.plan, work, self.current, self.options)
@@ -208,7 +208,7 @@ class _ConfigurationSearch:
     def _scan_by_steps(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield what is found step by step, because functions of the user move some joints."""
+        """Yield the joint values of solutions found step by step, because functions of the user move some joints."""
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
         plan = self.plan

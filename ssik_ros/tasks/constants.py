@@ -39,7 +39,7 @@ class TaskSetFlag(IntFlag):
 
 
 class Reason(IntFlag):
-    """What happened during a handling; not every bit means that it failed."""
+    """Events of a handling as bits; not every bit means that it failed."""
 
     NONE = 0
     NOT_PERFORMED = 1

@@ -1,9 +1,9 @@
 """
 Environments as documents: JSON with every number in full, names instead of handles.
 
-Saving what was loaded gives the same bytes. Functions of dependencies are saved by the path under which they can be
-imported. Loading imports nothing: the caller gives the functions that a document may name. Anything malformed is refused with the
-name of the item.
+Saving a loaded document gives the same bytes. Functions of dependencies are saved by the path under which they can be
+imported. Loading imports nothing: the caller gives the functions that a document may name. Anything malformed is
+refused with the name of the item.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ MALFORMED = (
     TypeError,
     ValueError,
 )
-"""What a document may raise that nobody has thought of."""
+"""Exceptions that a malformed document may raise without a message of its own."""
 LARGEST_INTEGER = 2**31 - 1
 Functions = Mapping[str, Callable[..., Any]]
 
 
 class DocumentError(ConfigError):
-    """A document is no environment, or a malformed one."""
+    """Raised for a malformed document, or for data that is not a document."""
 
 
 def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -133,7 +133,8 @@ def import_function(path: str) -> Callable[..., Any]:
     Return the function of a path like module:name.
 
     :param path: the module, a colon, and the name within the module.
-    :raises ImportError: when there is no such module; AttributeError or ValueError when it has no such name.
+    :raises ImportError: if the module does not exist.
+    :raises AttributeError, ValueError: if the module does not have the name.
     """
     module, _, name = path.partition(':')
     found: Any = importlib.import_module(module)
@@ -143,7 +144,7 @@ def import_function(path: str) -> Callable[..., Any]:
 
 
 def _object_entry(item: IkObject) -> dict[str, Any]:
-    """Return what is saved of an object."""
+    """Return the entry of an object in the document."""
     local = item.world.poses[item.slot]
     matrix = to_matrix(local)
     entry: dict[str, Any] = {
@@ -160,7 +161,7 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
 
 
 def _joint_entry(joint: IkJoint) -> dict[str, Any]:
-    """Return what is saved of a joint beyond other objects."""
+    """Return the part of a joint's entry that other objects do not have."""
     place, rule = joint.place_in_values, joint.dependency
     special = {
         'mode': joint.mode.name.lower(),
@@ -171,7 +172,7 @@ def _joint_entry(joint: IkJoint) -> dict[str, Any]:
 
 
 def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
-    """Return what is saved of a task set."""
+    """Return the entry of a task set in the document."""
     tasks = [_saved(task, TASK) for task in task_set.tasks]
     return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
 
@@ -222,7 +223,7 @@ def _empty(environment: TaskWorld) -> None:
 
 
 def _parse(data: bytes) -> Mapping[str, Any]:
-    """Return the content of a document, or refuse what is none."""
+    """Return the content of a document; raise DocumentError if the data is malformed."""
     if b'\0' in data:
         raise DocumentError(
             "This is binary data. CoppeliaSim's private format cannot be read; documents come from Environment.save."
@@ -296,7 +297,7 @@ def _named(entry: object, kind: str) -> str:
 
 
 def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functions) -> None:
-    """Make objects, what they refer to, then task sets."""
+    """Make the objects, then their parents, dependencies and targets, then the task sets."""
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
         raise DocumentError(

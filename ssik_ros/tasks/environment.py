@@ -43,10 +43,10 @@ class TaskSet(TaskSetData):
         constraints: int = Constraint.POSE,
     ) -> tuple[Task, SceneMaps]:
         """
-        Copy what tip and target hang on from a scene, and add a task for them.
+        Copy the objects that carry tip and target from a scene, and add a task for them.
 
         :param base: frame of the scene where the chain begins; None for the world.
-        :returns: the task, and which scene object is which object here.
+        :returns: the task, and the objects here by the scene's objects.
         """
         return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
@@ -73,14 +73,14 @@ class TaskSet(TaskSetData):
 
     def jacobian(self, *, exact: bool = True) -> tuple[FloatArray, FloatArray]:
         """
-        Return Jacobian (m, n) and error (m,) where the joints stand, without weights.
+        Return Jacobian (m, n) and error (m,) at the present joint values, without weights.
 
-        Rows are those of the tasks in the order of their handles (x, y, z, alpha, beta, gamma), then those of joints
-        near their limits; columns are those of ``joints``. J dq = e is a Newton step.
+        The first rows belong to the tasks in the order of their handles (x, y, z, alpha, beta, gamma). Rows of joints
+        near their limits follow. Each column belongs to a joint of ``joints``. J dq = e is a Newton step.
 
-        :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not depend
-            on the target: velocity of the tip in the axes of the constraint base, angular velocity in those of the tip.
-            Both are the same where the tip is at its target.
+        :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not
+            depend on the target: velocity of the tip in the axes of the constraint base, angular velocity in the axes
+            of the tip. Both are the same where the tip is at its target.
         """
         return jacobian_of(self.world, self, exact=exact)
 
@@ -124,7 +124,7 @@ class TaskSet(TaskSetData):
         return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
 
     def _chosen(self, joints: Sequence[Reference] | None) -> tuple[IkJoint, ...]:
-        """Return joints by their references, those of the task set for None."""
+        """Return joints by their references; None means the joints of the task set."""
         return self.joints if joints is None else tuple(map(self.world.joint, joints))
 
 

@@ -35,7 +35,7 @@ def evaluate(
     """
     Write errors and rows at some joint values.
 
-    :param poses: local poses of all objects; None for those of the world.
+    :param poses: local poses of all objects; None for the world's own.
     :returns: whether all is within precision, largest linear and angular error.
     """
     write_rates(plan, values)
@@ -139,7 +139,7 @@ def jacobian_of(
 def _rows_of(
     world: TaskWorld, task_set: TaskSetData, purpose: Purpose
 ) -> tuple[FloatArray, FloatArray]:
-    """Return copies of the rows of a task set where the joints stand."""
+    """Return copies of Jacobian and error of a task set at the present joint values."""
     plan = plan_of(world, (task_set,), purpose=purpose)
     evaluate(plan, world, world.values.copy())
     jacobian, error = task_set_rows(plan, 0)

@@ -34,7 +34,7 @@ KEYS = ('jacobian', 'e', 'dq', 'jacobianPinv')
 
 @dataclass
 class CallbackData:
-    """What the callback gets; the arrays are its own to change."""
+    """Argument of the callback; it may change the arrays."""
 
     jacobian: FloatArray
     """(m, n)."""
@@ -104,7 +104,7 @@ def _call(
     iteration: int,
     index: int,
 ) -> _Stage | None:
-    """Return what one task set's rows are after the callback; None for numbers that are not finite."""
+    """Return a task set's rows after the callback; None if a returned number is not finite."""
     jacobian, e = task_set_rows(plan, index)
     task_set = plan.task_sets[index]
     names = [{'constraint': k, 'element': task.handle} for task, k in plan.rows[index]]

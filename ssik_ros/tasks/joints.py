@@ -37,7 +37,7 @@ class Dependency:
     multiplier: float = 1.0
     offset: float = 0.0
     function: Callable[..., float] | None = None
-    """Takes the master's value; stands instead of multiplier and offset."""
+    """Function of the master's value, used instead of multiplier and offset."""
     derivative: Callable[[float], float] | None = None
     with_handles: bool = False
     """Whether the function takes (environment handle, joint handle, value), as ported scripts have it."""
@@ -118,7 +118,7 @@ class IkJoint(IkObject):
     def __init__(
         self, world: ObjectTable, name: str, handle: int, slot: int, kind: JointType, place: int
     ) -> None:
-        """Start with the defaults of the kind; ``place`` is that of its values in the vector."""
+        """Start with the defaults of the kind; ``place`` is the index of its first value among all joint values."""
         super().__init__(world, name, handle, slot)
         self.kind = kind
         self.place_in_values = place
@@ -150,7 +150,7 @@ class IkJoint(IkObject):
         return self._screw_lead / (2.0 * math.pi)
 
     def _must_be_scalar(self, what: str) -> None:
-        """Refuse what spherical joints do not have."""
+        """Refuse a setting that spherical joints do not have."""
         if self.kind == JointType.SPHERICAL:
             raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no {what}.')
 
@@ -268,7 +268,7 @@ class IkJoint(IkObject):
 
     @property
     def dependency(self) -> Dependency | None:
-        """Return what the joint's value depends on."""
+        """Return the rule by which the joint follows another one; None for a free joint."""
         return self._dependency
 
     def depend_on(
@@ -281,9 +281,9 @@ class IkJoint(IkObject):
         **details: Any,
     ) -> None:
         """
-        Let the value follow that of another joint: multiplier * value + offset, or a function of the value.
+        Let the value follow another joint: multiplier * value + offset, or a function of the value.
 
-        Where this closes a cycle, the joint that depended on this one is released.
+        If this closes a cycle, the joint that depended on this one is released.
 
         :param master: None to end the dependency.
         :param derivative: of the function; found by differences when missing.
@@ -317,7 +317,7 @@ class IkJoint(IkObject):
 
 def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
     """
-    Return the numbers of some joints from a vector of all, one behind the other; four for a spherical one.
+    Return the values of some joints from a vector of all, as one flat array; four for a spherical one.
 
     :param values: like ``Environment.q``.
     """
@@ -325,6 +325,6 @@ def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
 
 
 def value_places(joints: Sequence[IkJoint]) -> IntArray:
-    """Return where the numbers of some joints stand in a vector of all."""
+    """Return the indices of some joints' values in a vector of all."""
     places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
     return np.array(places, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Objects of an environment: what owns them, their names, parents and poses, and plain frames."""
+"""Objects of an environment: their table, names, parents and poses, and plain frames."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ class ObjectTable(ABC):
 
     def find(self, reference: Reference) -> IkObject | None:
         """
-        Return what a reference means; None for the world.
+        Return the object of a reference; None for the world.
 
         :param reference: an object of this environment, its name or its handle; None or -1 for the world.
-        :raises FrameNotFound: (a KeyError) when there is no such object here.
+        :raises FrameNotFound: (a KeyError) if this environment does not have the object.
         """
         self.require_open()
         if reference is None or reference == WORLD:
@@ -111,7 +111,7 @@ class ObjectTable(ABC):
         return self._by_handle[reference]
 
     def dummy(self, reference: Reference) -> Dummy:
-        """Return a dummy; a KeyError when there is none, an InvalidOption when the object is no dummy."""
+        """Return a dummy; raise a KeyError if the object is unknown, InvalidOption if it is not a dummy."""
         found = self.find(reference)
         if not isinstance(found, Dummy):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
@@ -151,7 +151,7 @@ class ObjectTable(ABC):
 
 
 class Setting(Generic[T]):
-    """An attribute that is checked when it is written; what was packed with the old value is packed anew."""
+    """An attribute that is checked when it is written; plans that were packed with the old value become invalid."""
 
     def __init__(self, default: T, read: Callable[[Any, Any], T]) -> None:
         """
@@ -206,7 +206,7 @@ class IkObject:
     object_type: ObjectType
 
     def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
-        """Keep where the object stands in its world; made by ``Environment.add_dummy`` and ``add_joint``."""
+        """Keep the index ``slot`` of the object's pose; made by ``Environment.add_dummy`` and ``add_joint``."""
         self.world = world
         self.name = name
         self.handle = handle
@@ -361,7 +361,7 @@ class Dummy(IkObject):
 
     @property
     def target(self) -> Dummy | None:
-        """Return or set the dummy that this tip is to meet; None for none."""
+        """Return or set the dummy that this tip is to meet; None for no target."""
         return self._target
 
     @target.setter

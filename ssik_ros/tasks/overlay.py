@@ -1,5 +1,5 @@
 """
-What a task looks like: marker data for a chain, its tip, its target and its joint axes.
+Pictures of a task: marker data for a chain, its tip, its target and its joint axes.
 
 Points are in the frame of the base. Names and numbers of markers stay the same.
 """
@@ -54,12 +54,13 @@ class Overlay:
         limits: bool = False,
     ) -> None:
         """
-        Choose what is shown.
+        Choose the parts that are shown.
 
         :param base: where the chain begins and in whose frame markers are given; None for the world.
         :param scale: factor on all sizes.
-        :param text: whether the errors left are written beside the tip.
-        :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they are.
+        :param text: whether the remaining errors are written next to the tip.
+        :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they
+            are.
         """
         if not scale > 0.0:
             raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
@@ -69,7 +70,7 @@ class Overlay:
 
     @property
     def namespace(self) -> str:
-        """Return what all markers of this tip are called."""
+        """Return the namespace of all markers of this tip."""
         return f'{self.world.name}/{self.tip.name}'
 
     @property
@@ -124,7 +125,7 @@ class Overlay:
         ]
 
     def _joints(self, chain: list[IkObject]) -> Shapes:
-        """Return axes of joints, and balls of spherical ones, by what moves them."""
+        """Return axes of joints, and balls of spherical ones, grouped by joint kind (free, dependent or other)."""
         kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
         shapes: Shapes = []
         for index, (color, half) in enumerate(kinds):

@@ -235,7 +235,7 @@ class _Walk:
         return ''
 
     def _solve(self, pose: FloatArray) -> str:
-        """Bring the tip to a pose from where the joints are; return why that failed, nothing otherwise."""
+        """Bring the tip to a pose from the present joint values; return the reason of a failure, empty for success."""
         failure = self._descend(pose)
         if failure or self.tolerance == math.inf:
             return failure

@@ -1,4 +1,4 @@
-"""From objects to flat arrays: what the kernels need to solve some task sets together."""
+"""Packing of objects into flat arrays, with which the kernels solve some task sets together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESTORE = TaskSetFlag.RESTORE_ON_BAD_LINEAR | TaskSetFlag.RESTORE_ON_BAD_ANGULAR
 
 @dataclass
 class Plan:
-    """Packed task sets, and what their numbers mean."""
+    """Packed task sets, and the meaning of their rows and columns."""
 
     version: int
     task_sets: tuple[TaskSetData, ...]
@@ -45,7 +45,7 @@ class Plan:
     numbers: IntArray
     """Numbers of the kernel call that solves."""
     rows: tuple[tuple[tuple[Task, int], ...], ...]
-    """For each task set, task and constraint (0 to 5) of each row but those of limits."""
+    """For each task set, task and constraint (0 to 5) of each row, without the rows of limits."""
     functions: bool
     """Whether the value of some joint of the environment is a function of the user."""
     slaves: tuple[tuple[int, IkJoint], ...]
@@ -80,7 +80,7 @@ def make_numbers(task: int, max_iterations: int) -> IntArray:
 
 
 class _TaskChain:
-    """Which joints a task moves by, and on what its frames hang."""
+    """The joints that move a task, and the objects that carry its frames."""
 
     def __init__(self, task: Task) -> None:
         """Walk from the tip, the target and the constraint base to the world."""
@@ -224,7 +224,7 @@ class _Packer:
         for node, moved in sorted(moves.items()):
             if not chain.task.target_motion:
                 moved &= ~layout.MOVES_GOAL
-            # What carries all three frames changes nothing between them.
+            # A joint that carries all three frames changes nothing between them.
             if moved and moved != sum(bits):
                 self.path.append([node, moved])
 

@@ -17,7 +17,7 @@ from ssik_ros.tasks.constants import JointType
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
-"""The pose of an object that stands where its parent does."""
+"""The pose of an object that coincides with its parent."""
 
 
 def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
@@ -25,7 +25,7 @@ def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
     Return a pose as the twelve numbers of the kernels.
 
     :param value: 7 or 12 numbers, or a 3x4 or 4x4 matrix.
-    :param what: what it is, for messages.
+    :param what: name of the pose, for messages.
     :raises DimensionMismatch: when it has another shape.
     :raises InvalidTarget: when it is not a finite rigid transform.
     """
@@ -166,7 +166,7 @@ def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArr
 
 
 def joint_motion(kind: JointType, value: float | FloatArray, screw_lead: float) -> FloatArray:
-    """Return the pose of what a joint carries in the joint's own frame; a spherical joint has a quaternion."""
+    """Return the motion of a joint as a pose (12,) in the joint's own frame; a spherical joint has a quaternion."""
     out = np.array(IDENTITY)
     if isinstance(value, np.ndarray):
         so3.from_quaternion(out, *value)

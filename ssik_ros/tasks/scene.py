@@ -64,7 +64,7 @@ class SceneItem:
 
 
 class Scene(Protocol):
-    """What environments read from and write to."""
+    """Source of robot structure, joint values and poses, and receiver of joint values."""
 
     def structure(self) -> Sequence[SceneItem]:
         """Return all frames, parents first."""
@@ -128,7 +128,7 @@ class RobotScene:
         Read the robot.
 
         :param robot: a loaded robot, or path or text of its URDF.
-        :param positions: values of joints by name; the others stand at MoveIt's default.
+        :param positions: values of joints by name; the others get MoveIt's default.
         :param passive: names of joints that solves are not to move.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
@@ -139,7 +139,7 @@ class RobotScene:
             self._item(name)
         self._positions = joint_values_of(model.tree, model.default_positions())
         self.driven: set[str] = set()
-        """Joints that a controller drives: what is applied becomes their target."""
+        """Joints that a controller drives: an applied value becomes their target."""
         self.targets: dict[str, float | FloatArray] = {}
         """Last values that were applied to driven joints."""
         self._write(positions or {})
@@ -162,7 +162,7 @@ class RobotScene:
 
     def set_frame(self, name: str, pose: ArrayLike, parent: str | None = None) -> None:
         """
-        Add or move a frame that is no part of the robot.
+        Add or move a frame that is not part of the robot.
 
         :param pose: in the parent: 7 or 12 numbers, or a matrix.
         :param parent: None for the world.
@@ -224,7 +224,7 @@ class RobotScene:
         return number
 
     def _write(self, positions: Positions) -> None:
-        """Write joint values, then those of joints that follow them."""
+        """Write joint values, then the values of mimic joints."""
         self._positions.update({name: self._read(name, v) for name, v in positions.items()})
         for item in self._items.values():
             if item.master is not None and item.master not in self.driven:
@@ -302,7 +302,7 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
 
 
 def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> SceneItem:
-    """Return a joint with its limits, which stand at a place of a full state, and with the joint that it follows."""
+    """Return a joint with its limits, read at index ``at`` of a full state, and with the joint that it follows."""
     lower, upper = float(tree.lower[at]), float(tree.upper[at])
     endless = item.joint == JointType.REVOLUTE and not (
         math.isfinite(lower) or math.isfinite(upper)

@@ -94,7 +94,7 @@ class Copier:
         target: str,
         constraints: int,
     ) -> tuple[Task, SceneMaps]:
-        """Copy what tip and target hang on, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
+        """Copy the objects that carry tip and target, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
         for name in (tip, target):
             if self.item(name).joint is not None:
                 raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')

@@ -1,4 +1,4 @@
-"""What a solve did: success, reasons, what is left of each task, and which joints stopped at limits."""
+"""The result of a solve: success, reasons, errors of each task, and the joints that stopped at limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING: FloatArray = np.empty(0)
 
 
 class SolveResult:
-    """What a solve did; numbers belong to the joint values that it left."""
+    """Result of a solve; numbers belong to its final joint values."""
 
     __slots__ = ('_plan', '_snapshot', '_summary', 'overlays', 'q')
 
@@ -73,7 +73,7 @@ class SolveResult:
 
     @property
     def reason(self) -> Reason:
-        """Return what happened, as bits."""
+        """Return the events of the solve as bits."""
         return Reason(self._summary[0])
 
     @property
@@ -110,7 +110,7 @@ class SolveResult:
         return found
 
     def describe(self) -> str:
-        """Return one sentence that says what happened."""
+        """Return one sentence about success, steps, errors and reasons."""
         texts = [text for bit, text in REASON_TEXT.items() if self._summary[0] & bit]
         state = 'solved' if self.success else 'not solved'
         left = f'{self.linear:.3g} m and {self.angular:.3g} rad left'

@@ -1,4 +1,4 @@
-"""Tasks, and the sets in which they are solved together: what they are, and how their settings are checked."""
+"""Tasks, and the sets in which they are solved together, with checked settings."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class TaskSetData:
     """Most steps of a solve."""
     weights_mode = Setting('least_squares', _read_weights_mode)
     """
-    What task weights do.
+    Effect of task weights.
 
     ``least_squares`` scales whole rows, so that tasks trade off; ``gain`` scales errors only, as the original.
     """
@@ -237,7 +237,7 @@ class TaskSetData:
         """
         Return a task by its handle, its tip, or the handle of its tip plus ``TIP_FLAG``.
 
-        :raises TaskSetNotFound: (a KeyError) when there is none.
+        :raises TaskSetNotFound: (a KeyError) if the task set does not have the task.
         """
         for task in self.tasks:
             known: list[Any] = [task, task.handle, task.tip, task.tip.name]
@@ -260,7 +260,7 @@ class TaskSetData:
         ]
 
     def settings(self) -> Mapping[str, Any]:
-        """Return method, damping and iterations, as they stand in a document."""
+        """Return method, damping, iterations and weights, as a document holds them."""
         return {
             'flags': int(self.flags),
             'method': self.method.name.lower(),

@@ -47,8 +47,8 @@ class World(ObjectTable, Generic[Member]):
 
         :param name: shown in messages.
         :param priority: how several task sets of one solve share the joints unless the call says otherwise. With
-            ``strict`` a met task set stays met, and the task sets after it cost a task set on its way at most half of what it
-            gains in a step. ``nested`` is the original's formula.
+            ``strict`` a met task set stays met. An unmet one loses at most half of a step's progress to the task sets
+            after it. ``nested`` is the original's formula.
         """
         super().__init__(name)
         self.priority: Priority = read_priority(priority)
@@ -71,11 +71,11 @@ class World(ObjectTable, Generic[Member]):
         """Return a new task set, which does not belong to the world yet."""
 
     def __repr__(self) -> str:
-        """Return the name and what is inside."""
+        """Return the name and the numbers of objects and task sets."""
         return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.task_sets), "task set")}>'
 
     def joint(self, reference: Reference) -> IkJoint:
-        """Return a joint; a KeyError when there is none, an InvalidOption when the object is no joint."""
+        """Return a joint; raise a KeyError if the object is unknown, InvalidOption if it is not a joint."""
         found = self.find(reference)
         if not isinstance(found, IkJoint):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
@@ -141,7 +141,7 @@ class World(ObjectTable, Generic[Member]):
         Add a plain frame.
 
         :param name: free name; None for ``dummyN``.
-        :param parent: what carries it; None for the world.
+        :param parent: the object that carries it; None for the world.
         :param pose: relative to the parent; None for identity.
         """
         name = self._new_name(name, 'dummy', 'an object', self._by_name)
@@ -162,10 +162,10 @@ class World(ObjectTable, Generic[Member]):
 
         :param kind: ``revolute``, ``prismatic`` or ``spherical``, or a :class:`JointType`.
         :param name: free name; None for ``jointN``.
-        :param parent: what carries it; None for the world.
+        :param parent: the object that carries it; None for the world.
         :param pose: relative to the parent, without the joint's own motion; None for identity.
-        :param settings: attributes of the joint, such as ``screw_lead`` and ``limits``, without which a revolute joint is
-            cyclic; None for the default.
+        :param settings: attributes of the joint, such as ``screw_lead`` and ``limits``, without which a revolute joint
+            is cyclic; None for the default.
         """
         type_ = read_joint_type(kind)
         name = self._new_name(name, 'joint', 'an object', self._by_name)
@@ -208,7 +208,7 @@ class World(ObjectTable, Generic[Member]):
         """
         Return a task set by itself, its name or its handle.
 
-        :raises TaskSetNotFound: (a KeyError) when there is none.
+        :raises TaskSetNotFound: (a KeyError) if the environment does not have the task set.
         """
         self.require_open()
         for task_set in self.task_sets.values():

@@ -4,8 +4,8 @@ The API of ported scripts: integer handles, its argument order, its defaults.
 >>> from ssik_ros.tasks import compat as simIK
 >>> env = simIK.createEnvironment()
 
-Environments have nested priorities and task weights that act as gains, as there. What is new: ``use_scene`` and
-``scene_handle`` stand for the simulator, ``overlay_of`` gives the markers of a debug overlay.
+Environments have nested priorities and task weights that act as gains, as in the original. Three functions are new:
+``use_scene`` and ``scene_handle`` replace the simulator, ``overlay_of`` gives the markers of a debug overlay.
 """
 
 from types import FunctionType

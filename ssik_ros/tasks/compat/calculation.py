@@ -104,7 +104,7 @@ def getAlternateConfigs(
     lowLimits: Sequence[float] | None = None,
     ranges: Sequence[float] | None = None,
 ) -> list[float]:
-    """Return all configurations that differ from the current one by windings, one behind the other."""
+    """Return all configurations that differ from the current one by windings, as one flat list."""
     found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
     return [float(number) for number in found.ravel()]
 
@@ -118,7 +118,7 @@ def generatePath(
     validationCallback: Callable[..., Any] | str | None = None,
     auxData: object = None,
 ) -> list[float]:
-    """Return configurations that move a tip straight to its target, one behind the other; none after a failure."""
+    """Return configurations that move a tip straight to its target, as one flat list; an empty list after a failure."""
     path = task_set_of(environmentHandle, ikGroupHandle).generate_path(
         jointHandles,
         tipHandle,
@@ -158,6 +158,6 @@ def computeJacobian(
 def computeGroupJacobian(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a task set; the rows are those of :func:`computeJacobian`."""
+    """Return Jacobian, row by row, and error of a task set; its rows are as in :func:`computeJacobian`."""
     jacobian, error = task_set_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()

@@ -1,4 +1,4 @@
-"""The six names that ported scripts should not use any more; each warns and does what it did."""
+"""Six deprecated names of ported scripts; each warns and does the same as before."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def findConfig(
     validationCallback: Callable[..., Any] | str | None = None,
     auxData: object = None,
 ) -> list[float]:
-    """Return the first valid configuration, nothing when there is none."""
+    """Return the first valid configuration; an empty list if none is found."""
     _warn('findConfig', 'findConfigs')
     return _first(
         environmentHandle,
@@ -76,7 +76,7 @@ def getConfigForTipPose(
     ranges: Sequence[float] = (),
 ) -> list[float]:
     """
-    Return the first valid configuration, nothing when there is none.
+    Return the first valid configuration; an empty list if none is found.
 
     :param jointOptions: bit 0 marks dependent joints; they follow their masters here in any case.
     :param lowLimits, ranges: interval of each joint, as in ``getAlternateConfigs``.

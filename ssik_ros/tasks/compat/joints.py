@@ -27,7 +27,7 @@ def createJoint(
     """
     Return the handle of a new joint; an empty name means a free one.
 
-    Type and name may stand in either order, as the document has them in one place and its examples in another.
+    Type and name may come in either order, because the original's document and examples differ.
     """
     if isinstance(jointType, str):
         jointType, jointName = jointName or JointType.REVOLUTE, jointType

@@ -1,4 +1,4 @@
-"""Environments, overlays and scenes behind the integer handles of ported scripts."""
+"""Registries of environments, overlays and scenes by the integer handles of ported scripts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def environment_of(handle: int) -> Environment:
     """
     Return the environment of a handle.
 
-    :raises UnknownHandle: when there is none (any more).
+    :raises UnknownHandle: if the handle is unknown or its environment was erased.
     """
     if handle not in _environments:
         raise UnknownHandle(
@@ -77,7 +77,7 @@ def overlay_of(handle: int) -> Overlay:
     """
     Return the overlay of a handle, to draw its markers.
 
-    :raises UnknownHandle: when there is none (any more).
+    :raises UnknownHandle: if the handle is unknown or its overlay was erased.
     """
     if handle not in _overlays:
         raise UnknownHandle(f'There is no overlay with the handle {handle}.', handle=handle)
@@ -124,7 +124,7 @@ def object_of(environment: int, handle: int) -> IkObject:
 
 
 def reference(handle: int) -> int | None:
-    """Return what a pose is relative to, None for the world."""
+    """Return the object that a pose is relative to; None for the world."""
     return None if handle == WORLD else handle
 
 
@@ -141,7 +141,7 @@ def task_set_of(environment: int, handle: int) -> TaskSet:
 
 
 def task_of(environment: int, task_set: int, handle: int) -> Task:
-    """Return a task by its handle, or by that of its tip plus ``handleflag_tipdummy``."""
+    """Return a task by its handle, or by its tip's handle plus ``handleflag_tipdummy``."""
     return task_set_of(environment, task_set).task(int(handle))
 
 
@@ -149,7 +149,7 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
     """
     Return a function that was given as such or as 'module:function'.
 
-    :raises InvalidOption: when there is none under that name.
+    :raises InvalidOption: if the text does not name a function.
     """
     if function is None or callable(function):
         return function

@@ -52,9 +52,9 @@ def place_frames(
     """
     Put frames that take their place from others where these are now.
 
-    :param environment: made by :func:`build_environment`, or a copy of that.
+    :param environment: made by :func:`build_environment`, or a copy.
     :param content: the file.
-    :param where: returns the pose (4, 4) in the world of a frame that is followed; None leaves those frames alone.
+    :param where: returns the pose (4, 4) in the world of a frame that is followed; None does not move such frames.
     :param left_out: names of frames that are not touched.
     """
     names = frozenset(left_out)
@@ -89,7 +89,7 @@ def _find(environment: Environment, name: str, place: str, what: str) -> IkObjec
 
 
 def _find_dummy(environment: Environment, name: str, place: str, what: str) -> Dummy:
-    """Return an object that is no joint."""
+    """Return a link or frame by its name; refuse a joint."""
     item = _find(environment, name, place, what)
     if not isinstance(item, Dummy):
         refuse(place, f'the {what} {quote(name)} is a joint; links and frames can be that')
@@ -97,7 +97,7 @@ def _find_dummy(environment: Environment, name: str, place: str, what: str) -> D
 
 
 def _add_frame(environment: Environment, frame: FileFrame) -> None:
-    """Add a frame of the file; those that it refers to stand before it."""
+    """Add a frame of the file; its parent or the frame at its place must exist already."""
     if frame.name in environment:
         refuse(frame.place, f'the robot has a link or joint {quote(frame.name)} already')
     parent = None
@@ -124,7 +124,7 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
 
 
 def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
-    """Refuse limits that are wider than those of the robot."""
+    """Refuse limits that are wider than the robot's."""
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')
     (lower, upper), (low, high) = limits, joint.limits

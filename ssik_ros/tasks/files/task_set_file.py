@@ -1,7 +1,7 @@
 """
 Task set files: frames, joint settings, task sets and tasks for a robot, as YAML that people write.
 
-The reader checks what can be checked without the robot, and names the line of whatever is wrong;
+The reader checks the content as far as possible without the robot, and names the line of each error.
 :mod:`ssik_ros.tasks.files.task_set_builder` brings the content together with a scene.
 """
 
@@ -37,7 +37,7 @@ MOST_ITERATIONS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class FileFrame:
-    """A frame that the file adds to those of the scene."""
+    """A frame that the file adds to the scene."""
 
     name: str
     place: str
@@ -49,7 +49,7 @@ class FileFrame:
     at: str | None = None
     """A frame of the scene at whose place it is put before each calculation, to be left there by the motion."""
     follow: str | None = None
-    """A frame that need not be part of the robot: what is known about its place at each reading counts."""
+    """A frame that need not be part of the robot. Each reading takes its latest pose."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FileEntry:
     place: str
     """Where it was written, as ``file:line``."""
     settings: Mapping[str, Any]
-    """Attributes of what it is about, and ``tip``, ``target`` and ``base`` of a task by name."""
+    """Attributes of the joint, task or task set; a task also has ``tip``, ``target`` and ``base`` by name."""
     tasks: tuple[FileEntry, ...] = ()
     """Of a task set."""
 
@@ -94,7 +94,7 @@ def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
     Return the content of a task set file.
 
     :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
     return parse_task_set_file(read_yaml(Path(path)), str(path))
@@ -139,7 +139,7 @@ class _Reader(EntryReader):
     """Reads the settings of one mapping of the file."""
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
-        """Return what is given of the values that have a reader."""
+        """Return the given values of all keys that have a reader."""
         return {key: readers[key](self, key) for key in self.entry if key in readers}
 
     def iterations(self, key: str) -> int:
