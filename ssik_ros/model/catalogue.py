@@ -250,7 +250,7 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueArm]:
     Return the arms of a catalogue by name, in the order of the file.
 
     :param path: a file of the format of the shipped catalogue.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises InvalidParameter: for a missing or misspelt key and a wrong value, with file and line.
     :raises ConfigError: when the file is malformed.
     """
@@ -273,7 +273,7 @@ class _Entry:
     """A mapping of the file; its errors name file and line."""
 
     def __init__(self, content: Any, what: str, place: str) -> None:
-        """Keep the mapping; ``what`` names it in messages and ``place`` says where it stands."""
+        """Keep the mapping; messages call it ``what`` and give its ``place`` (file and line)."""
         self.what = what
         self.place = place
         if not isinstance(content, Mapping):
@@ -351,7 +351,7 @@ class _Entry:
 
 
 def _first_place(value: Any, fallback: str) -> str:
-    """Return where the first key of a mapping stands."""
+    """Return file and line of the first key of a mapping."""
     return (
         location(value, next(iter(value), ''), fallback) if isinstance(value, dict) else fallback
     )
@@ -398,7 +398,7 @@ def _check_names(arm: CatalogueArm, entry: _Entry) -> None:
 
 
 def _parse_near_miss(entry: _Entry) -> NearMiss | None:
-    """Return the class that an arm almost belongs to, None when there is none."""
+    """Return the class that an arm almost belongs to; None if the entry does not name a class."""
     if 'near_miss' not in entry.content:
         return None
     near = entry.entry('near_miss', f'the near miss of {entry.what}')

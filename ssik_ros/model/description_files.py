@@ -37,7 +37,7 @@ ASSISTANT_KEYS = frozenset(
         *('package', 'relative_path', 'xacro_args'),
     }
 )
-"""The keys of a ``.setup_assistant`` that are read; the others may stand there as they like."""
+"""The keys of a ``.setup_assistant`` that are read; all others are ignored."""
 FOLDERS = ('config', 'srdf', 'urdf', 'robots', '.')
 """Where packages keep their descriptions."""
 PARTS = ('macro', 'ros2_control', 'gazebo', 'control')
@@ -61,7 +61,7 @@ class MoveItConfig:
         """
         Return the same files with more arguments for xacro.
 
-        :param xacro_args: count more than those of the package.
+        :param xacro_args: arguments that take precedence over the package's.
         """
         return replace(self, xacro_args={**self.xacro_args, **xacro_args})
 
@@ -116,7 +116,7 @@ def find_shipped_file(kind: str, name: str, folder: str) -> Path:
     """
     Return the path of a YAML file given by path or by the name of one that comes with the package.
 
-    :param kind: what the file is, for the message.
+    :param kind: noun for the file in the message.
     :param name: a path, or a name such as ``panda``.
     :param folder: of the shipped files, in ``config``.
     :raises DescriptionNotFound: when there is neither; with the shipped names.
@@ -148,15 +148,15 @@ def find_moveit_config(
     srdf: str | os.PathLike[str] | None = None,
 ) -> MoveItConfig:
     """
-    Return the files that MoveItConfigsBuilder would load; logs what is wrong in the package.
+    Return the files that MoveItConfigsBuilder would load; log errors in the package.
 
-    :param package_or_robot_name: a package (``panda_moveit_config``), a robot (``panda``), or the
-        path of a package's folder.
+    :param package_or_robot_name: a package (``panda_moveit_config``), a robot (``panda``), or the path of a package's
+        folder.
     :param robot_name: the robot, where the package has several.
-    :param urdf: the path of a URDF that counts instead of that of the package.
-    :param srdf: the path of an SRDF that counts instead of that of the package.
-    :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the
-        files of a package that leaves a choice.
+    :param urdf: the path of a URDF that replaces the package's own.
+    :param srdf: the path of an SRDF that replaces the package's own.
+    :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the files of a package
+        that leaves a choice.
     """
     name = str(package_or_robot_name)
     given = _Given(robot_name or None, Path(urdf) if urdf else None, Path(srdf) if srdf else None)
@@ -172,7 +172,7 @@ def find_moveit_config(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the caller chooses of a package."""
+    """The caller's choice of robot, URDF and SRDF in a package."""
 
     robot: str | None
     urdf: Path | None
@@ -399,7 +399,7 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     A ``package://`` location cannot leave the package: ``..`` in it names nothing.
 
     :param uri: the location as a URDF writes it.
-    :param beside: folder of the URDF, if it is a file: a package that is not installed may be around it.
+    :param beside: folder of the URDF, if it is a file. A package that is not installed is searched around this folder.
     """
     if uri.startswith('file://'):
         return existing_file(Path(uri.removeprefix('file://')))
@@ -415,7 +415,11 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 def _package_around(name: str, beside: Path) -> Path | None:
-    """Return the folder of a package that a folder lies in or beside, as in a clone that nobody has built."""
+    """
+    Return the folder of package ``name``, searched among the parents of a folder and their children.
+
+    A clone that was never built has its packages there. Return None without such a folder.
+    """
     if name in ('', '.', '..'):
         return None
     for parent in (beside, *beside.parents):

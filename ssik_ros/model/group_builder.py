@@ -266,7 +266,7 @@ class GroupBuilder:
         :param tip: a link below it.
         :param name: the group's name.
         :raises FrameNotFound: when a link does not exist.
-        :raises ModelError: when there is no chain of moving joints from base to tip.
+        :raises ModelError: if the tip is not below the base, or if no joint moves between them.
         """
         self.tree.link(base)
         self.tree.link(tip)

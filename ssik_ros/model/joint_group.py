@@ -40,7 +40,7 @@ class JointGroup:
     tips: tuple[str, ...]
     """Last link of each branch: one for a chain; a mounted end effector does not count as branch."""
     is_chain: bool
-    """Whether the moving joints lie behind each other with only fixed joints in between."""
+    """Whether the moving joints form one chain, with only fixed joints in between."""
     subgroups: tuple[str, ...]
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""

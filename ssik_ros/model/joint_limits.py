@@ -1,5 +1,5 @@
 """
-Effective joint limits: those of the URDF, replaced by joint_limits.yaml, tightened by mimic followers.
+Effective joint limits: the URDF's, replaced by joint_limits.yaml, tightened by mimic followers.
 
 As in MoveIt, the file wins where it is wider than the URDF; one warning for each such joint says so.
 """
@@ -44,7 +44,7 @@ FOREIGN_KEYS = (
 
 @dataclass(slots=True)
 class JointLimits:
-    """Limits of one scalar joint, infinite where there is none."""
+    """Limits of one scalar joint; infinite for a missing limit."""
 
     lower: float
     upper: float
@@ -183,7 +183,7 @@ def _looks_like_entries(document: Mapping[str, Any]) -> bool:
 
 
 def _replace(limits: JointLimits, entry: object) -> list[str]:
-    """Apply one entry of joint_limits.yaml; return what is to be said about it."""
+    """Apply one entry of joint_limits.yaml; return its faults as sentences."""
     if not isinstance(entry, Mapping):
         return [f'{entry!r} is not a mapping and is not used']
     faults: list[str] = []

@@ -46,7 +46,7 @@ VARIABLE_SUFFIXES = {
     JointKind.FLOATING: ('/trans_x', '/trans_y', '/trans_z', *_QUATERNION),
     JointKind.SPHERICAL: _QUATERNION,
 }
-"""MoveIt's names of the position variables, behind the name of the joint."""
+"""MoveIt's names of the position variables, as suffixes of the joint's name."""
 POSITION_SIZE = {kind: len(suffixes) for kind, suffixes in VARIABLE_SUFFIXES.items()}
 
 
@@ -69,11 +69,11 @@ class KinematicTree:
     idx_q: IntArray
     """(nj) first position variable of the joint in a full state."""
     lower: FloatArray
-    """(nq) lower limits, -inf where there is none [rad or m]."""
+    """(nq) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray
-    """(nq) upper limits, +inf where there is none [rad or m]."""
+    """(nq) upper limits, +inf for joints without one [rad or m]."""
     velocity: FloatArray
-    """(nq) velocity limits, +inf where there is none [rad/s or m/s]."""
+    """(nq) velocity limits, +inf for joints without one [rad/s or m/s]."""
     leaders: IntArray
     """(nj) the driving joint of a mimic joint, -1 for a joint that is driven by nobody."""
     multipliers: FloatArray

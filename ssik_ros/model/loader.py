@@ -37,7 +37,7 @@ def load_robot(
     max_joints: int | None = None,
 ) -> RobotModel:
     """
-    Return the robot that a URDF describes; logs what is wrong in its files and does not matter to MoveIt.
+    Return the robot that a URDF describes; log faults in its files that MoveIt tolerates.
 
     :param urdf: path or text of the URDF; a ``.xacro`` file is expanded.
     :param srdf: path or text of the semantic description.
@@ -117,7 +117,7 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
     Return the robot with its virtual joint as a real one if a group moves it (a mobile base).
 
-    Otherwise the root link stays the root, and the pose of the base is no variable.
+    Otherwise the root link stays the root, and the pose of the base is fixed.
 
     :param urdf: a checked description.
     :param srdf: its semantic description.

@@ -1,8 +1,8 @@
 """
 YAML files of robots' makers, read as MoveIt reads them.
 
-Of a key that stands twice the last value counts, and a note says so. Parameters may stand at the root of a file or below
-the names of nodes. Files of this package are read by :mod:`ssik_ros.strict_yaml` instead.
+If a key appears twice, its last value counts, and a note says so. Parameters may be at the root of a file or below the
+names of nodes. Files of this package are read by :mod:`ssik_ros.strict_yaml` instead.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MakersYaml(NamedTuple):
-    """The content of a file, and what is wrong in it."""
+    """The content of a file, and notes on its faults."""
 
     content: Any
     notes: 'tuple[YamlNote, ...]'
@@ -28,7 +28,7 @@ def read_makers_yaml(path: str | Path) -> MakersYaml:
     Return the content of a YAML file of a robot's maker.
 
     :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: when it is not UTF-8 text or not YAML; with line and column.
     """
     notes: list[YamlNote] = []
@@ -38,9 +38,9 @@ def read_makers_yaml(path: str | Path) -> MakersYaml:
 
 def find_sections(content: Any, prefix: str, source: str) -> list[Mapping[str, Any]]:
     """
-    Return the mappings below a prefix of parameters, those of all nodes (``/**``) first.
+    Return the mappings below a prefix of parameters; mappings for all nodes (``/**``) come first.
 
-    The prefix may stand at the root, below ``ros__parameters`` of any node, or be left out.
+    The prefix may be at the root, below ``ros__parameters`` of any node, or missing.
 
     :param content: the content of a file.
     :param prefix: such as ``robot_description_kinematics``.

@@ -31,14 +31,17 @@ def read_table(
     skips_others: bool = False,
 ) -> dict[str, FloatArray]:
     """
-    Return the columns of a CSV by their names, each (m,): the first line has the names, every further one finite numbers.
+    Return the columns (m,) of a CSV by their names.
+
+    The first line has the names, every further line finite numbers.
 
     :param path: the file; spaces around names and blank lines do not count.
     :param most: largest number of rows.
     :param needed: columns that must be there; without any, all columns are read.
-    :param optional: columns that may be there beside them.
+    :param optional: columns that are read if the file has them.
     :param skips_others: whether further columns are passed over, instead of refused.
-    :raises SsikError: for a file that cannot be read, wrong columns, no rows or too many, and cells that are no numbers.
+    :raises SsikError: for a file that cannot be read, wrong columns, no rows or too many, and cells that are no
+        numbers.
     """
     try:
         if path.stat().st_size > BYTES * most:

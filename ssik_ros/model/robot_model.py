@@ -75,7 +75,7 @@ class RobotModel:
 
     @property
     def model_frame(self) -> str:
-        """Return MoveIt's planning frame: the root link, or what a moving virtual joint hangs on."""
+        """Return MoveIt's planning frame: the root link, or the parent frame of a moving virtual joint."""
         for joint in self.virtual_joints:
             if joint.type != 'fixed':
                 return joint.parent_frame
@@ -108,7 +108,7 @@ class RobotModel:
         :param tip: the link that targets are for.
         :param name: the group's name, ``base-tip`` by default.
         :raises FrameNotFound: when a link does not exist.
-        :raises ModelError: when there is no chain of moving joints from base to tip.
+        :raises ModelError: if the tip is not below the base, or if no joint moves between them.
         """
         return self._builder.between(base, tip, name or f'{base}-{tip}')
 

@@ -12,7 +12,7 @@ from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
 
 CONTRADICTION = 1e-3
-"""A follower given further than this from what its leader says is reported [rad or m]."""
+"""A follower is reported if its given value differs by more than this from its leader's rule [rad or m]."""
 
 JointValue = float | Sequence[float] | FloatArray
 
@@ -83,7 +83,7 @@ class RobotState:
 
         :param values: a number, or as many as the joint has variables, by joint.
         :returns: the followers that were given a value contradicting their leader's.
-        :raises JointNotFound: for a name that is no moving joint; nothing is changed then.
+        :raises JointNotFound: if a name is not a moving joint; nothing is changed then.
         """
         tree = self.robot.tree
         positions = self._positions.copy()

@@ -57,7 +57,7 @@ class SerialChain:
         :param robot: the robot.
         :param base: the base link.
         :param tip: a link below it.
-        :raises ModelError: when there is no chain of moving joints from base to tip.
+        :raises ModelError: if the tip is not below the base, or if no joint moves between them.
         :raises UnsupportedJoint: for mimic joints and joints with several degrees of freedom.
         """
         return cls.from_group(robot, robot.group_from_links(base, tip))
@@ -95,7 +95,7 @@ class SerialChain:
         )
 
     def as_tree(self) -> KinematicTree:
-        """Return a robot of this chain alone, its joints at the points and with the axes of their screws."""
+        """Return a robot that has only this chain; each joint is at the point of its screw and has its axis."""
         n = len(self.joint_names)
         placements, tip = np.tile(np.eye(4), (n, 1, 1)), self.home.copy()
         placements[:, :3, 3] = np.diff(self.points, axis=0, prepend=np.zeros((1, 3)))

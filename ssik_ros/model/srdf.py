@@ -23,7 +23,7 @@ VIRTUAL_JOINT_TYPES = ('fixed', 'floating', 'planar')
 
 @dataclass(frozen=True, slots=True)
 class SrdfGroup:
-    """What a group element names; its joints follow from all of it together."""
+    """The names in a group element. The joints of the group follow from all of them together."""
 
     name: str
     joints: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class _SrdfReader:
         :param element: the element.
         :param attribute: the attribute.
         :param known: the names that the attribute may have; None for any.
-        :param what: the attribute names, for the warning ("joint").
+        :param what: noun for the named thing in the warning ("joint").
         """
         name = element.get(attribute)
         if not name:

@@ -16,9 +16,9 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.value_class import dataclass
 
 EXACT_PARALLEL = 1e-8
-"""Sine of the angle between two axes up to which they are parallel [1]."""
+"""Largest sine of the angle between two axes that count as parallel [1]."""
 EXACT_MEETING = 1e-8
-"""Distance of axes from a common point, relative to the chain's size, up to which they meet [1]."""
+"""Largest distance of axes from a common point at which they meet, relative to the chain's size [1]."""
 SMALL_ARM = 0.01
 """Size of an arm below which distances are compared with it, and not with a metre [m]."""
 NEVER_MEETING = 1e-6
@@ -44,9 +44,9 @@ class AxisGeometry:
     points: FloatArray
     """(n, 3) a point of each axis [m]."""
     parallel: float = EXACT_PARALLEL
-    """Sine of the angle between axes up to which they count as parallel."""
+    """Largest sine of the angle between axes that count as parallel."""
     near: float = EXACT_MEETING
-    """Distance of axes from a common point, relative to the size, up to which they count as meeting."""
+    """Largest distance of axes from a common point at which they count as meeting, relative to the size."""
     slides: frozenset[int] = frozenset()
     """Indices of the joints that are prismatic."""
     _meetings: dict[tuple[int, ...], Meeting | None] = field(

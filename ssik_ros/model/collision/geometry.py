@@ -102,7 +102,7 @@ def origin_pose(collision: XmlElement) -> FloatArray:
 
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
-    """Return the library's shape for an element, or a sentence that says why there is none."""
+    """Return the library's shape for an element, or a sentence that says why the element has no shape."""
     if described.tag == 'box':
         return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
     if described.tag == 'sphere':

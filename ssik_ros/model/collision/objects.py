@@ -70,7 +70,7 @@ class CarriedObject:
     object: WorldObject
     link: str
     touch_links: frozenset[str] = frozenset()
-    """Links that may touch it, beside the one that carries it."""
+    """Links that may touch it, in addition to the link that carries it."""
 
 
 def check_shape(shape: ObjectShape, what: str) -> None:
@@ -78,7 +78,7 @@ def check_shape(shape: ObjectShape, what: str) -> None:
     Raise for an invalid shape.
 
     :param shape: the shape.
-    :param what: whose it is, for the message.
+    :param what: the object that has the shape, for the message.
     :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)
@@ -101,7 +101,7 @@ def check_shape(shape: ObjectShape, what: str) -> None:
 
 
 def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
-    """Return what is wrong with a mesh; empty for nothing."""
+    """Return the fault of a mesh as a phrase; empty if the mesh is valid."""
     if vertices is None or triangles is None or not len(triangles):
         return 'no triangles'
     if not np.isfinite(vertices).all():
@@ -118,8 +118,8 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
     :param path: the file.
     :param scale: factor of its coordinates.
     :param coal: the collision library.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises InvalidOption: for a file that is no mesh.
+    :raises DescriptionNotFound: if the file does not exist.
+    :raises InvalidOption: if the file is not a mesh.
     """
     if not path.is_file():
         raise DescriptionNotFound(f'There is no mesh {quote(path)}.')

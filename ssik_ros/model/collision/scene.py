@@ -13,11 +13,11 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 
 IN_WORLD = -2
-"""Carrier of shapes that stand in the world."""
+"""Carrier of shapes that are fixed in the world."""
 
 
 class BodyKind(IntEnum):
-    """What a body is, by the numbers of moveit_msgs/ContactInformation."""
+    """Type of a body, with the numbers of moveit_msgs/ContactInformation."""
 
     LINK = 0
     WORLD = 1
@@ -65,7 +65,7 @@ def find_touching_links(
     first: PlacedLinks, second: PlacedLinks, coal: Any
 ) -> tuple[str, str] | None:
     """
-    Return a link of one robot and a link of another one that collide, None for none.
+    Return a link of one robot and a link of another one that collide; None if the robots are apart.
 
     :param first, second: the robots in one frame.
     :param coal: the collision library.
@@ -141,7 +141,7 @@ class CollisionScene:
 
     def place_links(self, positions: FloatArray, root_pose: FloatArray) -> 'PlacedLinks':
         """
-        Return the shapes of all links where they stand in the model frame, without the objects.
+        Return the shapes of all links with their poses in the model frame, without the objects.
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
         """
@@ -187,7 +187,7 @@ class CollisionScene:
         Return a lower bound on the distance (p) of each pair [m], exact where it is below ``enough``.
 
         :param positions: (nq) full state.
-        :param enough: (p) distance from which on bounding spheres suffice [m].
+        :param enough: (p) distance above which the bound of bounding spheres suffices [m].
         """
         poses = self._shape_poses(positions, None)
         apart = self._sphere_distances(poses)
@@ -198,7 +198,7 @@ class CollisionScene:
 
     def least_distance(self, positions: FloatArray) -> float:
         """
-        Return the least distance of all pairs [m], negative where two overlap, infinite where there is no pair.
+        Return the least distance of all pairs [m], negative if two overlap, infinite without pairs.
 
         :param positions: (nq) full state.
         """
@@ -213,7 +213,7 @@ class CollisionScene:
 
     def moving_pairs(self, some: FloatArray, other: FloatArray) -> list[tuple[int, int]]:
         """
-        Return the pairs whose bodies stand otherwise to each other in one state than in another one.
+        Return the pairs whose bodies have another relative pose in one state than in another one.
 
         :param some, other: (nq) full states.
         """

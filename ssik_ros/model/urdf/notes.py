@@ -8,7 +8,7 @@ class FileNotes:
         """
         Begin without a warning.
 
-        :param source: the file, or what the text is.
+        :param source: path of the file, or a noun for the text.
         """
         self.source = source
         self.lines: list[str] = []
@@ -18,6 +18,6 @@ class FileNotes:
         Add a warning.
 
         :param line: line of the file, from 1.
-        :param text: what is wrong, and how it was read.
+        :param text: the fault, and how the place was read.
         """
         self.lines.append(f'{self.source}:{line}: {text}')

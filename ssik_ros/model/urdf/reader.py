@@ -257,7 +257,11 @@ def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> fl
 
 
 def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> tuple[float, float]:
-    """Return what ``<limit>`` says; by the specification a missing lower or upper is 0."""
+    """
+    Return lower and upper of ``<limit>``.
+
+    Without a ``<limit>`` both are infinite; by the specification a missing lower or upper is 0.
+    """
     if limit is None:
         return -math.inf, math.inf
     if not limit.get('lower') and not limit.get('upper'):

@@ -32,12 +32,12 @@ class SourceText:
     expanded: bool
     """Whether xacro made the text."""
     what: str = 'description'
-    """What it is, for messages ("robot description")."""
+    """Noun for the text in messages ("robot description")."""
     warnings: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
-        """Return what lines of the text belong to: the file, or the text itself."""
+        """Return the place that messages give with line numbers: the file, or the noun for the text."""
         if self.path is None:
             return self.what
         return f'{self.path} (expanded)' if self.expanded else str(self.path)
@@ -57,7 +57,7 @@ def require_xml_text(text: str, what: str) -> str:
     Return a text that may be read as the document itself, never as the path of a file.
 
     :param text: the text of a message.
-    :param what: what it should be, for messages ("robot description").
+    :param what: noun for the text in messages ("robot description").
     :raises ModelError: when it is not XML text.
     """
     if not is_xml_text(text):
@@ -70,7 +70,7 @@ def require_xml_text(text: str, what: str) -> str:
 
 def robot_name_of(text: str) -> str:
     """
-    Return the robot's name in the text of a URDF or SRDF without reading the rest; empty if there is none.
+    Return the robot's name in the text of a URDF or SRDF without parsing the rest; empty if the name is missing.
 
     :param text: the XML text.
     """
@@ -85,9 +85,9 @@ def read_source(
     Return the XML text of a description.
 
     :param source: a path, or XML text (it starts with ``<``).
-    :param what: what it is, for messages ("robot description").
+    :param what: noun for the description in messages ("robot description").
     :param xacro_args: arguments for xacro, by name.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ModelError: when the text still contains xacro or xacro fails.
     """
     if is_xml_text(source):
@@ -143,7 +143,7 @@ def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
     """
-    Return what a xacro file expands to, by the Python module or else the executable.
+    Return the expanded text of a xacro file, by xacro's Python module or else its program.
 
     :param path: the file.
     :param arguments: xacro arguments by name.
@@ -201,7 +201,7 @@ def _xacro_value(value: object) -> str:
 
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
-    """Return what the ``xacro`` program prints for a file."""
+    """Return the text that the ``xacro`` program prints for a file."""
     import shutil
     import subprocess
 

@@ -69,7 +69,7 @@ class XmlElement:
         """
         Raise a :class:`ModelError` that names the line of this element.
 
-        :param message: what is wrong, without a full stop.
+        :param message: the fault, without a full stop.
         :param hint: a sentence to end with.
         """
         raise ModelError(f'{message} (line {self.line}). {hint}'.rstrip(), line=self.line)
@@ -202,7 +202,7 @@ def parse_xml(
     Return the root element of a document, which is ``<robot>``.
 
     :param text: the document.
-    :param what: what it is, for messages ("robot description").
+    :param what: noun for the document in messages ("robot description").
     :param most: how many elements of a tag the root may have; reading ends at the first one more.
     :param hint: a sentence about what to do then.
     :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
@@ -243,10 +243,10 @@ def _parse(body: str, builder: _Builder) -> XmlElement:
 
 def by_name(named: Iterable[tuple[XmlElement, str, Named]], what: str) -> dict[str, Named]:
     """
-    Return what elements describe, by name in their order.
+    Return the values of elements by name, in their order.
 
-    :param named: elements, names, and what they describe.
-    :param what: it is, for messages ("Link").
+    :param named: elements, names, and values.
+    :param what: noun for the elements in messages ("Link").
     :raises ModelError: when a name comes twice.
     """
     found: dict[str, Named] = {}
