@@ -1,7 +1,7 @@
 """
-The two layouts of a kinematics.yaml, and the keys that users have in theirs for other solvers.
+Two layouts of a kinematics.yaml, and keys in such files that belong to other solvers.
 
-Groups stand at the root, or below a node name (or ``/**``), ``ros__parameters`` and
+Groups are at the root, or below a node name (or ``/**``), ``ros__parameters`` and
 ``robot_description_kinematics``.
 """
 
@@ -44,12 +44,12 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
         *('max_cache_size', 'min_pose_distance', 'min_joint_config_distance', 'cached_ik_path'),
     }
 )
-"""Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
+"""Keys of other solvers that occur in files of users. They are unused unless the chosen solver has them."""
 
 
 def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
     """
-    Return the entries of each group with their place; those of a specific node replace ``/**``.
+    Return the entries of each group with their place; entries of a specific node replace entries of ``/**``.
 
     :param content: the content of a file, in either layout.
     :param source: the file, for messages.

@@ -1,9 +1,9 @@
 """
-Reader of kinematics.yaml: which solver a group uses, with which parameters, and where each came from.
+Read a kinematics.yaml: the solver of each group, its parameters, and the line of each value.
 
-Both layouts are read: groups at the root, and groups below a node name (or ``/**``),
-``ros__parameters`` and ``robot_description_kinematics``. A key close to one of ours is an error, keys of
-other solvers and anything else are named once in a warning; nothing is dropped in silence.
+Both layouts are supported: groups at the root, and groups below a node name (or ``/**``),
+``ros__parameters`` and ``robot_description_kinematics``. A key that resembles one of our keys is an error. All other
+unused keys are named once in a warning.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ from ssik_ros.value_class import dataclass
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 
 COMMON_PARAMETERS_FILE = 'ssik_ros.solvers:kinematics_parameters.yaml'
-"""The parameters that every group has, whatever its solver."""
+"""File of the parameters that every group has, whatever its solver."""
 
 _COMMON = load_schema(COMMON_PARAMETERS_FILE)
 
@@ -52,32 +52,32 @@ KINEMATICS_FIELDS = {
     'kinematics_solver_search_resolution': 'search_resolution',
     'position_only_ik': 'position_only',
 }
-"""The field of :class:`GroupKinematics` for each key that every solver has."""
+"""Field of :class:`GroupKinematics` for each key that all solvers share."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKinematics:
-    """What a kinematics.yaml says about one group."""
+    """Entries of a kinematics.yaml for one group."""
 
     group: str
     requested_solver: str = ''
-    """The name in the file; empty when there is none."""
+    """Name in the file; empty if the file names no solver."""
     solver: str = DEFAULT_SOLVER
     """The solver of the group: the requested one, or the default for an empty or a foreign name."""
     is_foreign: bool = False
-    """Whether the requested solver is not one of ours."""
+    """True if the requested solver belongs to another package."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """The solver's own parameters that were given, checked, under their own names."""
+    """Checked parameters of the solver that the file gives, by their main names."""
     timeout: float = _COMMON.parameter('kinematics_solver_timeout').default
     """Budget of a request that names none [s]."""
     search_resolution: float = _COMMON.parameter('kinematics_solver_search_resolution').default
     """Step of solvers that sample a redundant joint [rad or m]."""
     position_only: bool = _COMMON.parameter('position_only_ik').default
-    """Whether orientation is left free."""
+    """True if the orientation is free."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where each value came from, by field or parameter name: ``file:line (key)``, or ``default``."""
     unused: tuple[str, ...] = ()
-    """Keys that no solver of ours reads, in the file's order."""
+    """Keys that the solver does not read, in the order of the file."""
 
 
 @reads_file(ConfigError)
@@ -89,10 +89,10 @@ def read_kinematics_yaml(
 
     :param path: the file, in either layout.
     :param groups: the groups of the robot; others in the file are skipped with a warning.
-    :param substitute: whether the default solver stands in for a foreign one; if not, nothing does
-        (``solver`` is empty) and the parameters of the foreign solver are left alone.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises ConfigError: when it is malformed.
+    :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty
+        and ignores the parameters of that solver.
+    :raises DescriptionNotFound: if the file does not exist.
+    :raises ConfigError: if the file is malformed.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
@@ -103,11 +103,11 @@ def read_kinematics_yaml(
 
 def read_content(path: str | Path) -> Any:
     """
-    Return the content of a kinematics.yaml; logs what is wrong and does not matter to MoveIt.
+    Return the content of a kinematics.yaml; log mistakes that MoveIt tolerates as warnings.
 
     :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises ConfigError: when it is not YAML, or a parameter of a solver of ours stands twice in a group.
+    :raises DescriptionNotFound: if the file does not exist.
+    :raises ConfigError: if the file is not YAML, or a group has a parameter of one of our solvers twice.
     """
     content, notes = read_makers_yaml(path)
     for note in notes:
@@ -131,7 +131,7 @@ def parse_kinematics(
     :param content: the content, in either layout.
     :param source: the file or node, for messages.
     :param groups: the groups of the robot; others are skipped with a warning.
-    :param substitute: whether the default solver stands in for a foreign one.
+    :param substitute: True replaces a solver of another package by the default solver.
     :raises ConfigError: as :func:`read_kinematics_yaml`.
     """
     known = None if groups is None else tuple(groups)
@@ -153,12 +153,12 @@ def make_group_kinematics(
     group: str, entries: Mapping[str, Any], where: str = '', *, substitute: bool = True
 ) -> GroupKinematics:
     """
-    Return the kinematics that the entries of one group describe; logs what is not used.
+    Return the kinematics that the entries of one group describe; log unused keys as one warning.
 
     :param group: the group's name.
     :param entries: the keys below the group.
     :param where: file and line, for messages.
-    :param substitute: whether the default solver stands in for a foreign one.
+    :param substitute: True replaces a solver of another package by the default solver.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
@@ -191,12 +191,12 @@ def _common_value(key: str, leaves: Mapping[str, tuple[Any, str]]) -> Any:
 
 
 def _is_own(spec: SolverSpec, key: str) -> bool:
-    """Return whether a key is a parameter of the solver or another name of one."""
+    """Return whether a key is a parameter of the solver or an alias of a parameter."""
     return key in solver_schema(spec).names or key in spec.parameter_aliases
 
 
 def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
-    """Return the solver's parameters under their own names, checked."""
+    """Return the checked parameters of the solver by their main names."""
     schema, values = solver_schema(spec), LocatedMapping()
     for key, (value, place) in own.items():
         values[key] = value
@@ -205,13 +205,13 @@ def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[st
 
 
 def _is_foreign(requested: str) -> bool:
-    """Return whether a name is that of somebody else's solver, not of ours nor a misspelt one."""
+    """Return whether a name is the name of another package's solver: neither ours nor a misspelling of ours."""
     ours = is_known(requested) or requested.startswith('ssik_ros/')
     return bool(requested) and not ours and misspelt_name(requested, known_names()) is None
 
 
 def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
-    """Return the solver of a group; for no or a foreign name the default, with one log line."""
+    """Return the solver of a group. If no solver or a foreign one is named, log this and return the default."""
     if is_known(requested):
         return solver_spec(requested)
     if not requested:
@@ -249,7 +249,7 @@ def _sources(
 def _report_unused(
     group: str, spec: SolverSpec, others: Mapping[str, tuple[Any, str]], where: str
 ) -> tuple[str, ...]:
-    """Return the keys that nothing reads, after one warning that names them all."""
+    """Return the unused keys; log one warning that names all of them."""
     ours = (*_COMMON.names, *solver_schema(spec).names, *spec.parameter_aliases)
     unused: dict[str, str] = {}
     for key, (value, place) in others.items():

@@ -1,8 +1,8 @@
 """
-Every solver under its name: the built-in table, and third-party solvers found by entry point.
+Find solvers by name: built-in solvers, and solvers that other packages offer by entry points.
 
-A package adds a solver with an entry point in the group ``ssik_ros.solvers``; its name is the name in
-a kinematics.yaml, its object a :class:`SolverSpec` or a callable that returns one::
+A package adds a solver with an entry point in the group ``ssik_ros.solvers``. The name of the entry point is the name
+in a kinematics.yaml; its object is a :class:`SolverSpec` or a callable that returns a SolverSpec::
 
     'ssik_ros.solvers': ['my_package/MySolver = my_package.solver:SPEC']
 
@@ -57,7 +57,7 @@ DEFAULT_SOLVER = 'ssik_ros/Auto'
 
 
 def _newton(method: str, call: str, file: str, aliases: Mapping[str, str]) -> SolverSpec:
-    """Return the row of a solver of the Newton family, by the toolbox's call."""
+    """Return the spec of a solver of the Newton family; ``call`` is the function in the Robotics Toolbox."""
     name = method.replace('-', '')
     return SolverSpec(
         name=f'ssik_ros/{name}',
@@ -119,7 +119,7 @@ def _built_in() -> dict[str, SolverSpec]:
 
 def entry_points(group: str) -> 'Iterable[EntryPoint]':
     """
-    Return the entry points of a group; only names that are not built in need the metadata of all packages.
+    Return the entry points of a group. This reads the metadata of all packages; built-in names do not need it.
 
     :param group: its name.
     """
@@ -145,7 +145,7 @@ def _warn_taken(name: str, provider: str) -> None:
 
 
 def _provider(entry: 'EntryPoint') -> str:
-    """Return the distribution and object behind an entry point."""
+    """Return the distribution and the object path of an entry point, as text."""
     distribution = entry.dist.name if entry.dist else 'unknown distribution'
     return f'{quote(distribution)} ({entry.value})'
 
@@ -171,12 +171,12 @@ def known_names() -> tuple[str, ...]:
 
 def solver_spec(name: str) -> SolverSpec:
     """
-    Return the row of a solver.
+    Return the spec of a solver.
 
-    :param name: its name or an alias of it.
-    :raises UnknownSolver: when there is none; with the nearest name.
-    :raises PluginLoadError: when a third-party solver fails to import, is no SolverSpec, or when two
-        packages offer the name; the original exception is the cause.
+    :param name: name or alias of the solver.
+    :raises UnknownSolver: if no solver has this name; the text has the nearest name.
+    :raises PluginLoadError: if a third-party solver fails to import or is not a SolverSpec, or if two packages offer
+        the name. The original exception is the cause.
     """
     built_in = _built_in().get(name)
     if built_in is not None:
@@ -191,7 +191,7 @@ def solver_spec(name: str) -> SolverSpec:
 
 
 def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
-    """Return the spec behind an entry point."""
+    """Load an entry point and return its spec."""
     try:
         loaded = entry.load()
         spec = loaded() if callable(loaded) else loaded
@@ -237,7 +237,7 @@ def solver_schema(spec: SolverSpec) -> ParameterSchema:
 
 def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) -> Any:
     """
-    Return the options of a solver; what is not given has its default.
+    Return the options of a solver; missing values get their defaults.
 
     :param spec: the solver's row.
     :param parameters: values by parameter name or alias.
@@ -263,10 +263,10 @@ def create_solver(
     :param name: the solver's name or an alias.
     :param robot: the robot.
     :param group: the group whose joints are the unknowns.
-    :param parameters: values by parameter name or alias; what is not given has its default.
+    :param parameters: values by parameter name or alias; missing values get their defaults.
     :param position_only: whether targets leave the orientation free (``position_only_ik``).
-    :raises UnknownSolver: when there is no such solver.
-    :raises PluginLoadError: when it fails to import or its constructor fails.
+    :raises UnknownSolver: if no solver has this name.
+    :raises PluginLoadError: if the solver fails to import or its constructor fails.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
     :raises TopologyMismatch: when no joint of the group moves.
     """

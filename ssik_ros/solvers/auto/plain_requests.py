@@ -31,11 +31,12 @@ from ssik_ros.solvers.search.solver import (
 )
 
 FARTHEST = 0.3
-"""Error at the seed up to which a descent starts there: more than the error of joints that are off by 0.05 rad on an arm of 1 m."""
+"""Largest error of the seed at which a descent starts there. It exceeds the error of joints off by 0.05 rad on a 1 m
+arm."""
 AT_THE_EDGE = 5.0
-"""Error of the nearest state, over the tolerance, up to which a pose without a branch may be met within the tolerance."""
+"""If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 LONGEST_WAY = 0.5
-"""Largest change of a joint on the way from the seed [rad or m]."""
+"""Largest change of a joint between the seed and an accepted solution next to it [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """Kept as module constants: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH, ONE_TIP = state.FOUND, state.OUT_OF_REACH, (1, 4, 4)
@@ -51,9 +52,9 @@ MALFORMED = (
 LEAST_SECONDS = 1e-9
 """Shorter budgets are rounded up to a nanosecond."""
 GoOn = Callable[..., IkResult]
-"""Solves a request; called with it and, after an attempt, the result (None for malformed arrays) and when the attempt began [s]."""
+"""Solves a request. After an attempt it also gets the result (None for malformed arrays) and the start time [s]."""
 MOST_TOLERANCES = 16
-"""Tolerances of requests whose arrays are kept."""
+"""Largest number of request tolerances with kept arrays."""
 
 
 class ClosedForm(NamedTuple):
@@ -61,11 +62,11 @@ class ClosedForm(NamedTuple):
 
     arm: AnalyticArm
     tolerance: float
-    """Norm over position [m] and rotation [rad] error up to which a pose is reached."""
+    """Largest norm over position [m] and rotation [rad] error of a solution."""
     follows_seed: bool
-    """Whether a solution next to the seed is good enough if another one may be nearer."""
+    """True if a solution near the seed is accepted although another solution may be nearer."""
     is_first: bool
-    """Whether it comes before the search; otherwise it comes after a search without a solution."""
+    """True if the closed form runs before the search, False if it runs after a search without a solution."""
 
 
 class PlainRequests:
@@ -81,18 +82,18 @@ class PlainRequests:
         """
         Prepare the kernel call.
 
-        :param solver: the search, for one tip and without variables outside the group. Beside a fast closed form it
-            solves poses that are just out of reach.
+        :param solver: the search, for one tip and without variables outside the group. With a fast closed form, the
+            search solves poses that are just out of reach.
         :param go_on: the general path.
         :param closed_form: a complete closed form.
-        :param tolerance: norm over both errors of a solution; None means the solver's own.
+        :param tolerance: largest norm over both errors of a solution; None means the tolerance of ``solver``.
         """
         self._solver, self._go_on = solver, go_on
         self._known = closed_form
         self.tolerance = solver.settings.tolerance if tolerance is None else tolerance
-        """Norm over both errors that a solution may have."""
+        """Largest norm over position [m] and rotation [rad] error of a solution."""
         self.problem = solver.problem
-        """What the search solves."""
+        """Packed problem of the search."""
         self._options = solver.packed.copy()
         tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self.tolerance
         self._others: dict[float, PlainRequests] = {}
@@ -118,7 +119,7 @@ class PlainRequests:
         Solve one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
-        :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
+        :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint.
         """
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self.tolerance:
@@ -138,7 +139,7 @@ class PlainRequests:
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
             seed = self._start
-        # The kernel looks at the sizes.
+        # The kernel checks the sizes.
         if type(target) is NDARRAY and target.shape == ONE_TIP:
             target = target[0]
         if not (type(target) is type(seed) is NDARRAY and target.ndim == 2 and seed.ndim == 1):
@@ -168,7 +169,7 @@ class PlainRequests:
         )
         if report[0] == FOUND:
             self._pool.append(own)
-            # Without the name of the argument (write): half the time.
+            # A positional argument (write) takes half the time.
             q.setflags(False)  # type: ignore[call-arg]
             found = NEW(OneSolution)
             found._q, found._report = q, report
@@ -178,7 +179,7 @@ class PlainRequests:
         return self._go_on(request, result, began)
 
     def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
-        """Return the result within the request's own tolerance, by the same methods."""
+        """Return the result for a request with its own tolerance, by the same methods."""
         if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
             return self._go_on(request)
         value = tolerance.item()
@@ -232,7 +233,7 @@ class PlainRequests:
         q: FloatArray,
         report: Report,
     ) -> IkResult:
-        """Return the result for a pose at which the closed form leaves a doubt: its second look, which takes longer."""
+        """Return the result for a singular pose, by the slower search of the closed form."""
         pose = np.array(request.targets, order='C').reshape(4, 4)
         seed = np.array(self._start if request.seed is None else request.seed)
         found = known.arm.branches_refined(pose, BranchRequest(seed=seed, max_solutions=1))
@@ -275,7 +276,7 @@ class PlainRequests:
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
         if branches != NOT_CALLED and not clock_ended:
-            # No branch at all is a proof without any start, except for poses that are nearly met.
+            # An empty set of branches is a proof without any start, unless the pose is nearly met.
             is_near = residual <= AT_THE_EDGE * self.tolerance
             cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
             cause = Cause.LIMITS if branches else cause
@@ -285,7 +286,7 @@ class PlainRequests:
         )
 
     def make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
-        """Return fresh arrays, and the address of those of the search."""
+        """Return the address of the search arrays, the closed-form block (or None), and the search arrays; all new."""
         solver, known = self._solver, self._closed_form
         arrays = SingleArrays(solver.problem, self._options, solver.start)
         return arrays.address, None if known is None else _make_block(known), arrays

@@ -11,8 +11,8 @@ complete closed form without elimination   closed form (a near seed is followed 
 =========================================  =======================================================================
 
 If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and the
-closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request is no
-part of the decision.
+closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
+does not influence the decision.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,12 +37,12 @@ TOLERANCE = 'target_tolerance'
 
 
 class Knowledge(IntEnum):
-    """What the closed form of a chain knows, in rising order."""
+    """Knowledge that the closed form of a chain has of the branches of a pose, in rising order."""
 
     NOTHING = 0
-    """There is no closed form."""
+    """The chain has no closed form."""
     SAMPLES = 1
-    """Branches at samples of one joint: several, not all."""
+    """Branches at sampled values of one joint: several, but not all."""
     ALL = 2
     """Every branch, in the time of about ten descents of a search."""
     ALL_AT_ONCE = 3
@@ -50,7 +50,7 @@ class Knowledge(IntEnum):
 
 
 class Wanted(Enum):
-    """What a request wants."""
+    """Kind of solutions that a request asks for."""
 
     ONE = 'one solution'
     NEAREST = 'the solution nearest to the seed'
@@ -58,7 +58,7 @@ class Wanted(Enum):
 
 
 class SolveMethod(Enum):
-    """How a request is solved."""
+    """Method that solves a request."""
 
     CLOSED_FORM = 'closed form'
     SEARCH = 'Levenberg-Marquardt'
@@ -75,11 +75,11 @@ def choose(
     """
     Return the methods for a request, in the order in which they are tried.
 
-    :param knowledge: of the chain's closed form.
-    :param wanted: what the request wants.
-    :param is_tuned: whether a parameter is given that only PoseIK has.
-    :param is_locked: whether the request locks joints. The other joints of a complete closed form are then too few to
-        reach a pose exactly, and a search finds what lies within the tolerance.
+    :param knowledge: knowledge of the chain's closed form.
+    :param wanted: kind of solutions that the request asks for.
+    :param is_tuned: True if a parameter is given that only PoseIK has.
+    :param is_locked: True if the request locks joints. If the closed form is complete, the other joints are too few to
+        reach a pose exactly, and a search finds solutions within the tolerance.
     """
     wants_nearest = wanted == Wanted.NEAREST
     if is_tuned or (wants_nearest and knowledge < Knowledge.ALL):
@@ -96,11 +96,10 @@ def choose(
 
 def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> bool:
     """
-    Return whether a closed form returns all solutions of an arm, unless a solver is named.
+    Return whether requests for all solutions use the closed form of an arm, if they name no solver.
 
-    :param knowledge: of the arm's closed form.
-    :param parameters: of ``ssik_ros/Auto`` under their own names. Those of a search need the search; a tolerance is none of
-        them.
+    :param knowledge: knowledge of the arm's closed form.
+    :param parameters: parameters of ``ssik_ros/Auto`` by name. Any parameter except the tolerance requires the search.
     """
     methods = choose(knowledge, Wanted.SEVERAL, is_tuned=bool(parameters.keys() - {TOLERANCE}))
     return methods[0] == SolveMethod.CLOSED_FORM
@@ -108,9 +107,9 @@ def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> boo
 
 def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
     """
-    Return the closed form of a chain, or None and the reason why there is none.
+    Return the closed form of a chain and an empty text, or None and the reason why the chain has no closed form.
 
-    :param make: makes it.
+    :param make: function that creates the closed form.
     """
     try:
         return make(), ''
@@ -120,9 +119,9 @@ def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
 
 def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     """
-    Return what the closed form of an arm knows.
+    Return the knowledge that the closed form of an arm has.
 
-    :param arm: the arm.
+    :param arm: closed form of the arm.
     """
     plan = arm.plan
     if plan.held >= 0 or plan.drift != 0.0 or plan.size != 6:
@@ -133,7 +132,7 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
 
 def knowledge_of(solver: IkSolver) -> Knowledge:
     """
-    Return what a solver knows of the branches of a pose.
+    Return the knowledge that a solver has of the branches of a pose.
 
     :param solver: any solver.
     """

@@ -36,11 +36,11 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 NAME = 'ssik_ros/Auto'
 FEW_STARTS = 16
-"""Starts before a complete closed form that takes as long as ten descents. Fewer than three poses of a thousand need more."""
+"""Starts of the search before a slow complete closed form. Fewer than three poses of a thousand need more starts."""
 STARTS_AT_THE_EDGE = 8
 """Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
 MANY_STARTS = 100
-"""If as many starts get stuck, more of them are hardly worth their time."""
+"""Starts of a search without a complete closed form. If all of them get stuck, more starts seldom help."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 
@@ -88,7 +88,7 @@ class AutoSolver:
         """Solve one request; see :meth:`ssik_ros.solvers.auto.plain_requests.PlainRequests.solve`."""
 
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
-        """Return the closed form, or None and why there is none."""
+        """Return the closed form and an empty text, or None and the reason why it cannot be used."""
         if self._tuned:
             return None, f'{", ".join(self._tuned)} given, which PoseIK alone knows'
         if self._position_only:
@@ -110,7 +110,7 @@ class AutoSolver:
         )
 
     def _count_first_starts(self) -> int:
-        """Return how many starts come before the closed form, or after a fast one."""
+        """Return the number of starts before the closed form, or after a fast closed form."""
         if self._knowledge == Knowledge.ALL_AT_ONCE:
             return STARTS_AT_THE_EDGE
         return FEW_STARTS if self._is_complete else MANY_STARTS
@@ -133,7 +133,7 @@ class AutoSolver:
 
     @property
     def _is_complete(self) -> bool:
-        """Return whether a closed form knows every branch of any pose, so that it can prove that there is none."""
+        """Return whether the closed form finds every branch of any pose: then an empty result is a proof."""
         return self._knowledge >= Knowledge.ALL
 
     @property
@@ -143,12 +143,12 @@ class AutoSolver:
 
     @property
     def knowledge(self) -> Knowledge:
-        """Return what this solver knows of the branches of a pose."""
+        """Return the knowledge that this solver has of the branches of a pose."""
         return Knowledge.NOTHING if self._uses_pose_ik else self._knowledge
 
     @functools.cached_property
     def _pose_ik(self) -> PoseIkSolver:
-        """Return PoseIK with the parameters given."""
+        """Return PoseIK with the parameters of this solver."""
         solver = PoseIkSolver(
             self.robot, self.group, self.options, position_only=self._position_only
         )
@@ -165,7 +165,7 @@ class AutoSolver:
 
     @property
     def tier(self) -> str:
-        """Return ``closed_form`` if one solves at once, ``iterative`` if a search comes first."""
+        """Return the tier of the closed form if it comes first, otherwise ``iterative``."""
         first = self._methods[0] == SolveMethod.CLOSED_FORM
         return self._closed_form.tier if first and self._closed_form else 'iterative'
 
@@ -232,8 +232,8 @@ class AutoSolver:
         """
         Return the result of any request.
 
-        :param tried: result of the plain request's attempt; None if there was none.
-        :param began: when the attempt began, if the request has a budget [s]; None means now.
+        :param tried: result of the fast path; None if the fast path has not run.
+        :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
         """
         began = time.monotonic() if began is None else began
         if tried is not None and (self._is_complete or _is_final(tried)):
@@ -253,9 +253,9 @@ class AutoSolver:
         self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
     ) -> IkResult:
         """
-        Return the result of starts alone. If it takes many of them, PoseIK runs them, which waits for free slots.
+        Return the result of a search without the closed form. Long searches run in PoseIK, which waits for free slots.
 
-        :param tried: result of the first starts; None if there were none yet.
+        :param tried: result of the first starts; None if they have not run yet.
         """
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
@@ -279,7 +279,7 @@ class AutoSolver:
 
         :param tried: result of the first starts; None if the closed form comes first.
         """
-        # If as many starts got stuck, samples of a joint take longer and find hardly a pose more.
+        # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
         if tried is not None and tried.cause == Cause.NOT_FOUND and not self._is_complete:
             return tried
         known = closed_form.solve(request)
@@ -317,7 +317,7 @@ class AutoSolver:
         )
 
     def _tolerance(self, request: SolveRequest) -> float:
-        """Return the norm of both errors up to which a solution counts."""
+        """Return the largest norm over both errors of a solution."""
         own = self.options.target_tolerance if request.tolerance is None else request.tolerance
         return float(np.min(own))
 
@@ -326,7 +326,7 @@ class _Deadline:
     """The deadline of a request, shared by several solvers."""
 
     def __init__(self, request: SolveRequest, began: float) -> None:
-        """Take the clock's reading at the beginning [s]."""
+        """Set the deadline of a request that began at the monotonic time ``began`` [s]."""
         timeout = request.timeout
         self._is_set = timeout is not None and timeout > 0.0
         self._stop = began + (timeout or 0.0)
@@ -352,7 +352,7 @@ def _is_final(result: IkResult) -> bool:
 
 
 def _is_within(result: IkResult, tolerance: float) -> bool:
-    """Return whether a closed form's result is within a tolerance, which may be below what it certifies."""
+    """Return whether a result is within a tolerance, which may be tighter than the closed form's."""
     return result.solved and result.residual <= tolerance
 
 

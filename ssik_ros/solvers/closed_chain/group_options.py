@@ -1,4 +1,4 @@
-"""Parameters of ``ssik_ros/ClosedChain``; names, types, defaults, ranges and texts stand in the YAML file beside this one."""
+"""Parameters of ``ssik_ros/ClosedChain``. The YAML file in this folder has names, types, defaults, ranges and texts."""
 
 from typing import Any
 

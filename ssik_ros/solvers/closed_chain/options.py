@@ -22,7 +22,7 @@ REMOVED = ('translation_step', 'rotation_step')
 
 @dataclass(frozen=True)
 class ClosedChainOptions:
-    """The options of a solve; the defaults are those of ``Solver``, :meth:`compatible` gives the ancestor's."""
+    """Options of a solve with the defaults of ``Solver``; :meth:`compatible` has defaults like closed-chain-ik-js."""
 
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
@@ -33,7 +33,7 @@ class ClosedChainOptions:
     stall_threshold: float = 1e-9
     """A step that moves no degree of freedom by more than this ends the solve [m or rad]."""
     diverge_threshold: float = 0.01
-    """How much the error may grow beyond the last good one (dls, svd) [m + rad]."""
+    """Largest growth of the error above its last good value (dls, svd) [m + rad]."""
     damping_factor: float = 0.001
     """Damping of dls."""
     sigma_threshold: float = 0.001
@@ -49,7 +49,7 @@ class ClosedChainOptions:
     rotation_error_clamp: float = 0.1
     """Largest error that one step of dls or svd tries to remove; lm bounds its steps by itself."""
     target_priority: str = 'same'
-    """``same``: joint targets are traded off with the closures. ``low``: they use the freedom that these leave."""
+    """``same``: joint targets compete with closures. ``low``: joint targets use the freedom that closures leave."""
     secondary: str = 'rest'
     """``rest``: rest poses. ``limit_centre``: rest poses and the middle of every range."""
     escapes: int = 2
@@ -119,8 +119,8 @@ class ClosedChainOptions:
         """
         Return these options with some of them changed.
 
-        ``use_svd`` is the ancestor's way to choose a method; its step sizes of finite differences are accepted and
-        ignored with a warning, since the columns are exact.
+        ``use_svd`` is the option of closed-chain-ik-js that chooses a method. Its step sizes of finite differences are
+        ignored with a warning, because the columns are exact.
 
         :param changes: options by name.
         :raises InvalidOption: for an unknown name or a value out of range.

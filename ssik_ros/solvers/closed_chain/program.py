@@ -21,12 +21,12 @@ DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
 FIRST_TURN = layout.FIRST_TURN
 BAD_FRAME = layout.BAD_FRAME
 ENDLESS = 1e9
-"""Times from here on (thirty years) count as no limit: their nanoseconds do not fit an integer [s]."""
+"""Times of at least thirty years mean no limit, because their nanoseconds do not fit an integer [s]."""
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
 class _Motion(NamedTuple):
-    """One elementary motion, while the tables are made."""
+    """One elementary motion; used while the tables are built."""
 
     kind: int
     parent: int
@@ -60,10 +60,10 @@ class ChainProgram:
         self.closure_count = len(chain.closures)
         ending = self.work[int(self.ints[layout.RESULT]) :]
         self.snapshot = ending.tobytes
-        """Returns a copy of everything that says how the last solve ended."""
+        """Function that returns a copy of the result of the last solve, as bytes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make a copy: one with memory of its own."""
+        """Support copies and pickling; a copy gets its own memory."""
         return ChainProgram, (self.shape, self.chain)
 
     def _make_block(self, ints: IntArray, reals: FloatArray) -> None:
@@ -90,7 +90,7 @@ class ChainProgram:
             assert array.dtype == kind and array.flags.c_contiguous
         if self._solve is None:
             self._solve = descent.solve
-        # Interrupted in between, it begins anew next time.
+        # If an exception interrupts the writes, the next call binds the arrays again.
         self._bound = (None,) * 4
         self._head[: layout.BLOCK_FRAMES] = [address_of(array) for array in arrays]
         self._head[layout.BLOCK_FRAMES] = len(table)
@@ -118,7 +118,7 @@ class ChainProgram:
             self._last[frame] = parent
 
     def _followed(self, frame: int, dof: int) -> tuple[tuple[int, int], float, float]:
-        """Return the degree of freedom that one follows in the end (or itself), with factor and offset."""
+        """Return the leading degree of freedom after all chained followers, with factor and offset."""
         key, multiplier, offset = (frame, dof), 1.0, 0.0
         while key in self.shape.followers:
             followed = self.shape.followers[key]
@@ -128,7 +128,7 @@ class ChainProgram:
         return key, multiplier, offset
 
     def _support(self, frame: int) -> tuple[int, list[int]]:
-        """Return the node that carries a frame (-1: the world), and the frames from there to it, included."""
+        """Return the last node that moves a frame (-1: the world), and the frames after it up to this frame."""
         segment: list[int] = []
         while frame >= 0 and frame not in self._last:
             segment.append(frame)
@@ -148,7 +148,7 @@ class ChainProgram:
         self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
 
     def _node_variables(self, node: _Motion) -> list[int]:
-        """Return the unknowns of a node in natural numbers."""
+        """Return the unknowns of a node, numbered in natural order."""
         if node.kind == layout.BALL:
             return [self._number[node.frame, dof] for dof in (3, 4, 5)]
         return [self._number[node.key]]
@@ -183,7 +183,7 @@ class ChainProgram:
         place = [0] * len(self.keys)
         for position, variable in enumerate(self.order):
             place[variable] = position
-        # The three unknowns of a ball stand together, its first angle first.
+        # The three unknowns of a ball are neighbours, its first angle first.
         self.place = self._keep_balls_together(place)
         self.order = np.argsort(self.place)
         self._columns = [sorted(int(self.place[v]) for v in clique) for clique in cliques]
@@ -238,11 +238,11 @@ class ChainProgram:
         return layout.TABLES.pack(header, tables)
 
     def _motions(self, path: Iterable[int]) -> int:
-        """Return the number of elementary motions of some nodes."""
+        """Return the number of elementary motions of the given nodes."""
         return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
 
     def _place_states(self) -> dict[tuple[int, int], int]:
-        """Return where the state of each degree of freedom stands; a ball has four numbers."""
+        """Return the index of each degree of freedom in the state; a ball has four numbers."""
         states: dict[tuple[int, int], int] = {}
         size = 0
         for frame, dof in self.keys:
@@ -326,10 +326,10 @@ class ChainProgram:
 
         :param table, flags: rows of the mechanism's frames.
         :param options: packed options.
-        :param seed: of random states.
-        :param max_time: [s].
-        :param cancel: (1,) set to 1 by another thread, it ends the solve within one iteration.
-        :returns: the status.
+        :param seed: seed of the random states.
+        :param max_time: time limit [s].
+        :param cancel: (1,) flag; if another thread sets it to 1, the solve ends within one iteration.
+        :returns: status code.
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         held = self._bound
@@ -357,7 +357,7 @@ class ChainProgram:
         """
         Return the weighted residual and its Jacobian at the state in the table.
 
-        Rows follow the closures, those that count of each; columns are :attr:`variables`.
+        Rows are the selected rows of each closure in turn; columns are :attr:`variables`.
 
         :param exact: False leaves out the derivative of the logarithm.
         :returns: (m,) residual e and (m, n) J = -de/dq.
@@ -415,7 +415,7 @@ class ChainProgram:
         mechanism.locate(self._address)
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
-        """Write a state in which one unknown has moved; of balls about an axis of its own."""
+        """Write a state in which one unknown has moved; a ball rotates about its own axis."""
         frame, dof = self.keys[natural]
         at = self.states[frame, dof]
         out[:] = state

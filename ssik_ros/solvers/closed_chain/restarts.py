@@ -20,10 +20,10 @@ class Attempts(NamedTuple):
 
     status: int
     snapshot: bytes
-    """Of the start that led to the returned state."""
+    """Snapshot of the start that led to the returned state."""
     restarts: int
     iterations: int
-    """Of all starts."""
+    """Number of iterations of all starts."""
 
 
 def solve_with_restarts(
@@ -39,7 +39,7 @@ def solve_with_restarts(
     :param program: the chain.
     :param options: ``max_time`` bounds all starts together.
     :param table, flags: rows of the mechanism's frames; the table gets the best state that was found.
-    :param cancel: (1,) set to 1 by another thread, it ends the solve.
+    :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
     :returns: the status of the best state; TIMEOUT if the time or ``cancel`` ended the search.
     """
     end = time.monotonic() + options.max_time

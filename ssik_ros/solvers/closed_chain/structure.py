@@ -1,8 +1,8 @@
 """
-Which chains a mechanism falls into, and in which order their variables are eliminated.
+Split a mechanism into independent chains, and order the variables of a chain for elimination.
 
-A chain is a set of joints that are solved together: the joints between a closure and the root, those between the closed link
-and that path, and everything that shares a joint with them. Sharing is transitive (union-find).
+A chain is a set of joints that are solved together. A closure contributes the joints between itself and the root, and
+the joints between the closed link and the root. Closures that share a joint belong to one chain (union-find).
 """
 
 from collections.abc import Iterable
@@ -27,20 +27,20 @@ class FollowerDof(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """The structure of a mechanism: everything about its frames but the numbers in the table."""
+    """Structure of a mechanism: properties of its frames, except the numbers in the table."""
 
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    """Parent of each frame, before it in order; -1 for none."""
+    """Parent of each frame, -1 for roots; parents come before their children."""
     dof: tuple[tuple[int, ...], ...]
     """Free degrees of freedom of joints, ascending; locked rows of goals."""
     balls: tuple[bool, ...]
-    """Whether the three rotations of a joint are one ball rotation."""
+    """True for joints whose three rotations are one ball rotation."""
     closes: tuple[int, ...]
     """The link that a joint or goal closes onto, or -1."""
     world: tuple[bool, ...]
-    """Whether a goal is measured along the axes of the world."""
+    """True for goals that are measured along the axes of the world."""
     followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
 
     def free(self, frame: int) -> tuple[int, ...]:
@@ -117,8 +117,8 @@ def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]
     """
     Return an order of variables in which the profile of a normal matrix is small.
 
-    Minimum degree, then the elimination tree depth first: variables that meet in one row of the factors stand
-    together, and those that many constraints share come last.
+    The order is minimum degree, then depth first in the elimination tree. So variables that share a row of the factors
+    are neighbours, and variables that many constraints share come last.
 
     :param count: number of variables.
     :param cliques: variables of each constraint.
@@ -149,7 +149,7 @@ def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]
 
 
 def _children_first(children: dict[int, list[int]]) -> list[int]:
-    """Return the nodes of a forest, every node behind its children."""
+    """Return the nodes of a forest, every node after its children."""
     order: list[int] = []
     pending = list(children[-1])
     while pending:

@@ -1,4 +1,4 @@
-"""Options of solvers: frozen data classes whose fields come from the solvers' parameter files, their only source."""
+"""Options of solvers: frozen data classes that are generated from the parameter files of the solvers."""
 
 from collections.abc import Mapping
 import functools
@@ -14,12 +14,12 @@ def find_options(module: str, files: Mapping[str, str], name: str) -> Any:
     """
     Return a class of options, for the function ``__getattr__`` of a module.
 
-    The parameter file is read when the class is used first, so listing solvers reads none.
+    The parameter file is read at the first use of the class, so listing solvers reads no file.
 
-    :param module: the module's name.
-    :param files: the parameter file of each class.
-    :param name: the attribute.
-    :raises AttributeError: if it is no class of options.
+    :param module: name of the module.
+    :param files: parameter file of each class, by the name of the class.
+    :param name: name of the attribute.
+    :raises AttributeError: if ``files`` has no such class.
     """
     if name not in files:
         raise AttributeError(f'module {module!r} has no attribute {name!r}')

@@ -1,8 +1,7 @@
 """
-Parameter files in generate_parameter_library syntax, read without ROS.
+Read parameter files in generate_parameter_library syntax, without ROS.
 
-A file has one root key; below it stand leaves (mappings with ``type``) and nested structs. Maps
-(``__map_...``) are refused.
+A file has one root key with leaves (mappings with ``type``) and nested structs. Maps (``__map_...``) are refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
 _SIZED = ('string', 'int_array', 'double_array', 'string_array')
-"""The types of which there are variants with a size."""
+"""Types that have variants with a size."""
 
 _LEAF_KEYS = (
     'type',
@@ -34,7 +33,7 @@ _EXCLUSIVE = {
     'bounds': {'lt', 'gt', 'lt_eq', 'gt_eq'},
     'element_bounds': {'lower_element_bounds', 'upper_element_bounds'},
 }
-"""Validators of both sides, and the one-sided ones that exclude them."""
+"""Two-sided validators, and the one-sided validators that exclude them."""
 
 
 def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> ParameterSchema:
@@ -42,9 +41,9 @@ def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> 
     Return the schema in a parameter file.
 
     :param path: a YAML file in generate_parameter_library syntax.
-    :param custom: own validators by their name in the file.
-    :raises DescriptionNotFound: when there is no such file.
-    :raises ConfigError: when the file is malformed; with file and line.
+    :param custom: custom validators by their name in the file.
+    :raises DescriptionNotFound: if the file does not exist.
+    :raises ConfigError: if the file is malformed; the text has file and line.
     """
     return make_schema(read_yaml(path), str(path), custom)
 
@@ -55,7 +54,7 @@ def load_schema(resource: str) -> ParameterSchema:
     Return the schema of a parameter file inside an installed package.
 
     :param resource: ``package:relative/path``.
-    :raises ConfigError: when there is no such file or it is malformed.
+    :raises ConfigError: if the file does not exist or is malformed.
     """
     return make_schema(parse_yaml(read_resource(resource), resource), resource)
 
@@ -65,7 +64,7 @@ def read_resource(resource: str) -> str:
     Return the text of a file inside an installed package.
 
     :param resource: ``package:relative/path``.
-    :raises ConfigError: when there is no such file.
+    :raises ConfigError: if the file does not exist.
     """
     package, _, relative = resource.partition(':')
     try:

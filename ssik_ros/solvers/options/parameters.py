@@ -142,7 +142,7 @@ class ParameterSchema:
         Return a parameter.
 
         :param name: the full name.
-        :raises InvalidParameter: when there is none; with the nearest name.
+        :raises InvalidParameter: if the schema has no such parameter; the text has the nearest name.
         """
         for parameter in self.parameters:
             if parameter.name == name:
@@ -204,7 +204,7 @@ class ParameterSchema:
         where: str = '',
     ) -> Options:
         """
-        Return the options dataclass for the given values; what is not given has its default.
+        Return the options dataclass for the given values; missing values get their defaults.
 
         :param values: nested, or with dotted names.
         :param options_type: a dataclass with one field per parameter; a struct is a nested dataclass.

@@ -1,8 +1,7 @@
 """
-The validators of generate_parameter_library: what each one refuses, in its words.
+Validators of generate_parameter_library, with the same error texts.
 
-A validator is a name with arguments, as ``bounds<>: [0.0, 1.0]`` in a parameter file. Comparisons are
-written so that NaN fails them.
+A validator is a name with arguments, such as ``bounds<>: [0.0, 1.0]`` in a parameter file. NaN fails every comparison.
 """
 
 from collections.abc import Callable
@@ -140,8 +139,8 @@ def make_validator(key: str, value: Any, custom: dict[str, Check], where: str) -
     Return the validator that one entry of a ``validation`` mapping describes.
 
     :param key: the entry's key, such as ``gt_eq<>`` or ``my_namespace::my_check``.
-    :param value: the argument list; a scalar is one argument, null is none.
-    :param custom: own checks by name; each is called as ``check(name, value, *arguments)``.
+    :param value: list of arguments; a scalar is one argument, null means no arguments.
+    :param custom: custom checks by name; each is called as ``check(name, value, *arguments)``.
     :param where: the parameter and its file, for messages.
     :raises ConfigError: when the validator is unknown or has the wrong number of arguments.
     """

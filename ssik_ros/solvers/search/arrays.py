@@ -13,7 +13,7 @@ from ssik_ros.problem.problem import Problem
 
 
 class SearchArrays:
-    """The arrays of one running search; reused by later ones, never shared by two at a time."""
+    """Arrays of one running search. Later searches reuse them; two running searches never share them."""
 
     __slots__ = (
         *('best', 'counters', 'errors'),
@@ -27,9 +27,10 @@ class SearchArrays:
         work: FloatArray | None = None,
     ) -> None:
         """
-        Make the views; what is not given is allocated.
+        Make the views; allocate missing arrays.
 
-        :param counters: (STATE_SIZE,); work: (workspace_size,).
+        :param counters: (STATE_SIZE,) counters, or None.
+        :param work: (workspace_size,) workspace, or None.
         """
         self.counters = (
             np.zeros(state.STATE_SIZE, dtype=np.int64) if counters is None else counters
@@ -48,7 +49,7 @@ class SingleArrays(SearchArrays):
     __slots__ = ('address', 'block')
 
     def __init__(self, problem: Problem, options: FloatArray, start: FloatArray) -> None:
-        """Allocate what a problem needs, and copy it, the options and a start (nq,) there."""
+        """Allocate the block, and copy the problem, the options and a start (nq,) into it."""
         sizes = len(problem.ints), len(problem.reals), len(options)
         counters = plain_request.HEAD + sizes[0]
         reals = counters + state.STATE_SIZE
@@ -93,8 +94,8 @@ class SingleSearch:
         """
         Set up the call.
 
-        :param options: of the kernel.
-        :param start: (nq,) where a search without a seed begins.
+        :param options: options of the kernel.
+        :param start: (nq,) first start of a search without a seed.
         :param no_cancel: (1,) flag that stays zero.
         """
         self._problem, self._options, self.start = problem, options, start
@@ -106,5 +107,5 @@ class SingleSearch:
         """Arrays that no search uses now."""
 
     def make_arrays(self) -> SingleArrays:
-        """Return new arrays of a search."""
+        """Return new arrays for one search."""
         return SingleArrays(self._problem, self._options, self.start)

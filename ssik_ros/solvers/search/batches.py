@@ -17,7 +17,7 @@ from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
 BLOCK = 32
 """Targets that a thread takes at once."""
 TOGETHER = 0.03
-"""How long several threads may work for one request [s]. After that it counts as a long request."""
+"""Time during which several threads may work for one request [s]. After it, the request counts as long."""
 MOST_THREADS = 4
 FEWEST_ROWS = 2 * BLOCK
 """Fewest targets for which a second thread is started."""
@@ -56,26 +56,27 @@ class BatchSolver(Protocol):
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Solve a request for each of many targets, except for hard ones, which are left to ``solve``.
+        Solve a request for each of many targets; hard targets stay unsolved and are left to ``solve``.
 
-        :param request: a request without a validation; its own targets are not read.
+        :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
-        :param timeout: for all targets together [s]; None for none.
+        :param timeout: time limit for all targets together [s]; None means no limit.
         """
         ...
 
 
 class BatchWork:
-    """The targets that one thread is to solve, with the time that is left for each."""
+    """Iterator over the targets that one thread solves, with the remaining time for each."""
 
     def __init__(self, result: BatchResult, blocks: Iterator[range], stop: float, last: float):
         """
         Share blocks with other threads.
 
         :param result: the result to write to.
-        :param blocks: of rows; each is taken by one thread.
+        :param blocks: blocks of rows; each block is taken by one thread.
         :param stop: deadline of the request, by ``time.perf_counter``.
-        :param last: when this thread stops to begin blocks; infinite for the thread that waits for the others.
+        :param last: time after which this thread begins no further block; infinite for the thread that waits for the
+            others.
         """
         self._result = result
         self._blocks = blocks
@@ -84,7 +85,7 @@ class BatchWork:
         self._alone_after = time.perf_counter() + TOGETHER
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield rows, and the time that is left [ns], 0 for no deadline."""
+        """Yield each row with the remaining time [ns]; 0 means no deadline."""
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()
             has_slot = False
@@ -104,11 +105,11 @@ class BatchWork:
 
     def put(self, row: int, positions: FloatArray, errors: FloatArray) -> None:
         """
-        Keep a solution.
+        Store the solution of a target.
 
-        :param row: of the target.
-        :param positions: (n).
-        :param errors: (2).
+        :param row: row of the target.
+        :param positions: (n,) joint values [rad or m].
+        :param errors: (2,) position [m] and rotation [rad] error.
         """
         self._result.positions[row] = positions
         self._result.errors[row] = errors
@@ -119,12 +120,12 @@ def solve_batch(
     count: int, size: int, work: Callable[[BatchWork], None], timeout: float | None
 ) -> BatchResult:
     """
-    Let threads solve rows; return their solutions.
+    Distribute rows over threads and return the solutions.
 
     :param count: number of rows.
     :param size: number of joint variables.
-    :param work: solves the rows that it is given; each thread calls it.
-    :param timeout: for all rows together [s]; None for none.
+    :param work: function that solves the rows of its argument; each thread calls it.
+    :param timeout: time limit for all rows together [s]; None means no limit.
     """
     begun = time.perf_counter()
     stop = math.inf if timeout is None else begun + timeout

@@ -39,13 +39,13 @@ METHODS = ('adaptive', 'chan', 'wampler', 'sugihara')
 """Step laws of Levenberg-Marquardt."""
 DEFAULT_K = {'chan': 1.0, 'wampler': 1e-4, 'sugihara': 1e-4, 'adaptive': 0.01}
 FIRST_SEED = 0x5331C0DE
-"""Start of the deterministic sequences when no seed of theirs was given."""
+"""Default seed of the deterministic sequences."""
 LARGEST_RANDOM_SEED = 2**52
 LARGEST_STEP = {'newton': 1.5, 'gauss': 1.5}
 OTHER_STEP = 2.0
-"""Longest step of a revolute joint, by law [rad]: further, the linear model has no meaning."""
+"""Longest step of a revolute joint [rad] for other laws. Beyond it, the linear model has no meaning."""
 LONG_SLIDE = 100.0
-"""Range of a slide from which on its steps are measured by that range, not in metres [m]."""
+"""If the range of a prismatic joint is larger than this, its steps are scaled by the range [m]."""
 NEWTON_POLICY = {
     state.PROGRESS_STEPS: 5,
     state.PROGRESS: 0.6,
@@ -76,15 +76,15 @@ class SearchSettings:
     """Largest rotation error at each tip [rad]."""
     joint_limits: bool = True
     k: float | None = None
-    """Damping of LM in the sense of its law; None means the law's own."""
+    """Damping parameter of Levenberg-Marquardt, as its law defines it; None means the default of the law."""
     pinv: bool = True
     """Pseudo-inverse, or plain inverse, of a Jacobian with six rows and six columns."""
     pinv_damping: float = 0.0
     """d in s / (s^2 + d^2) for each singular value s."""
     seed: int | None = None
-    """Of the random and low-discrepancy sequences."""
+    """Seed of the random and low-discrepancy sequences."""
     max_step: float | None = None
-    """Longest step of a revolute joint [rad]; None means the law's own."""
+    """Longest step of a revolute joint [rad]; None means the default of the law."""
     joint_weights: tuple[float, ...] | None = None
     """(n,) positive weight of the motion of each joint."""
     kq: float = 0.0
@@ -94,7 +94,7 @@ class SearchSettings:
     kp: float = 0.0
     """Weight of being near ``posture``."""
     ps: float = 0.0
-    """Distance to a limit that a joint should never come below [rad or m]."""
+    """Smallest allowed distance of a joint from a limit [rad or m]."""
     pi: float | tuple[float, ...] = 0.3
     """Distance below which a limit has influence: one number or (n,) [rad or m]."""
     posture: tuple[float, ...] | None = None
@@ -104,7 +104,7 @@ class SearchSettings:
     hold: tuple[tuple[str, float], ...] = ()
     """Name and value of each joint that is held [rad or m]."""
     gives_up: bool = True
-    """Whether starts that make little progress end before ``ilimit``."""
+    """True ends starts with little progress before ``ilimit``."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -139,8 +139,8 @@ class SearchSettings:
         """
         Return the kernel's options.
 
-        :param start: (nq,) posture where none was given, and value of joints outside the group.
-        :param seeded: whether searches begin at the given state, not at the best of a few points.
+        :param start: (nq,) default posture, and values of the joints outside the group.
+        :param seeded: True starts searches at the given state, False at the best of a few points.
         """
         nv, tips = problem.nv, len(problem.constraints)
         self._check_inverse(problem)
@@ -201,7 +201,7 @@ class SearchSettings:
         return self.law in ('newton', 'gauss') and self.pinv_damping > 0.0
 
     def _check_inverse(self, problem: Problem) -> None:
-        """Refuse a plain inverse of a matrix that is not square."""
+        """Raise InvalidOption for a plain inverse of a Jacobian that is not square."""
         if not self.pinv and problem.rows != problem.nv:
             raise InvalidOption(
                 f'pinv=False needs as many joints as rows, and here are {counted(problem.nv, "joint")} and '
@@ -243,8 +243,9 @@ class SearchSettings:
         """
         Return 1 / sqrt(weight) of each velocity variable.
 
-        Without weights, a long slide moves more readily than revolute joints. Otherwise these would take part of its motion,
-        the step would be shortened to their largest step, and the slide would move slowly.
+        Without weights, a long prismatic joint gets a larger scale than revolute joints. Otherwise revolute joints
+        would take part of its motion, their largest step would shorten the step, and the prismatic joint would move
+        slowly.
         """
         if self.joint_weights is None:
             span = problem.upper - problem.lower
@@ -353,7 +354,7 @@ def _require_integer(name: str, value: Any, least: int) -> None:
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
-    """Refuse values that are no number or have the wrong sign; None stands for the default."""
+    """Raise InvalidOption unless a value is a number with an allowed sign; None means the default."""
     if value is None:
         return
     number = isinstance(value, int | float | np.integer | np.floating)

@@ -1,7 +1,7 @@
 """
 A restart search as a solver: requests become arrays, counters become causes.
 
-The mathematics stands in :mod:`ssik_ros.kernels.search.restart_search`. The settings are the policy: PoseIK,
+The mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. The settings are the policy: PoseIK,
 Newton-Raphson, Gauss-Newton and Levenberg-Marquardt differ in the options that the kernel receives.
 """
 
@@ -27,24 +27,24 @@ from ssik_ros.solvers.search.arrays import SearchArrays, SingleSearch
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 EVIDENCE = 100
-"""Starts that must all have stalled before more starts are called useless."""
+"""If at least this many starts were made and all stalled, the cause is NOT_FOUND instead of BUDGET."""
 LARGEST_TIMEOUT = 1e9
-"""Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
+"""Budgets of at least this many seconds mean no budget; their nanoseconds would not fit an integer [s]."""
 KEPT_TOOLS = 16
 SOLVED, NO_CAUSE, NEW = IkStatus.SOLVED, Cause.NONE, tuple.__new__
-"""Kept as module constants: attributes and named tuples cost time at every solve."""
+"""Module constants, because attribute access and named tuples cost time at every solve."""
 NO_WORK = math.inf, 0, 0, False
-"""Residual, iterations, searches and ``clock_ended`` of a request that was not searched."""
+"""Residual, iterations, searches and ``clock_ended`` of a request without a search."""
 Work = tuple[float, int, int, bool]
 
 
 class Frames(NamedTuple):
-    """The links of a solver's targets; None means those of the group."""
+    """Links of a solver's targets; None means the links of the group."""
 
     base: str | None = None
-    """Link that targets are given in."""
+    """Link in whose frame targets are given."""
     tips: tuple[str, ...] | None = None
-    """Links that targets are for."""
+    """Links that have a target."""
 
 
 GROUP_FRAMES = Frames()
@@ -57,7 +57,7 @@ class Run(NamedTuple):
     options: FloatArray
     arrays: SearchArrays
     out: FloatArray
-    """(max_solutions + 1, width) solutions, the candidate last."""
+    """(max_solutions + 1, width) solutions; the last row is the candidate."""
     request: SolveRequest
 
 
@@ -81,7 +81,7 @@ class SearchSolver:
         Prepare the group's problem.
 
         :param settings: policy, tolerances, budgets.
-        :param rows: which rows of each target count; None means all six.
+        :param rows: selected rows of each target; None means all six.
         """
         self.name = name
         self.robot = robot
@@ -95,7 +95,7 @@ class SearchSolver:
         self._with_tools: dict[bytes, Problem] = {}
         self._defaults = robot.default_positions()[self.problem.idx_q]
         self.start = self._defaults.copy()
-        """State of the problem (nq,) that a request without a seed starts from."""
+        """First start of a request without a seed (nq,)."""
         size = self.problem.group_size
         self.start[:size] = default_seed(robot, group)[:size]
         self._passive = self.problem.nq != self.problem.group_size
@@ -106,10 +106,10 @@ class SearchSolver:
         self.pool: list[SearchArrays] = []
         self.no_cancel = np.zeros(1, dtype=np.int64)
         self.packed = settings.pack(self.problem, self.start)
-        """The kernel's options for requests; shared, not to be written to."""
+        """Kernel options for plain requests. They are shared: do not write to them."""
 
     def _build(self, tools: FloatArray | None) -> Problem:
-        """Return the packed problem for tools (t, 4, 4) at the tips, in arrays of the kernels' signatures."""
+        """Return the packed problem for tools (t, 4, 4) at the tips, in arrays that the kernel accepts."""
         constraints = [
             PoseConstraint(
                 frame_a=self.base_frame,
@@ -131,7 +131,7 @@ class SearchSolver:
 
     @functools.cached_property
     def single(self) -> SingleSearch:
-        """Return the solver as a plain call for one pose."""
+        """Return the fast call that solves one pose."""
         return SingleSearch(self.problem, self.packed, self.start, self.no_cancel)
 
     def warm_up(self) -> None:
@@ -141,14 +141,14 @@ class SearchSolver:
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
     def borrow(self) -> SearchArrays:
-        """Return arrays for one search; :meth:`give_back` ends the loan."""
+        """Return arrays for one search; return them with :meth:`give_back`."""
         try:
             return self.pool.pop()
         except IndexError:
             return SearchArrays(self.problem)
 
     def give_back(self, arrays: SearchArrays) -> None:
-        """Take arrays back."""
+        """Return borrowed arrays to the pool."""
         self.pool.append(arrays)
 
     def solve(self, request: SolveRequest) -> IkResult:
@@ -195,7 +195,7 @@ class SearchSolver:
         """
         Run the kernel, and pass each candidate to the request's validation; return the last code.
 
-        :param timeout_ns: budget of a fresh search; 0 for none.
+        :param timeout_ns: budget of a fresh search [ns]; 0 means no budget.
         :param phase: FRESH, or CONTINUED for a search that goes on.
         """
         problem, options, arrays, out, request = run
@@ -217,7 +217,7 @@ class SearchSolver:
         return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:
-        """Return the problem whose tips carry the request's tools; the last few are kept."""
+        """Return the problem whose tips carry the request's tools; recent problems are cached."""
         tools = np.array(self._checked_poses(request.tool_offsets), dtype=np.float64)
         tools = tools.reshape(self._stack)
         key = tools.tobytes()
@@ -284,7 +284,7 @@ class SearchSolver:
         return states
 
     def _is_special(self, request: SolveRequest) -> bool:
-        """Return whether a request needs options of its own."""
+        """Return whether a request needs its own kernel options."""
         return bool(
             self._passive
             or request.validate is not None
@@ -355,7 +355,7 @@ class SearchSolver:
         )
 
     def _prove(self, run: Run) -> int:
-        """Return OUT_OF_REACH if a proof exists that the search was told not to use, else EXHAUSTED."""
+        """Return OUT_OF_REACH if a proof that the search did not use excludes the targets, else EXHAUSTED."""
         options, other = run.options.copy(), SearchArrays(self.problem)
         options[state.KEEPS_LOOKING] = options[state.MAX_SEARCHES] = 0.0
         other.matrices[...], other.reference[:] = run.arrays.matrices, run.arrays.reference
@@ -363,7 +363,7 @@ class SearchSolver:
         return self.run(run._replace(options=options, arrays=other, out=out), 0)
 
     def _failed(self, run: Run, code: int) -> IkResult:
-        """Return what the kernel's code and counters mean when there is no solution."""
+        """Return the result of a search without a solution, from the kernel's code and counters."""
         arrays, counters = run.arrays, run.arrays.counters
         if code == state.UNSAMPLED:
             raise self.unsampled(int(counters[state.UNSAMPLED_VARIABLE]))
@@ -398,7 +398,7 @@ class SearchSolver:
         return float(np.linalg.norm(arrays.errors))
 
     def unsampled(self, variable: int) -> InvalidLimits:
-        """Return the error that names the joint which has no range to draw from."""
+        """Return the error for a joint without a range, whose starts cannot be drawn."""
         name = self.problem.joint_of_variable[variable]
         return InvalidLimits(
             f'The seed did not lead to a solution, and other starts cannot be drawn: joint {quote(name)} '
@@ -417,9 +417,10 @@ class SearchSolver:
         """
         Return status and cause of a search without a solution.
 
-        :param code, counters: what the search left.
-        :param targets: (4, 4) or (4 t, 4) or (t, 4, 4), its targets.
-        :param problem, options: what was searched; None for the solver's own.
+        :param code: final code of the search.
+        :param counters: counters of the search.
+        :param targets: (4, 4) or (4 t, 4) or (t, 4, 4) targets of the search.
+        :param problem, options: problem and options of the search; None means the defaults of the solver.
         """
         if code == state.BAD_TARGET:
             return IkStatus.REFUSED, Cause.BAD_TARGET
@@ -442,7 +443,7 @@ class SearchSolver:
     def _cause_of_proof(
         self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
     ) -> Cause:
-        """Return LIMITS if the only proof uses limits of slides, else UNREACHABLE."""
+        """Return LIMITS if the only proof uses limits of prismatic joints, else UNREACHABLE."""
         reaches = (self.problem if problem is None else problem).reaches
         if not reaches:
             return Cause.UNREACHABLE
@@ -459,7 +460,7 @@ class SearchSolver:
 
 def checked_flag(flag: IntArray) -> IntArray:
     """
-    Return a cancel flag, checked to have the type of the kernel's signature.
+    Return a cancel flag after a check of its type and shape.
 
     :raises InvalidOption: when it has another type or shape.
     """
@@ -471,9 +472,9 @@ def checked_flag(flag: IntArray) -> IntArray:
 
 def require_count(name: str, value: Any) -> None:
     """
-    Refuse values that are no whole number of at least one.
+    Raise an error unless a value is a whole number of at least 1.
 
-    :raises InvalidOption: with its name.
+    :raises InvalidOption: has the name of the option.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidOption(f'{name} must be a whole number of at least 1, not {value!r}.')
@@ -481,7 +482,7 @@ def require_count(name: str, value: Any) -> None:
 
 def nanoseconds(seconds: float) -> int:
     """
-    Return a budget in nanoseconds; 0 for none.
+    Return a budget in nanoseconds; 0 means no budget.
 
     :raises InvalidOption: for NaN and negative numbers.
     """

@@ -367,7 +367,7 @@ class CurveArrays:
 
 
 class PoseArrays(CurveArrays):
-    """Result and scratch arrays for the curves of one pose. Later poses reuse them; running searches do not share them."""
+    """Result and scratch arrays for the curves of one pose. Later poses reuse them; running searches never do."""
 
     def __init__(self, prepared: Prepared) -> None:
         """

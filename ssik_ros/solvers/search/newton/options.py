@@ -1,4 +1,4 @@
-"""Parameters of the Newton solvers; names, types, defaults, ranges and texts stand in the YAML files beside this one."""
+"""Parameters of the Newton solvers. The YAML files in this folder have names, types, defaults, ranges and texts."""
 
 from typing import Any
 

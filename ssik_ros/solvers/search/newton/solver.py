@@ -1,7 +1,7 @@
 """
 Newton-Raphson, Gauss-Newton and Levenberg-Marquardt as solvers of the registry.
 
-The mathematics stands in :mod:`ssik_ros.kernels.search`; the three differ only in the law of their steps.
+The mathematics is in :mod:`ssik_ros.kernels.search`; the three solvers differ only in their step law.
 """
 
 import dataclasses
@@ -30,9 +30,9 @@ def make_newton(
     robot: RobotModel, group: JointGroup, options: Any, *, position_only: bool = False
 ) -> SearchSolver:
     """
-    Return the solver that the options are for.
+    Return the solver for a set of options.
 
-    :param position_only: leave the orientation of targets free.
+    :param position_only: True leaves the orientation of targets free.
     """
     solver, law = POLICIES[type(options)]
     values = dataclasses.asdict(options)

@@ -29,8 +29,8 @@ class Tracker:
     """
     Follow a target from cycle to cycle; keep the state of the arm.
 
-    No call of :meth:`track` makes an array: all of them are views of buffers that the next call overwrites. One
-    tracker serves one thread.
+    :meth:`track` allocates nothing: all returned arrays are views of buffers that the next call overwrites. One tracker
+    serves one thread.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Tracker:
         Start at a configuration.
 
         :param solver: law, tolerances, limits and null-space terms.
-        :param q: (n,) where the arm is [rad or m].
+        :param q: (n,) configuration of the arm [rad or m].
         :param dt: time of one cycle [s], needed with velocity limits.
         :param velocity_limits: one number or (n,) [rad/s or m/s].
         :param max_step: largest motion of each joint in one cycle, one number or (n,) [rad or m].
@@ -79,7 +79,7 @@ class Tracker:
 
     def reset(self, q: ArrayLike) -> None:
         """
-        Put the arm somewhere else.
+        Set the configuration of the arm.
 
         :param q: (n,) [rad or m].
         :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
@@ -118,7 +118,7 @@ class Tracker:
 
     @property
     def iterations(self) -> int:
-        """Return the updates of the last call."""
+        """Return the number of updates in the last call."""
         return int(self._report[tracking.ITERATIONS])
 
     def track(self, target: FloatArray) -> TrackStatus:
@@ -155,7 +155,7 @@ class Tracker:
         return self.status
 
     def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
-        """Return what the code and the numbers of a cycle mean."""
+        """Return status and cause from the code and the numbers of a cycle."""
         if code == state.FOUND:
             return TrackStatus.OK, Cause.NONE
         if code == state.BAD_TARGET:

@@ -1,8 +1,7 @@
 """
-PoseIK's own function: targets for any links, a robot state that is searched with and updated.
+Function ``solve_ik`` with the arguments of PoseIK's ``solveIK``: targets for any links, and a robot state to update.
 
-The call and its arguments are those of PoseIK's ``solveIK``; what C++ returns as an expected value or an error
-text is an :class:`IkOutcome` here.
+C++ returns an expected value or an error text; here the return value is an :class:`IkOutcome`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,14 +42,14 @@ class PoseTarget:
 
 
 class IkOutcome(NamedTuple):
-    """A joint vector, or the text that says why there is none; true when it holds a vector."""
+    """Joint values, or a text with the reason of the failure. Its truth value is True if it has joint values."""
 
     q: FloatArray | None
-    """(n,) the solution."""
+    """(n,) solution [rad or m], or None."""
     error: str
-    """Why there is none; empty when there is one."""
+    """Reason of the failure; empty if the search found a solution."""
     result: IkResult
-    """Everything else that is known about the search."""
+    """Full result of the search."""
 
     def __bool__(self) -> bool:
         """Return whether there is a solution."""
@@ -69,7 +68,7 @@ class IkOutcome(NamedTuple):
         """
         Return the solution.
 
-        :raises SolverError: with the error text when there is none.
+        :raises SolverError: if the search found no solution; has the error text.
         """
         if self.q is None:
             raise SolverError(self.error, result=self.result)
@@ -88,12 +87,12 @@ def solve_ik(
     """
     Find joint values of a group with which every target link is at its pose.
 
-    :param robot_state: gives the joints outside the group; updated to the solution if there is one, else left as it was.
+    :param robot_state: values of the joints outside the group; a solution is written into it.
     :param group: the group, or its name.
-    :param targets: one pose for each of one or several links.
+    :param targets: one pose for each link.
     :param seed: (n,) first start; None means the group's values in ``robot_state``.
-    :param timeout: budget in seconds, or a duration with ``nanoseconds``; None or 0 for none but the number of starts.
-    :param validation_fn: called with the state at a candidate, the group and the candidate (n,); false refuses it.
+    :param timeout: budget in seconds, or a duration with ``nanoseconds``; None or 0 bounds only the number of starts.
+    :param validation_fn: called with the state at a candidate, the group and the candidate (n,); False refuses it.
     :param params: options, or parameters by name or alias; None means the defaults.
     :raises RequestError: when an argument is malformed. An unreachable target is an outcome, not an error.
     """
@@ -121,7 +120,7 @@ def solve_ik(
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return options from what the caller gave."""
+    """Return options from options, a mapping or None."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
@@ -151,7 +150,7 @@ def _pose(target: PoseTarget) -> FloatArray:
 def _solver_for(
     robot: RobotModel, group: JointGroup, targets: Sequence[PoseTarget], options: PoseIkOptions
 ) -> PoseIkSolver:
-    """Return the solver for these links, made at the first call."""
+    """Return the solver for the links of the targets, made at the first call."""
     links = tuple(target.link for target in targets)
     if not links:
         raise InvalidTarget('solve_ik needs at least one target.')
@@ -164,5 +163,5 @@ def _solver_for(
 def _make_solver(
     robot: RobotModel, group: JointGroup, links: tuple[str, ...], options: PoseIkOptions
 ) -> PoseIkSolver:
-    """Make the solver for these links; the last few are kept."""
+    """Return the solver for these links; the 32 most recent solvers are cached."""
     return PoseIkSolver(robot, group, options, frames=Frames(robot.tree.root_link, links))

@@ -1,8 +1,8 @@
 """
 PoseIK: damped least squares from a deterministic sequence of starts, for one tip or several.
 
-It is the search of :class:`ssik_ros.solvers.search.solver.SearchSolver` with a policy of its own. A long search goes on in
-slices, and waits for a free slot before each.
+It is the search of :class:`ssik_ros.solvers.search.solver.SearchSolver` with another policy. A long search runs in
+slices, and waits for a free slot before each slice.
 """
 
 import time
@@ -90,7 +90,7 @@ class PoseIkSolver(SearchSolver):
         self._first_slice = _cut(self.packed)
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
-        """Run the kernel as the other searches do, but a long search in slices."""
+        """Run the kernel like other searches, but a long search in slices."""
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
         first = self._first_slice if options is self.packed else _cut(options)
@@ -102,7 +102,7 @@ class PoseIkSolver(SearchSolver):
         return code
 
     def _go_on(self, run: Run, code: int, slices: Slices) -> int:
-        """Return the kernel's code of a search that goes on in slices."""
+        """Continue a search in slices and return the kernel's code."""
         own, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
         try:
             while _is_cut(run, code):
@@ -122,15 +122,15 @@ class PoseIkSolver(SearchSolver):
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Solve a request for each of many targets, as far as a first slice of starts finds a solution.
+        Solve a request for each of many targets, with a first slice of starts for each target.
 
-        Other targets are left to :meth:`solve`, which gives the same solutions and says why there is none. Several
-        threads work at first. After that one thread goes on, and waits for a free slot before each block.
+        Unsolved targets are left to :meth:`solve`, which returns the same solutions, or the cause of a failure. Several
+        threads work at first. Later one thread goes on, and waits for a free slot before each block.
 
-        :param request: a request without a validation; its own targets are not read.
+        :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
-        :param timeout: for all targets together [s]; None for none.
-        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        :param timeout: time limit for all targets together [s]; None means no limit.
+        :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
         if len(self.tip_frames) != 1 or self._is_special(request):
             return BatchResult.empty(len(targets), self.problem.group_size)
@@ -142,7 +142,7 @@ class PoseIkSolver(SearchSolver):
         )
 
     def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
-        """Solve the rows of a batch that this thread gets, in arrays of its own."""
+        """Solve the rows that this thread gets, in its own arrays."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
@@ -160,7 +160,7 @@ class PoseIkSolver(SearchSolver):
 
 
 def _is_cut(run: Run, code: int) -> bool:
-    """Return whether it was the end of a slice that ended a search."""
+    """Return whether a search ended only because its slice ended."""
     counters = run.arrays.counters
     return bool(
         code in (state.EXHAUSTED, state.FOUND)
