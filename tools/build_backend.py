@@ -1,7 +1,8 @@
 """
-The build backend of pip: setuptools, and what the native library of the kernels takes besides.
+The build backend of pip: setuptools, and the native library of the kernels.
 
-A clone compiles the kernels and requires the pinned compiler. A source distribution brings them compiled and requires nothing.
+A clone compiles the kernels and requires the pinned compiler. A source distribution contains the compiled objects and
+requires no further package.
 """
 
 from pathlib import Path
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))
 from native import provide  # noqa: E402
 
-# pip keeps to itself what a build prints, and the kernels take minutes.
+# pip hides the output of a build, and the kernels take minutes: show the progress on the terminal.
 provide.progress = '/dev/tty'
 
 __all__ = [
@@ -35,12 +36,12 @@ __all__ = [
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """Return what pip installs before it builds a wheel."""
+    """Return the packages that pip installs before it builds a wheel."""
     return [*build_meta.get_requires_for_build_wheel(config_settings), *provide.requirements()]
 
 
 def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
-    """Return what pip installs before it links the sources into an environment."""
+    """Return the packages that pip installs before it links the sources into an environment."""
     return [*build_meta.get_requires_for_build_editable(config_settings), *provide.requirements()]
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """
-Build the native library of the kernels: one file for each target, beside the sources.
+Build the native library of the kernels: one file for each target, in the folder ``kernels/native``.
 
 Three steps for each kernel module: numba lowers it, LLVM optimises it, LLVM emits an object for each target. Each step
-is a process of its own, as many at once as there are cores. What a step made is kept in build/native under a hash of all that
-it was made from. The linker then joins the objects and the extension.
+is a process of its own, as many at once as there are cores. Products are kept in build/native under a hash of all
+inputs of their step. The linker then joins the objects and the extension.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TextIO
 ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / 'build' / 'native'
 REPORT_EVERY = 5.0
-"""Time between two lines of progress where the output is no terminal [s]."""
+"""Time between two lines of progress if the output goes to a file [s]."""
 
 
 class Step(NamedTuple):
@@ -132,13 +132,13 @@ def write(path: Path, data: bytes) -> None:
 
 
 class Build:
-    """All kernel modules, and what they become."""
+    """All kernel modules, and the steps that build them."""
 
     def __init__(self, targets: list[str], is_checked: bool) -> None:
         """
         Read the list of kernels and the sources.
 
-        :param targets: names of what is built for.
+        :param targets: their names.
         :param is_checked: whether indices are compared with bounds.
         """
         from native import signatures
@@ -200,7 +200,7 @@ class Build:
         )
 
     def steps_of_code(self) -> list[Step]:
-        """Return the steps up to optimised code, all lowering before what only the end waits for."""
+        """Return the steps up to optimised code; lowering comes first, because other modules wait for it."""
         lowering, optimising = [], []
         for number, module in enumerate(self.imports):
             product = self.file(module, 'record'), self.file(module, 'lowered.bc')
@@ -225,7 +225,7 @@ class Build:
         write(self.file(module, 'record'), front_end.dumps(record))
 
     def _optimise(self, module: str) -> None:
-        """Write the optimised code of a module, and what it offers to its callers."""
+        """Write the optimised code of a module, and the part that its callers may merge."""
         from native import back_end
 
         offered = [self.file(name, 'offered.ll').read_text() for name in self.imports[module]]
@@ -289,7 +289,9 @@ class Build:
 
     def write_portable(self, scheduler: Scheduler) -> None:
         """
-        Write what ``ssik build --target c`` links, for every target; checked kernels for ``fuzz/c`` and this machine.
+        Write the kernels that ``ssik build --target c`` links, for every target.
+
+        The checked flavour is written for ``fuzz/c`` and this machine only.
 
         :param scheduler: runs the steps.
         """
@@ -326,7 +328,7 @@ class Build:
             portable.write(joined.read_bytes(), emitted)
 
     def prune(self) -> None:
-        """Remove what was made from older sources."""
+        """Remove products of older sources."""
         kept = set(self._folders.values())
         for folder in self._store.iterdir():
             if folder.is_dir() and '-' in folder.name and folder not in kept:
@@ -376,7 +378,7 @@ def build(
     :param targets: their names.
     :param processes: how many at once.
     :param output: where the progress is shown; None shows nothing.
-    :param folder: where the objects go; without it they are linked beside the sources.
+    :param folder: where the objects go; None links them into ``kernels/native`` instead.
     :param with_portable: whether to write the kernels for C programs, too.
     """
     from native import link
@@ -406,7 +408,7 @@ def build(
 
 def export(folder: Path, files: dict[str, dict[str, Path]], rows: list[tuple[str, str]]) -> None:
     """
-    Write the objects, and what the linker has to know besides, into a folder of their own.
+    Write the objects, the list of kernels and the hashes of the sources into a folder of their own.
 
     :param folder: removed first.
     :param files: objects by module, by target.
@@ -428,7 +430,7 @@ def export(folder: Path, files: dict[str, dict[str, Path]], rows: list[tuple[str
 
 
 def main() -> None:
-    """Build for this machine, or for what the command line names."""
+    """Build for this machine, or for the targets of the command line."""
     sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
     from native import link
 

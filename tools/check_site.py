@@ -68,7 +68,7 @@ def browser() -> Iterator[Any]:
 
 
 class Window:
-    """A browser's window of one width, with what went wrong in it."""
+    """A browser's window of one width, with the faults of its page."""
 
     def __init__(self, started: Any, address: str, width: int) -> None:
         """
@@ -92,7 +92,7 @@ class Window:
 
     def open(self, name: str) -> list[str]:
         """
-        Open a page, and return what is wrong with it.
+        Open a page, and return its faults.
 
         :param name: of the page, relative to the site.
         """
@@ -148,7 +148,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     Check the site; return 1 if something is wrong.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=(__doc__ or '').strip().partition('\n\n')[0])
     parser.add_argument('--site', type=Path, default=SITE, help='(%(default)s)')

@@ -2,12 +2,12 @@
 """
 Show that every kernel gives the same bytes by numba and by the native library of each target.
 
-1. Record what the tests pass to kernels, a few calls of each kernel from all over the run::
+1. Record arguments of kernels while the tests run, a few calls of each kernel from all over the run::
 
        RECORD_KERNELS=FOLDER PYTHONPATH=tools python -m pytest -p compare_kernels test
 
-2. Replay the calls for each target; ``jit`` is numba. A foreign one runs by an emulator, where ROOT holds Python and numpy
-   for that processor::
+2. Replay the calls for each target; ``jit`` is numba. A foreign target runs in an emulator, where ROOT holds
+   Python and numpy for that processor::
 
        python tools/compare_kernels.py replay FOLDER --target jit
        python tools/compare_kernels.py replay FOLDER --target aarch64 \
@@ -17,9 +17,9 @@ Show that every kernel gives the same bytes by numba and by the native library o
 
        python tools/compare_kernels.py compare FOLDER
 
-A kernel may differ through libm, which is not the same code on all processors. ``replay --libm-of OTHER`` replays the calls
-that differ once more, and a function of libm returns for the same arguments what it returned for the target OTHER. A kernel
-that then has the same bytes differs through libm alone.
+A kernel may differ through libm, which is not the same code on all processors. ``replay --libm-of OTHER`` replays the
+differing calls once more, and each function of libm returns the result that it had for the same arguments on the target
+OTHER. If the kernel then has the same bytes, libm is the only cause of the difference.
 """
 
 import argparse
@@ -48,9 +48,9 @@ TARGETS = ('jit', 'x86_64_v2', 'x86_64_v3', 'aarch64')
 CALLS = 30
 """Calls of a kernel that one process keeps."""
 LARGEST, LARGEST_OF_ALL = 1 << 22, 1 << 24
-"""Memory behind a call that is kept, and behind all calls of a kernel [bytes]."""
+"""Largest memory of a recorded call, and of all calls of a kernel [bytes]."""
 SLOWEST = 0.5
-"""What a call may take that is kept: an emulator takes fifty times as long [s]."""
+"""Longest time of a recorded call; an emulator takes fifty times as long [s]."""
 WORD = 8
 LINE = 64
 """Blocks of memory begin where they began, as far as the processor's cache lines go [bytes]."""
@@ -58,7 +58,7 @@ FUNCTIONS = (
     *('acos', 'asin', 'atan', 'cos', 'exp', 'log', 'sin', 'tan', 'atan2', 'hypot', 'pow'),
     'sincos',
 )
-"""Those of libm, by their numbers in compare_kernels.c."""
+"""Functions of libm, by their numbers in compare_kernels.c."""
 MOST_OF_LIBM = 1_000_000
 """Calls of libm within a kernel that can be written down."""
 
@@ -75,11 +75,11 @@ class Call(NamedTuple):
     arguments: list[tuple[Any, ...]]
     """``('value', number)``, ``('array', element type, shape, strides, writeable, block, offset)`` or ``('address', block, offset)``."""
     pointers: list[tuple[int, int, int, int]]
-    """Addresses inside a block: block and offset where one stands, block and offset of what it points to."""
+    """Pointers inside blocks: block and offset of the pointer, block and offset of its target."""
 
     @property
     def size(self) -> int:
-        """Return the memory behind the call [bytes]."""
+        """Return the size of the memory that the call may read or write [bytes]."""
         return sum(len(data) for _, data in self.blocks)
 
 
@@ -116,7 +116,7 @@ def _flag(address: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the memory of a closed chain's block and of what it points to."""
+    """Yield the memory of a closed chain's block and of the arrays that it points to."""
     from ssik_ros.kernels.mechanisms import layout
 
     head = _words(address, layout.BLOCK).tolist()
@@ -148,12 +148,12 @@ BEHIND: dict[tuple[str, str], Callable[[int], Iterator[tuple[int, int, int]]]] =
     ('search.plain_request.search_one', 'address'): _search_block,
     ('search.plain_request.search_one', 'flag'): _flag,
 }
-"""What lies behind an argument that is an address: begin, size, and where a pointer to it stands (0 for none)."""
+"""Memory at an argument that is an address: begin, size, and the address of the pointer to it (0 for no pointer)."""
 
 
 def extent(array: Any) -> tuple[int, int]:
     """
-    Return the first byte of an array and the one behind its last.
+    Return the address of the first byte of an array and the address after its last byte.
 
     :param array: with any strides.
     """
@@ -170,12 +170,12 @@ def snapshot(
     name: str, parameters: tuple[str, ...], arguments: tuple[Any, ...], source: str
 ) -> Call:
     """
-    Return a call with copies of all memory that it may read or write; what overlaps stays one block.
+    Return a call with copies of all memory that it may read or write; overlapping arrays share one block.
 
     :param name: of the kernel.
     :param parameters: their names.
     :param arguments: of the call.
-    :param source: what makes the call.
+    :param source: the test that makes the call.
     """
     spans, pointers = [], []
     for parameter, value in zip(parameters, arguments, strict=True):
@@ -266,11 +266,11 @@ class Recording:
 
     def __init__(self, kernel: Any, name: str, sample: Sample) -> None:
         """
-        Stand before a kernel.
+        Wrap a kernel.
 
         :param kernel: of the native library.
         :param name: in the list.
-        :param sample: what is kept.
+        :param sample: the calls that are kept.
         """
         self._kernel, self._name, self._sample = kernel, name, sample
         self.python = kernel.__self__.python
@@ -287,7 +287,7 @@ class Recording:
         try:
             call = snapshot(self._name, self._parameters, arguments, test)
         except (ValueError, AttributeError, TypeError):
-            # A test passes what does not fit on purpose; the kernel refuses it.
+            # A test passes wrong arguments on purpose; the kernel refuses them.
             return self._kernel(*arguments)
         begin = time.thread_time()
         result = self._kernel(*arguments)
@@ -301,9 +301,9 @@ SAMPLES: dict[str, Sample] = {}
 
 def record() -> None:
     """
-    Stand before each kernel that is bound from now on.
+    Wrap each kernel that is bound after this call.
 
-    :raises RuntimeError: when kernels are bound already.
+    :raises RuntimeError: if kernels are bound already.
     """
     from ssik_ros.kernels.native import library
 
@@ -327,7 +327,7 @@ if 'RECORD_KERNELS' in os.environ:
 
 def write(folder: Path) -> None:
     """
-    Write what was kept.
+    Write the recorded calls.
 
     :param folder: of the recording, with one file for each process.
     """
@@ -338,7 +338,7 @@ def write(folder: Path) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Write what the tests of this process have passed to kernels."""
+    """Write the calls of kernels that the tests of this process have made."""
     if 'RECORD_KERNELS' in os.environ:
         write(Path(os.environ['RECORD_KERNELS']))
 
@@ -426,7 +426,7 @@ class Replay:
 
 def result_bytes(result: Any) -> str:
     """
-    Return a result as text that is equal for equal bytes alone.
+    Return a result as text; two texts are equal only if the bytes are.
 
     :param result: of a kernel.
     """
@@ -494,7 +494,7 @@ class Shim:
 
 def run_calls(folder: Path, output: Path, chosen: dict[str, list[int]] | None, libm: str) -> None:
     """
-    Replay calls in this process and write a hash of what comes of each.
+    Replay calls in this process and write a hash of each result.
 
     :param folder: of the recording.
     :param output: file of the results.
@@ -529,10 +529,10 @@ def run_calls(folder: Path, output: Path, chosen: dict[str, list[int]] | None, l
 
 def make_shim(target: str, folder: str) -> Path:
     """
-    Return the library that stands before the C library, compiled.
+    Compile and return the library that takes the place of the C library's libm.
 
-    :param target: what for.
-    :param folder: where to.
+    :param target: of the library.
+    :param folder: for the file.
     """
     from native import link
 
@@ -632,7 +632,7 @@ def explain(
     folder: Path, call: Call, name: str, numbers: list[int], first: str, second: str
 ) -> tuple[str, bool]:
     """
-    Return where a kernel differs, and whether that is known to be through libm alone.
+    Return the places where a kernel differs, and whether libm is proved to be the only cause.
 
     :param folder: of the recording.
     :param call: the first one that differs.
@@ -689,7 +689,7 @@ def compare(folder: Path) -> bool:
 
 
 def main() -> None:
-    """Read the command line and do what it says."""
+    """Read the command line and run its verb."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0].strip())
     verbs = parser.add_subparsers(dest='verb', required=True)
     one = verbs.add_parser('replay', help='run the calls for a target')

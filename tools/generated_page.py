@@ -23,7 +23,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def escaped(text: str) -> str:
     """
-    Return a plain text as Markdown that shows the same; what stands in backquotes is code already.
+    Return a plain text as Markdown that shows the same; text in backquotes is code already.
 
     :param text: a help text or a comment.
     """
@@ -38,7 +38,7 @@ def main(page: Path, make_page: Callable[[], str], words: Sequence[str] | None =
 
     :param page: the file.
     :param make_page: returns its text.
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=f'Write docs/{page.name}.')
     parser.add_argument('--check', action='store_true', help='compare only')

@@ -1,8 +1,9 @@
 """
-The rank table of the package, as data: which folders there are, and who may import whom.
+The rank table of the package, as data: its folders, and which of them may import which.
 
-A module imports modules of strictly lower ranks, or of its own row. A rank has two parts: that of the layer, and that within
-the layer. ``test/test_layers.py`` holds every source to it, and ``tools/make_module_list.py`` writes it down in the docs.
+A module imports modules of strictly lower ranks, or of its own row. A rank has two parts: the rank of the layer, and
+the rank within the layer. ``test/test_layers.py`` checks every source, and ``tools/make_module_list.py`` writes the
+table into the docs.
 """
 
 from typing import NamedTuple

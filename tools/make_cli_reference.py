@@ -31,7 +31,7 @@ decisions of the command.
 
 def parser_of(verb: Verb) -> argparse.ArgumentParser:
     """
-    Return the parser of a verb alone.
+    Return the parser of one verb.
 
     :param verb: the verb.
     """
@@ -98,7 +98,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     Write the page, or compare it.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     return generated_page.main(PAGE, make_page, words)
 

@@ -149,7 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     Write the page, or compare it.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     return generated_page.main(PAGE, make_page, words)
 

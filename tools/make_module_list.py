@@ -56,7 +56,7 @@ def main(words: list[str] | None = None) -> int:
     """
     Write the page, or compare it.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     sys.path.insert(0, str(ROOT / 'tools'))
     parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0].strip())

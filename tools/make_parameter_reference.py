@@ -104,7 +104,7 @@ def _row(parameter: Parameter, aliases: Mapping[str, str]) -> str:
 
 
 def _default(parameter: Parameter) -> str:
-    """Return the default as it stands in a YAML file."""
+    """Return the default in the notation of a YAML file."""
     if parameter.default is REQUIRED:
         return 'required'
     if parameter.default == '' or isinstance(parameter.default, bool):

@@ -309,7 +309,7 @@ def chosen_names(
 
     :param known: names of pictures.
     :param description: of the program.
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     names = list(known)
     parser = argparse.ArgumentParser(description=description)
@@ -325,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Draw the pictures that are named, or all.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     for name in chosen_names(PICTURES, __doc__, arguments):
         PICTURES[name]()

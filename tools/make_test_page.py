@@ -80,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     Write the page, after a new result if there is one.
 
-    :param words: of the command line; None means those of the process.
+    :param words: of the command line; None means ``sys.argv``.
     """
     words = list(sys.argv[1:] if words is None else words)
     if words[:1] == ['--record']:

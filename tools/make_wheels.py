@@ -47,7 +47,7 @@ POSE = ['--robot', 'ur5e', '--xyz-rpy', '0.4', '0.2', '0.3', '3.14', '0', '0']
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[None]:
     """
-    Say what is done, and every few seconds for how long.
+    Print the title of a step, and every few seconds its duration so far.
 
     :param title: of the step.
     """
@@ -69,12 +69,12 @@ def progress(title: str) -> Iterator[None]:
 
 def run(*command: object, folder: Path = WORK, **environment: str) -> str:
     """
-    Return what a command prints.
+    Return the output of a command.
 
     :param command: with its arguments.
     :param folder: where it runs.
-    :param environment: variables besides those of this process.
-    :raises SystemExit: when it fails.
+    :param environment: variables to add to the environment of this process.
+    :raises SystemExit: if the command fails.
     """
     words = [str(word) for word in command]
     result = subprocess.run(
@@ -93,10 +93,10 @@ def run(*command: object, folder: Path = WORK, **environment: str) -> str:
 
 def configured_headers() -> Path:
     """
-    Return a folder where each family finds the configuration of Debian's Python.
+    Return a folder with the configuration of Debian's Python for each family of processors.
 
-    Debian keeps pyconfig.h in a folder for each family. What this machine has serves the others: the types of all have
-    the same sizes, and the limited API depends on nothing else.
+    Debian keeps pyconfig.h in a folder for each family. The file of this machine serves the other families too: all
+    types have the same sizes, and the limited API depends on nothing else.
     """
     version = 'python{}.{}'.format(*sys.version_info)
     own = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
@@ -108,7 +108,7 @@ def configured_headers() -> Path:
 
 
 def link_targets() -> dict[str, Path]:
-    """Return the libraries by their targets, and leave the extension's object among those of the kernels."""
+    """Return the libraries by their targets, and add the extension's object to the objects of the kernels."""
     rows = link.read_rows(OBJECTS)
     headers = configured_headers()
     libraries = {}
@@ -125,7 +125,7 @@ def link_targets() -> dict[str, Path]:
 
 
 def sdist_files() -> dict[str, Path]:
-    """Return the files of the source distribution by their paths in it: what git tracks, and the objects."""
+    """Return the files of the source distribution by their paths in it: the files that git tracks, and the objects."""
     listing = run('git', 'ls-files', '-z', folder=ROOT)
     tracked = (name for name in listing.split('\0') if name)
     files = {name: ROOT / name for name in tracked if (ROOT / name).is_file()}
@@ -206,11 +206,11 @@ def build_wheel(family: str, libraries: dict[str, Path], sdist: Path, epoch: int
 
 def check_wheel(wheel: Path, family: str) -> None:
     """
-    Compare a wheel with what it promises: size, files, symbols.
+    Check the size, the files and the symbols of a wheel.
 
     :param wheel: its file.
     :param family: of its processors.
-    :raises SystemExit: when a promise is broken.
+    :raises SystemExit: if a check fails.
     """
     if wheel.stat().st_size > LARGEST:
         raise SystemExit(f'wheels: {wheel.name} has {wheel.stat().st_size} B, above {LARGEST} B.')
@@ -230,7 +230,7 @@ def check_wheel(wheel: Path, family: str) -> None:
 
 def solve_from(distribution: Path, python: Path, *options: str) -> str:
     """
-    Return what the command prints for one pose, installed from a distribution.
+    Return the output of ``ssik solve`` for one pose, installed from a distribution.
 
     :param distribution: a wheel or a source distribution.
     :param python: of a virtual environment.

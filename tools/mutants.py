@@ -76,13 +76,13 @@ class Mutant:
     promise: int
     """Its number in the design."""
     what: str
-    """What the broken code does."""
+    """Effect of the mutation."""
     file: str
     before: str
-    """Text that stands in the file exactly once."""
+    """Text that occurs in the file exactly once."""
     after: str
     tests: tuple[str, ...]
-    """What pytest is told to run."""
+    """Arguments of pytest: files or tests."""
     compiled: bool = False
     """Whether kernels are compiled, as tests of threads and of the clock need; plain Python starts sooner."""
 
@@ -861,7 +861,7 @@ MUTANTS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tests made of a mutant."""
+    """Verdict of the tests on a mutant."""
 
     verdict: str
     """``noticed``; or ``survived``, ``no snippet``, ``no mutant``, ``too long``: then the row is to be mended."""
@@ -874,7 +874,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         """
-        Copy what the tests need.
+        Copy the files that the tests need.
 
         :param folder: an empty folder.
         """
@@ -901,7 +901,7 @@ class Copy:
             **os.environ,
             'PYTHONPATH': os.pathsep.join(path for path in paths if path),
             'SSIK_ROS_CACHE_DIR': str(self.cache),
-            # The native library is that of the sources as they are; numba compiles what was changed.
+            # The native library was built from the original sources, so numba compiles the changed kernels.
             'SSIK_ROS_JIT': '1' if compiled else '0',
             'NUMBA_DISABLE_JIT': '0' if compiled else '1',
             'PYTHONDONTWRITEBYTECODE': '1',
@@ -920,7 +920,7 @@ class Copy:
         """
         Run tests in the copy.
 
-        :param tests: what pytest is told to run.
+        :param tests: arguments of pytest: files or tests.
         :param compiled: whether kernels are compiled.
         """
         command = ('-m', 'pytest', '-x', '-q', '-p', 'no:cacheprovider', *tests)
@@ -949,7 +949,7 @@ class Copy:
 
 def judge(copy: Copy, mutant: Mutant) -> Outcome:
     """
-    Return what the tests make of a mutant.
+    Return the verdict of the tests on a mutant.
 
     :param copy: the copy to break.
     :param mutant: how to break it.
@@ -995,7 +995,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     Break, test, print.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='Break the promises; the tests must notice.')
     parser.add_argument('--promises', nargs='+', type=int, help='numbers; all by default')

@@ -3,12 +3,14 @@ Run the code of documentation pages and compare its output: ``python tools/run_p
 
 The blocks of a page run in order, in one interpreter and one new folder, as a reader would paste them:
 
-- a ``python`` block runs; a ``text`` block that follows at once shows what it prints;
-- a ``console`` block holds commands after ``$`` and what they print; ``ssik``, ``python``, ``cat`` and ``ls`` run;
-- a block after a line that ends with the name of a file and a colon, as in ``Save this as `arm.urdf`:``, becomes that file.
+- a ``python`` block runs; a ``text`` block that follows at once shows its output;
+- a ``console`` block holds commands after ``$`` and their output; ``ssik``, ``python``, ``cat`` and ``ls`` run;
+- a block after a line that ends with the name of a file and a colon, as in ``Save this as `arm.urdf`:``, becomes that
+  file.
 
-``...`` in an output stands for any text. Behind ``numbers-vary`` on the first line of a block, every number stands for any number
-and every width of a column for any width: for times, which no machine repeats. ``--write`` puts the real outputs into the pages where they differ.
+``...`` in an output matches any text. If the first line of a block ends with ``numbers-vary``, every number matches any
+number and every width of a column any width: for times, which no machine repeats. ``--write`` puts the real outputs
+into the pages where they differ.
 """
 
 import argparse
@@ -40,7 +42,7 @@ class Block(NamedTuple):
 
     language: str
     mark: str
-    """What follows the language."""
+    """The word after the language."""
     text: str
     before: str
     """The text between the block before and this one."""
@@ -70,7 +72,7 @@ def read_blocks(text: str) -> list[Block]:
 
 
 def is_output(blocks: Sequence[Block], index: int) -> bool:
-    """Return whether a block shows what the Python block before it prints."""
+    """Return whether a block shows the output of the Python block before it."""
     if index == len(blocks) or blocks[index].language != 'text':
         return False
     return blocks[index - 1].language == 'python' and not blocks[index].before.strip()
@@ -101,7 +103,7 @@ def run_page(page: Path) -> list[Difference]:
 
 
 def run_in_new_folder(page: Path) -> list[Difference]:
-    """Return the outputs of a page that differ, run in a folder of its own, from which modules are imported."""
+    """Run a page in a new folder, which is also the first folder for imports; return the outputs that differ."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -114,7 +116,7 @@ def run_in_new_folder(page: Path) -> list[Difference]:
 
 
 def run_python(code: str, names: dict[str, Any], where: str) -> str:
-    """Return what a block prints."""
+    """Return the output of a block."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, where, 'exec'), names)
     return printed.getvalue()
@@ -130,7 +132,7 @@ def run_console(block: Block) -> Iterator[Difference]:
 
 
 def run_command(words: Sequence[str]) -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     programs = {'ssik': [sys.executable, '-c', SSIK], 'python': [sys.executable]}
     command = [*programs.get(words[0], words[:1]), *words[1:]]
     paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
@@ -167,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run pages; return the number of pages that differ.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--write', action='store_true', help='put the real outputs into the pages')

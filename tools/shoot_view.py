@@ -26,7 +26,7 @@ from made_browser import open_browser, Screen  # noqa: E402
 from make_pictures import chosen_names, save_small  # noqa: E402
 
 READY = (0.3, -1.2, 1.4, -0.8, 1.1, 0.5)
-"""A posture of a UR5e in which its branches stand apart."""
+"""A posture of a UR5e in which its branches are far apart."""
 BENT = (0.9, 0.2, 0.0, -2.356, 0.0, 1.571, 0.785)
 """A posture of a Panda."""
 OBSTACLES = 'obstacles:\n  table: {box: [0.6, 1.0, 0.04], xyz: [0.5, 0.0, 0.1]}\n  ball: {sphere: 0.08, xyz: [0.4, 0.3, 0.5]}\n'
@@ -131,7 +131,7 @@ def shoot_reach(browser: Any) -> None:
 
 
 class StandIn:
-    """A robot that stands where its goal was at first."""
+    """A robot that stays where its goal was at first."""
 
     receiver = '/arm_controller/joint_trajectory'
 
@@ -154,7 +154,7 @@ class StandIn:
 
 
 def shoot_robot(browser: Any) -> None:
-    """Show the goal of a Panda beside the real robot."""
+    """Show the goal of a Panda together with the real robot."""
     shot = Shot(browser, (1100, 800), 'panda')
     panel = RobotPanel(shot.page, StandIn(shot.session))
     shot.do(lambda: shot.session.set_joints(np.array(BENT)))
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Take the pictures that are named, or all.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     names = chosen_names(PICTURES, __doc__, arguments)
     with open_browser() as browser:

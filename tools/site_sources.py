@@ -1,5 +1,5 @@
 """
-What the site takes from outside ``docs/``: examples with titles, links to files, and inventories of other sites.
+Inputs of the site from outside ``docs/``: examples with titles, links to files, and inventories of other sites.
 
 :mod:`conf` of ``docs/`` imports it.
 """

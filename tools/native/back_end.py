@@ -1,10 +1,10 @@
 """
 From LLVM's intermediate code of one kernel module to machine code for each target.
 
-A module is optimised once, with the small functions of other modules merged into it. Larger ones are called: a copy of a large
-function in each of its callers would take the compiler minutes and gain nothing. Machine code for each target is made from the
-same optimised code. Every operation is the one of IEEE 754 (nothing is contracted or reordered), so that targets
-differ in speed alone.
+A module is optimised once, with the small functions of other modules merged into it. Larger functions are called:
+copies of them in each caller would take the compiler minutes and gain nothing. Machine code for each target is made
+from the same optimised code. Every operation follows IEEE 754 (nothing is contracted or reordered), so that targets
+differ in speed only.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from llvmlite import binding as llvm
 
 LARGEST_MERGED = 150
-"""Lines of optimised intermediate code up to which a function is offered to its callers."""
+"""Largest size of a function that is offered to its callers [lines of optimised intermediate code]."""
 _EXTERNAL = llvm.Linkage.external
 _AVAILABLE = llvm.Linkage.available_externally
 
 
 class Target(NamedTuple):
-    """What machine code is made for."""
+    """A processor that machine code is made for."""
 
     name: str
     triple: str
@@ -64,7 +64,7 @@ def optimise(lowered: bytes, offered: Iterable[str], is_checked: bool) -> tuple[
     Return the optimised code of a module, and the part of it that is offered to its callers.
 
     :param lowered: intermediate code of the module.
-    :param offered: what other modules offer to it, as text.
+    :param offered: texts of the functions that other modules offer to it.
     :param is_checked: whether it belongs to the checked flavour, which is optimised and merged as little as possible.
     """
     module = llvm.parse_bitcode(lowered)
@@ -86,7 +86,7 @@ def optimise(lowered: bytes, offered: Iterable[str], is_checked: bool) -> tuple[
 
 
 def _needed(module: Any, offered: list[str]) -> list[str]:
-    """Return those texts that define what a module calls, or what they call themselves."""
+    """Return the offered texts whose functions the module or another returned text calls."""
     defined = [
         set(re.findall(r'^define [^@]*@"?([^"(]+)"?\(', text, re.MULTILINE)) for text in offered
     ]
@@ -157,7 +157,7 @@ def emit(optimised: bytes, wanted: set[str], target: Target) -> bytes:
 
     :param optimised: of :func:`optimise`.
     :param wanted: the symbols that other modules, or the table of kernels, want.
-    :param target: what it is for.
+    :param target: the processor.
     """
     module = llvm.parse_bitcode(optimised)
     machine = _machine(target)

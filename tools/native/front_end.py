@@ -1,9 +1,9 @@
 """
-From the source of one kernel module to LLVM's intermediate code, by numba's type inference and lowering alone.
+From the source of one kernel module to LLVM's intermediate code, using only numba's type inference and lowering.
 
-numba links every kernel with copies of all that it calls, optimises the whole, and does so again for each caller. Here each
-function is lowered once, by the module that first needs it, and calls the others by their symbols. What a module's
-callers have to know of it (types and symbols) is its record.
+numba links every kernel with copies of all its callees, optimises the whole, and does so again for each caller. Here
+each function is lowered once, by the module that first needs it, and calls the others by their symbols. A module's
+record holds the types and symbols that its callers need.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,10 @@ from native import signatures
 
 PACKAGE = 'ssik_ros.kernels'
 NUMBERS_A_MODULE = 100_000
-"""numba numbers what it compiles. Each module has a range of its own, so that no two symbols of the library are equal."""
+"""
+numba numbers the functions that it compiles. Each module has a range of its own, so that all symbols of the library
+differ.
+"""
 
 
 class Compiled(NamedTuple):
@@ -35,15 +38,15 @@ class Compiled(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What the callers of a module have to know."""
+    """Types and symbols of a module that its callers need."""
 
     compiled: tuple[Compiled, ...]
     rows: tuple[tuple[str, str], ...]
-    """Each kernel that Python may call, and what it returns in codes."""
+    """Each kernel that Python may call, and the codes of its return value."""
 
 
 OUTSIDE = 'reads or writes outside of an array'
-"""What the checked flavour says of a function whose index or view does not fit."""
+"""Message of the checked flavour for a function whose index or view does not fit."""
 _made: list[Any] = []
 """The libraries that numba made in this process, in their order."""
 
@@ -52,8 +55,8 @@ def patch_numba(is_checked: bool) -> None:
     """
     Keep numba from linking, optimising and emitting: each function stays in a library of its own.
 
-    Nor does it count references: kernels allocate nothing, and one that does calls what the linker will not find. An
-    exception becomes a number: kernels raise none, but numba's own functions do for shapes that do not fit.
+    Reference counting is off, because kernels allocate nothing; if one does, the linker misses a symbol. An exception
+    becomes a number: kernels raise no exceptions, but numba's own functions do for shapes that do not fit.
 
     :param is_checked: whether indices are compared with the bounds of arrays, and an exception says where it was raised.
     """
@@ -125,9 +128,9 @@ def dispatcher_of(module: str, name: str) -> Any:
 
 def load(records: Iterable[Record]) -> None:
     """
-    Make known what other modules have compiled.
+    Register the functions that other modules have compiled.
 
-    :param records: theirs.
+    :param records: of those modules.
     """
     for record in records:
         for compiled in record.compiled:
@@ -135,7 +138,7 @@ def load(records: Iterable[Record]) -> None:
 
 
 def _make_known(compiled: Compiled) -> None:
-    """Give numba's object of a kernel what another process compiled."""
+    """Add a kernel that another process compiled to numba's dispatcher."""
     dispatcher = dispatcher_of(compiled.module, compiled.name)
     if compiled.arguments in dispatcher.overloads:
         return
@@ -186,7 +189,7 @@ def lower(module: str, listed: list[signatures.Listed], number: int) -> tuple[Re
 
 
 def _watch_dispatchers() -> list[tuple[str, str, Any, Any]]:
-    """Return the list of what is compiled from now on: module, name, types of the arguments, numba's result."""
+    """Return a list that grows with each compiled function: module, name, types of the arguments, numba's result."""
     from ssik_ros.kernels.native import compiler
 
     watched: list[tuple[str, str, Any, Any]] = []
@@ -206,7 +209,7 @@ def _bare(descriptor: Any) -> Any:
 
 
 def _compile_row(row: signatures.Listed, trampolines: Any) -> str:
-    """Compile one kernel, add its trampoline, and return what it returns in codes."""
+    """Compile one kernel, add its trampoline, and return the codes of its return value."""
     place = f'{signatures.SIGNATURES}:{row.line}: {row.module}.{row.name}'
     try:
         dispatcher = dispatcher_of(row.module, row.name)

@@ -25,7 +25,7 @@ CHECKED = 'checked'
 ROWS = 'kernels.json'
 """Name and signature of each kernel that Python may call, in a folder of objects."""
 MANIFEST = 'sources.json'
-"""Hashes of the sources of a library, beside it."""
+"""File with the hashes of the sources of a library, in the library's folder."""
 EXTENSION = 'extension.o'
 """The kernels' way into Python as an object, in a folder of objects."""
 _COMPILER_FLAGS = (
@@ -46,7 +46,7 @@ def compiler_for(target: str) -> list[str]:
     Return the command of the C compiler for a target.
 
     :param target: its name.
-    :raises SystemExit: when there is none.
+    :raises SystemExit: if the compiler is not installed.
     """
     machine = os.uname().machine
     if target == CHECKED or target.startswith(machine):
@@ -103,7 +103,7 @@ def table(rows: list[tuple[str, str]], target: str) -> str:
 
 def link(target: str, objects: list[Path], rows: list[tuple[str, str]]) -> Path:
     """
-    Return the library that was linked beside the sources.
+    Link the library of a target into ``kernels/native`` and return its path.
 
     :param target: its name.
     :param objects: files of the kernels.
@@ -153,7 +153,7 @@ def compile_extension(
 
 def join(compiler: list[str], objects: list[Path], library: Path) -> Path:
     """
-    Return the library that was linked from objects, which takes a linker alone.
+    Link objects into a library and return it; needs only a linker.
 
     :param compiler: its command, which calls the linker.
     :param objects: files of the kernels and of the extension.
@@ -189,9 +189,9 @@ def read_rows(folder: Path) -> list[tuple[str, str]]:
 
 def remove_stale(targets: list[str], sources: Any) -> None:
     """
-    Remove libraries that were built from other sources than those of now, for the manifest is about all of them.
+    Remove libraries that were built from other sources, because the manifest describes all libraries.
 
-    :param targets: names of those that were built just now.
+    :param targets: names of the targets that were built just now.
     :param sources: the package's module of this name.
     """
     manifest, built = NATIVE / MANIFEST, [library_name(target) for target in targets]
@@ -203,7 +203,7 @@ def remove_stale(targets: list[str], sources: Any) -> None:
 
 def write_manifest(folder: Path, table: dict[str, list[Any]]) -> None:
     """
-    Write what the sources of objects or of a library are known by.
+    Write the hashes of the sources of objects or of a library.
 
     :param folder: where it goes.
     :param table: of ``sources.manifest``.

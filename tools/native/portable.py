@@ -63,7 +63,7 @@ def _asked(module: Any) -> set[str]:
 
 
 def _needed(modules: dict[str, Any], wanted: Iterable[str]) -> list[str]:
-    """Return the modules that define wanted symbols, and what these call, sorted."""
+    """Return the modules that define wanted symbols, and the modules that these call, sorted."""
     homes = {
         function.name: name
         for name, module in modules.items()
@@ -85,20 +85,20 @@ def emit(code: bytes, target: back_end.Target) -> bytes:
     Return the object of the joined module.
 
     :param code: of :func:`join`.
-    :param target: what it is for.
+    :param target: the processor.
     """
     return back_end.emit(code, {portable.symbol_of(name) for name in portable.KERNELS}, target)
 
 
 def digest_of_tools() -> str:
-    """Return a hash of what joins and emits."""
+    """Return a hash of the sources of the code that joins and emits modules."""
     files = (__file__, portable.__file__, back_end.__file__)
     return hashlib.sha256(b''.join(Path(path).read_bytes() for path in files)).hexdigest()
 
 
 def write(code: bytes, objects: dict[str, bytes]) -> None:
     """
-    Write what ``ssik build`` reads.
+    Write the compressed files that ``ssik build`` reads.
 
     :param code: of :func:`join`.
     :param objects: of :func:`emit` by target.

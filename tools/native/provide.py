@@ -13,7 +13,7 @@ from native import link
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
 SHIPPED = ROOT / 'native_objects'
-"""What a source distribution brings: a folder of objects for each target, and hashes of their sources."""
+"""Folder in a source distribution: objects for each target, and hashes of their sources."""
 
 
 progress: str | None = None
@@ -22,9 +22,9 @@ progress: str | None = None
 
 def provide() -> None:
     """
-    Make sure that the library for this machine lies beside the sources.
+    Make sure that ``kernels/native`` has the library for this machine.
 
-    :raises SystemExit: when it cannot be made, with the ways out.
+    :raises SystemExit: if the library cannot be made; the text names the remedies.
     """
     targets = _load('targets')
     wanted = targets.of_this_machine()
@@ -42,7 +42,7 @@ def is_shipped() -> bool:
 
 
 def requirements() -> list[str]:
-    """Return what the build of the library takes besides a C compiler."""
+    """Return the packages that the build of the library requires; a C compiler is always needed."""
     if is_shipped():
         return []
     lines = (ROOT / 'requirements' / 'native.txt').read_text(encoding='utf-8').splitlines()
@@ -58,7 +58,7 @@ def _load(name: str) -> Any:
 
 
 def _changed(folder: Path) -> list[str]:
-    """Return the sources that are not those of the compiled kernels in a folder."""
+    """Return the sources that have changed since the kernels in a folder were compiled."""
     manifest = json.loads((folder / link.MANIFEST).read_text(encoding='utf-8'))
     changed: list[str] = _load('sources').changed(manifest)
     return changed
@@ -75,7 +75,7 @@ def _is_built(wanted: list[str]) -> bool:
 
 
 def _link_shipped(wanted: list[str]) -> None:
-    """Link what a source distribution brings, which takes a linker alone: the one that the C compiler calls."""
+    """Link the objects of a source distribution; needs only the linker that the C compiler calls."""
     is_built = _is_built(wanted)
     for target in wanted:
         library = NATIVE / link.library_name(target)
@@ -99,7 +99,7 @@ def _build() -> None:
 
 
 def missing_requirements() -> list[str]:
-    """Return those of :func:`requirements` that are not installed in the very version."""
+    """Return the requirements that are not installed in the pinned version."""
     return [line for line in requirements() if line != _installed(line.partition('==')[0])]
 
 

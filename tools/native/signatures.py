@@ -40,7 +40,7 @@ def read() -> list[Listed]:
     """
     Return the lines of the list.
 
-    :raises SystemExit: for a line that is none, or a kernel that is listed twice.
+    :raises SystemExit: if a line is malformed, or a kernel is listed twice.
     """
     rows: dict[tuple[str, str], Listed] = {}
     for number, line in enumerate(SIGNATURES.read_text(encoding='utf-8').splitlines(), 1):
