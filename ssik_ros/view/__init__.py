@@ -1,1 +1,1 @@
-"""What a viewer shows: sessions, test cases and recordings; pictures and the page have folders of their own."""
+"""Sessions, test cases and recordings that a viewer shows; pictures and the page have folders of their own."""

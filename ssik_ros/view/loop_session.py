@@ -37,8 +37,8 @@ class LoopSession(PostureSession):
         Begin in the initial positions of the loops.
 
         :param robot: the robot.
-        :param loops: its loops, beside those that the URDF describes.
-        :param goals: links that have targets; None for those that close the loops.
+        :param loops: its loops, in addition to the loops of the URDF.
+        :param goals: links that have targets; None for the links that close the loops.
         :raises InvalidOption: for unknown links, and a mechanism without any loop and goal.
         """
         super().__init__(robot)

@@ -61,10 +61,10 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
 @reads_file(ConfigError)
 def read_obstacles(path: Path) -> list[WorldObject]:
     """
-    Return the obstacles in a YAML file, or the one that a mesh file is.
+    Return the obstacles in a YAML file, or the obstacle in a mesh file.
 
     :param path: the file; meshes that a YAML names are relative to it.
-    :raises SsikError: for a file that cannot be read, and for what it says wrong, with the place.
+    :raises SsikError: if the file cannot be read or has a wrong entry; with the place.
     """
     if path.suffix.lower() in MESH_SUFFIXES:
         return [WorldObject(path.stem, ORIGIN, (read_mesh_shape(path, 1.0, import_coal()),))]
@@ -80,7 +80,7 @@ def parse_obstacles(
     :param content: the mapping.
     :param source: the file's name for messages.
     :param folder: meshes are relative to it.
-    :raises SsikError: for what it says wrong, with the place.
+    :raises SsikError: for a wrong entry, with its place.
     """
     entries = EntryReader(content, source, 'the file', ('obstacles',)).mapping('obstacles')
     return [

@@ -42,7 +42,7 @@ def read_pose(text: str) -> FloatArray:
     Return the pose (4, 4) that a text describes.
 
     :param text: position and roll, pitch, yaw; position and quaternion (x y z w); or a matrix row by row.
-    :raises InvalidTarget: when it is none of them.
+    :raises InvalidTarget: if the text has none of these forms.
     """
     numbers = read_numbers(text)
     if len(numbers) == 6:

@@ -1,8 +1,8 @@
 """
-What all viewers show: a robot among obstacles, targets, the posture that follows them, and how to return to earlier ones.
+The common part of all viewers: a robot among obstacles, targets, the posture that follows them, and undo.
 
-A session knows neither browser nor ROS. One thread at a time calls it. The request that follows a dragged target is answered at once;
-what takes longer (other branches, an explanation, collisions) waits for :meth:`PostureSession.complete`.
+A session knows neither browser nor ROS. One thread at a time calls it. The request that follows a dragged target is
+solved at once; slower work (other branches, an explanation, collisions) waits for :meth:`PostureSession.complete`.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class SolveOutcome(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What undo returns to."""
+    """A state and targets that undo returns to."""
 
     state: FullState
     targets: dict[str, FloatArray]
@@ -55,7 +55,7 @@ class PostureSession(ABC):
     variable_names: tuple[str, ...]
     """(n) joint variables that move by hand."""
     places: IntArray
-    """(n) where their positions stand in a full state."""
+    """(n) indices of their positions in a full state."""
     lower: FloatArray
     upper: FloatArray
     """(n) limits, infinite for none [rad or m]."""
@@ -103,7 +103,7 @@ class PostureSession(ABC):
 
     @property
     def tips(self) -> tuple[str, ...]:
-        """Return the names of the targets: those of links, or of frames that links follow."""
+        """Return the names of the targets: links, or frames that links follow."""
         return tuple(self.links)
 
     def tip_pose(self, name: str, state: FullState | None = None) -> FloatArray:
@@ -139,7 +139,7 @@ class PostureSession(ABC):
         Show a state; the targets follow.
 
         :param state: of the whole robot.
-        :param outcome: what is said about it.
+        :param outcome: the solve that led to the state, for the status text.
         """
         self._show(state)
         self.targets = {name: self.tip_pose(name) for name in self.tips}
@@ -147,7 +147,7 @@ class PostureSession(ABC):
 
     def begin_at(self, state: FullState) -> None:
         """
-        Show the robot where it stands; the targets follow.
+        Show the robot in a state; the targets follow.
 
         :param state: of the whole robot; joints that move by hand are brought inside their limits.
         """
@@ -178,12 +178,12 @@ class PostureSession(ABC):
         self.set_joints(self.random_joints())
 
     def remember(self) -> None:
-        """Keep what is shown for :meth:`undo`."""
+        """Keep state and targets for :meth:`undo`."""
         self._earlier.append(Earlier(self._solved, dict(self.targets)))
         del self._earlier[:-MOST_UNDONE]
 
     def undo(self) -> bool:
-        """Return to what was kept last; return whether there was anything."""
+        """Return to the last kept state and targets; return False if none are kept."""
         if not self._earlier:
             return False
         earlier = self._earlier.pop()
@@ -217,7 +217,7 @@ class PostureSession(ABC):
 
         :param name: its name.
         :param pose: (4, 4) in the model frame.
-        :raises ModelError: for an unknown name, and a pose that is none.
+        :raises ModelError: for an unknown name, or a pose that is not a rigid transform.
         """
         self.server.scene.world.move(name, pose)
         self._meet_obstacles()
@@ -239,11 +239,11 @@ class PostureSession(ABC):
         self._forget_details()
 
     def complete(self) -> None:
-        """Find what takes longer; here what collides."""
+        """Do the slower work of a posture; here, find colliding links and objects."""
         self.check_collisions()
 
     def check_collisions(self) -> None:
-        """Find what collides in the shown posture."""
+        """Find the colliding links and objects in the shown posture."""
         response = self.server.check_state(StateRequest(), self.state)
         self.contacts = tuple(response.contacts)
         self.unchecked = response.text if response.refusal is not Refusal.NONE else ''
@@ -277,7 +277,7 @@ class PostureSession(ABC):
 
 def find_places(robot: RobotModel, names: Sequence[str]) -> IntArray:
     """
-    Return where variables stand in a full state.
+    Return the indices of variables in a full state.
 
     :param robot: the robot.
     :param names: of its variables.

@@ -1,4 +1,4 @@
-"""A reach map as points with values and colours: what is known of the orientations at each position."""
+"""A reach map as points with values and colours: a measure of the reachable orientations at each position."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class ReachCloud:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the names of what the points can be coloured by, as for :class:`ReachMap`."""
+        """Return the names of the measures that can colour the points, as for :class:`ReachMap`."""
         return self._reach.measures
 
     def points(self, measure: str, least: float = 0.0) -> ReachPoints:

@@ -44,7 +44,7 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
 
 def take_snapshot(session: PostureSession, path: Path) -> None:
     """
-    Draw what the session shows: the robot, other branches as ghosts, the targets, and what is missing.
+    Draw a session: the robot, other branches as ghosts, the targets, and the gap to an unreached target.
 
     :param session: the session.
     :param path: the file.
@@ -58,7 +58,7 @@ def take_snapshot(session: PostureSession, path: Path) -> None:
 
 
 def _pictures_of(session: PostureSession, states: Sequence[FullState]) -> RobotPictures:
-    """Return what draws the robot of a session in some states, among its obstacles."""
+    """Return pictures of the robot of a session in some states, among its obstacles."""
     to_root = np.linalg.inv(session.state.root_pose)
     scenery = [
         (obstacle_surface(item).moved(to_root @ item.pose), OBSTACLE) for item in session.obstacles

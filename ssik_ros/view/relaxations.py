@@ -1,4 +1,4 @@
-"""What a user lets go of to see whether a pose can be reached then: limits, collisions, the orientation."""
+"""Limits, collisions and the orientation that a user ignores to see whether a pose is reachable then."""
 
 from dataclasses import replace
 import math
@@ -16,7 +16,7 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Relaxations:
-    """What is let go of; nothing at first."""
+    """The constraints that are ignored; none at first."""
 
     limits: tuple[str, ...] = ()
     """Variables whose limits do not count."""
@@ -70,7 +70,11 @@ class Relaxations:
         )
 
     def _disabled(self, robot: RobotModel) -> tuple[LinkPair, ...]:
-        """Return the pairs that are not checked; without new ones, what the semantic description says."""
+        """
+        Return the pairs that are not checked: the semantic description's, and those that may touch.
+
+        If new pairs may touch and the description has no list, the pairs that the checker leaves out are included.
+        """
         own = robot.srdf.disabled_collisions
         if not self.pairs:
             return own

@@ -1,4 +1,4 @@
-"""What would help where a pose has no solution: relaxations that a user can try."""
+"""Remedies for a pose without a solution: relaxations that a user can try."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Remedy(NamedTuple):
 
 def find_remedies(session: Session) -> list[Remedy]:
     """
-    Return what might help; each is worth a try, none is promised to suffice.
+    Return relaxations that might help; none is certain to suffice.
 
     :param session: after :meth:`Session.complete`.
     """

@@ -1,4 +1,4 @@
-"""One planning group in a viewer: a target for each tip, the posture that follows, every branch, and why there is none."""
+"""One planning group in a viewer: a target for each tip, the posture that follows, branches, and causes of failures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,13 +37,13 @@ REDUNDANT = 7
 MOST_FOUND = 128
 """Branches among which those to show are chosen."""
 HELD = ' at '
-"""What stands in a label between the signs and the position of the joint that a solver holds."""
+"""Text in a label between the signs and the position of the joint that a solver holds."""
 SAME = 0.05
 """A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
 
 
 class Session(PostureSession):
-    """One group of a robot with the solver of an arm: every branch, why not, and what would help."""
+    """One group of a robot with the solver of an arm: every branch, causes of failures, and remedies."""
 
     can_avoid = True
 
@@ -166,7 +166,7 @@ class Session(PostureSession):
         """
         Try the present targets with other relaxations.
 
-        :param relaxations: what is let go of from now on.
+        :param relaxations: the constraints that are ignored from now on.
         """
         self.relaxations = relaxations
         self._start()
@@ -254,7 +254,7 @@ class Session(PostureSession):
 
 def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tuple[Branch, ...]:
     """
-    Return the nearest branch of each label, then those that differ most from what is chosen; in their order.
+    Return the nearest branch of each label, then the branches that differ most from those chosen; in their order.
 
     A seven-joint arm has many branches on one self-motion, which have one label and look alike.
 

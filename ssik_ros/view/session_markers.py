@@ -1,4 +1,4 @@
-"""What a session shows as markers, for RViz and others."""
+"""Markers of a session, for RViz and others."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def make_markers(session: Session) -> list[Marker]:
     """
     Return the posture, its joints, other branches, the cause of a failure, and the missing distance.
 
-    Markers without points take away those of earlier calls.
+    A marker without points removes the marker of an earlier call.
 
     :param session: the session.
     """

@@ -1,4 +1,4 @@
-"""How long the last solves took, of one solver and of another one beside it."""
+"""Times of the last solves, of the chosen solver and of a second one for comparison."""
 
 from collections import deque
 from typing import Any
@@ -26,7 +26,7 @@ class SolveTimes:
         Keep a solve; the same one twice counts once.
 
         :param outcome: of the solver.
-        :param rival: of the solver beside it.
+        :param rival: of the second solver; None without one.
         """
         if outcome is self._last or outcome.seconds == 0.0:
             return

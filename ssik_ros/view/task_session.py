@@ -20,7 +20,7 @@ from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutc
 
 
 class TaskLevel(NamedTuple):
-    """One priority: a task set, and what is left of its tasks."""
+    """One priority: a task set, and the remaining errors of its tasks."""
 
     name: str
     is_on: bool
@@ -57,7 +57,7 @@ class TaskSession(PostureSession):
         self._sets = TaskSets(self.server.scene, content)
         world = self._sets.worlds.template
         tasks = [task for one in world.task_sets.values() for task in one.tasks]
-        # A frame with a parent moves with the robot: it is no target that a user moves.
+        # A frame with a parent moves with the robot, so that a user cannot move it as a target.
         loose = {frame.name for frame in content.frames if frame.parent is None}
         self.links = {
             task.target.name: task.tip.name
@@ -148,7 +148,7 @@ def describe_level(level: TaskLevel) -> str:
     """
     Return a sentence on a task set.
 
-    :param level: the task set and what is left of its tasks.
+    :param level: the task set and the remaining errors of its tasks.
     """
     if not level.is_on:
         return f'{quote(level.name)} is switched off.'

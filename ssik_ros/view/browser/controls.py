@@ -1,4 +1,4 @@
-"""Controls of a page: what happens when a user changes one, and which values of a message a control may have."""
+"""Controls of a page: callbacks for changes by the user, and the values that a message may set."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ def fits(handle: Any, value: Any) -> bool:
     if low is not None and high is not None:
         slack = SLACK * (high - low)
         return type(value) in (int, float) and low - slack <= value <= high + slack
-    # Buttons have the value that they are pressed, text what somebody has typed.
+    # The value of a button is whether it is pressed; the value of a text field is the typed text.
     now = getattr(handle, 'value', None)
     if isinstance(now, bool):
         return isinstance(value, bool)

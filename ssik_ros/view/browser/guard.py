@@ -1,12 +1,13 @@
 """
-Who may connect to the page: requests are checked before they reach viser, which has no access control of its own.
+Access control of the page: requests are checked before they reach viser, which has no access control of its own.
 
-A request needs a Host header that names this machine; so a page of another site cannot reach the view through a name that it controls.
-The page itself is viser's public client. Everything about the robot comes over a websocket, which needs an Origin that is the page itself,
-and the key of a session. The page gets a key for the token of the printed address, which is good for one browser. No cookie is set: a
-browser sends the cookies of 127.0.0.1 to every port, those of other users' servers included. Token and key leave a browser only in
-requests that the script of the page makes to its own origin, port included. Of the messages, only those that the page sends are passed
-on, and only with numbers that are finite.
+A request needs a Host header that names this machine; so a page of another site cannot reach the view through a name
+that it controls. The page itself is viser's public client. Everything about the robot comes over a websocket, which
+needs an Origin that is the page itself, and the key of a session. The page gets a key for the token of the printed
+address, which is good for one browser. No cookie is set: a browser sends the cookies of 127.0.0.1 to every port, also
+to other users' servers. Token and key leave a browser only in requests that the script of the page makes to its own
+origin, port included. Of the messages, only those that the page sends are passed on, and only with numbers that are
+finite.
 """
 
 from collections import deque
@@ -70,7 +71,7 @@ class Admission:
         """
         Make a first token.
 
-        :param hosts: names that a Host header may have beside IP addresses and this machine's own.
+        :param hosts: allowed names of a Host header, in addition to IP addresses and this machine's own names.
         """
         own = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
         self.hosts = frozenset(own)
@@ -108,7 +109,7 @@ class Admission:
         """
         Return why a request is refused; empty if it is let in.
 
-        :param path: what is asked for, with the query.
+        :param path: requested path, with the query.
         :param headers: of the request.
         """
         hosts, upgrades = headers.get_all('Host'), headers.get_all('Upgrade')
@@ -130,7 +131,7 @@ class Admission:
             place = urllib.parse.urlsplit(f'//{host}')
         except ValueError:
             return False
-        # A header has neither user nor path; what reads it otherwise than browsers do is not let in.
+        # A valid header has neither user nor path. Text that other parsers may read differently is refused.
         if place.netloc != host or '@' in host:
             return False
         name = place.hostname or ''
@@ -245,7 +246,7 @@ def is_allowed(fields: Any) -> bool:
 
 
 class Guard:
-    """Stands between the network and viser's server."""
+    """Access control between the network and viser's server."""
 
     def __init__(self, admission: Admission) -> None:
         """
@@ -283,11 +284,11 @@ class Guard:
             )
 
     def _make_serve(self, serve: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what opens a port, with the checks of this guard."""
+        """Return a function that opens a port with the checks of this guard."""
         guard = self
 
         class GuardedConnection(self._sockets.ServerConnection):  # type: ignore[misc,name-defined]
-            """A connection that drops what no page sends."""
+            """A connection that drops messages that the page never sends."""
 
             async def recv(self, decode: bool | None = None) -> Any:
                 while True:
@@ -339,7 +340,8 @@ class Guard:
                 self.refused += 1
                 return self._respond(connection, http.HTTPStatus.FORBIDDEN, refusal)
             if query and 'Upgrade' not in request.headers:
-                # What viser's client reads from a URL, as the address of a foreign websocket, does not reach it.
+                # The redirect removes the query: viser's client would read settings from it, such as another
+                # websocket's address.
                 moved = self._respond(connection, http.HTTPStatus.SEE_OTHER, '')
                 moved.headers['Location'] = '/'
                 return moved
@@ -358,7 +360,7 @@ class Guard:
 
 
 def _finish(response: Any) -> None:
-    """Complete what viser serves: headers, and the page's own script."""
+    """Complete a response of viser: add headers, and the page's own script."""
     headers = response.headers
     for name, value in HEADERS:
         headers[name] = value

@@ -77,7 +77,7 @@ class ObstaclePanel:
         )
 
     def _add(self) -> None:
-        """Put a new solid beside the first target."""
+        """Put a new solid next to the first target."""
         kind, text, page = str(self._kind.value), str(self._size.value), self._page
 
         def add() -> None:
@@ -122,7 +122,7 @@ class ObstaclePanel:
             self._handle.wxyz, self._handle.position = page_pose(chosen.pose)
 
     def _draw(self, session: PostureSession) -> None:
-        """Bring the meshes to what stands there now."""
+        """Update the meshes to the session's obstacles."""
         before = {item.name: item for item in self._drawn}
         self._drawn = session.obstacles
         now = {item.name: item for item in self._drawn}

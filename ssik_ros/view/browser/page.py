@@ -51,7 +51,7 @@ HIDDEN = np.zeros((1, 2, 3))
 PAUSE = 0.25
 """Ghosts are shown when a handle that is held has not moved for so long: to draw them takes a browser without a graphics card long [s]."""
 HEAD_START = 0.002
-"""How much earlier joint values are sent than what is drawn: a browser shows them at once when nothing to be drawn comes with them [s]."""
+"""Delay from the panels' values to the scene [s]: a browser shows values at once if no scene comes with them."""
 LOCAL = ('127.0.0.1', 'localhost', '::1')
 
 
@@ -70,13 +70,13 @@ class Page:
         """
         Open the port.
 
-        :param session: what is shown.
+        :param session: the session that is shown.
         :param host: address to listen at; only this machine by default.
         :param port: 0 for any free one.
         :param admission: who is let in; None for a new token.
-        :param extras: what else is shown.
+        :param extras: further content of the page.
         :raises SolverError: when viser is not installed.
-        :raises InvalidOption: when the port is taken or is none, and for an address of another machine.
+        :raises InvalidOption: if the port is taken or invalid, or if the address does not belong to this machine.
         """
         self.session, self.extras = session, extras or Extras()
         self.is_playing = False
@@ -88,7 +88,7 @@ class Page:
         self._gesture: Hashable = None
         self._opening: PrivateOpening | None = None
         self.note = ''
-        """What could not be done; shown until the next event."""
+        """Message of the last failure; shown until the next event."""
         self._build()
         self.guard.accepts = self._accepts
         self.mailbox = Mailbox(self._show, self._rest, self._report, pause=self._pause)
@@ -174,7 +174,7 @@ class Page:
             mesh.on_click(self._on_ghost)
         self._bodies: RobotMeshes | None = None
         self.shows_ghosts = True
-        # These two nodes hold what is hidden during a drag.
+        # These two nodes are parents of all ghosts and labels, so that a drag can hide them.
         self._details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
         self._labels = [
             scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
@@ -278,7 +278,7 @@ class Page:
         return name in self._grabbed
 
     def _let_go(self, client: int) -> None:
-        """Forget what a browser held that goes away in the middle of a drag."""
+        """Release the handles that a browser held when it disconnected in the middle of a drag."""
         held = dict(self._grabbed)
         self._grabbed = {name: holder for name, holder in held.items() if holder != client}
 
@@ -314,7 +314,7 @@ class Page:
         self._show()
 
     def _show(self) -> None:
-        """Draw what every event changes."""
+        """Draw the parts that every event changes."""
         session = self.session
         with self._viser.atomic():
             for panel in self._panels:
@@ -343,7 +343,7 @@ class Page:
                 node.visible = is_shown
 
     def _rest(self) -> None:
-        """Find and draw what takes longer."""
+        """Find and draw branches, collisions and details, which take longer."""
         session = self.session
         if self.is_playing:
             session.check_collisions()
@@ -396,7 +396,7 @@ class Page:
 
 def check_address(host: str, port: int) -> None:
     """
-    Refuse what cannot be listened at: viser would take another port, or wait forever.
+    Raise InvalidOption if the address or port is not usable: viser would take another port, or wait forever.
 
     :param host: address of this machine.
     :param port: 0 for any free one.

@@ -1,8 +1,9 @@
 """
 A script that a page runs before viser's own.
 
-It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the storage of the tab,
-which belongs to one origin, port included. Without a graphics card it turns off what is slow to draw.
+It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the
+storage of the tab, which belongs to one origin, port included. Without a graphics card it turns off effects that are
+slow to draw.
 """
 
 import functools
@@ -55,7 +56,7 @@ SCRIPT = b"""<script>(() => {
 @functools.lru_cache(maxsize=4)
 def add_script(body: bytes, is_packed: bool) -> bytes:
     """
-    Return a page with the script; what has no head is no page and stays as it is.
+    Return a page with the script; data without a head tag is returned unchanged.
 
     :param body: the page, as it is served.
     :param is_packed: whether it is packed by gzip.

@@ -1,4 +1,4 @@
-"""The panels of a page: what happened, the pose, the joints, the branches, and what would help."""
+"""The panels of a page: status, pose, joints, branches, and remedies for a failure."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -23,17 +23,17 @@ FARTHEST_SLIDE = 2.0
 
 
 class Extras(NamedTuple):
-    """What a page shows beside its session."""
+    """Further content of a page, in addition to its session."""
 
     playback: Playback | None = None
     cloud: ReachCloud | None = None
 
 
 class Host(Protocol):
-    """What panels need of a page."""
+    """Interface of the page that panels use."""
 
     session: Any
-    """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need what only one kind of session has."""
+    """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need one subclass of it."""
     scene: Any
     """Viser's scene."""
     size: float
@@ -73,10 +73,10 @@ class Panel(Protocol):
     """A part of the page."""
 
     def show(self, session: Any) -> None:
-        """Draw what every event changes."""
+        """Draw the parts that every event changes."""
 
     def show_details(self, session: Any) -> None:
-        """Draw what takes longer."""
+        """Draw the parts that take longer."""
 
 
 def plain(text: str) -> str:
@@ -272,7 +272,7 @@ class BranchPanel:
                 winding = (
                     f', winding {" ".join(map(str, branch.windings))}' if has_windings else ''
                 )
-                # A button has room for the signs; where the held joint stands is said below.
+                # A button has room for the signs; the text below has the position of the held joint.
                 signs, _, held = branch.label.partition(HELD)
                 button.label = f'{number + 1}: {signs}{winding}'
                 lines.append(

@@ -47,7 +47,7 @@ class PathPanel:
         self._now = 0.0
         self._shown: object = None
         self._run: object = None
-        """What plays now: a press soon after a pause must not let the run before it go on."""
+        """Identity of the present playback, so that an earlier one ends when Play is pressed again."""
 
     def _scrub(self, value: float) -> None:
         self._page.is_playing = False

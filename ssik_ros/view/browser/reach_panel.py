@@ -1,4 +1,4 @@
-"""A reach map on a page: a cloud coloured by what the map holds, cut open to look inside."""
+"""A reach map on a page: a cloud of points, coloured by a measure and cut open to look inside."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}
 
 
 class ReachPanel:
-    """Chooses what the cloud shows."""
+    """Controls for the measure, the threshold and the cut of the cloud."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """

@@ -1,4 +1,4 @@
-"""The real robot on a page: where it is, beside the goal, and a button that sends the goal."""
+"""The real robot on a page: its posture next to the goal, and a button that sends the goal."""
 
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -33,15 +33,15 @@ class Whereabouts(NamedTuple):
     """None before anybody has said so."""
     is_fresh: bool
     text: str
-    """What is wrong, or assumed; empty for nothing."""
+    """Error or assumption about the posture; empty if there is nothing to say."""
 
 
 class RealRobot(Protocol):
-    """What the panel needs of a robot."""
+    """Interface of a robot that the panel uses."""
 
     @property
     def receiver(self) -> str:
-        """Return the name of what goals are sent to; empty for nothing."""
+        """Return the name of the server that goals are sent to; empty without a server."""
 
     def where(self) -> Whereabouts:
         """Return where the robot is."""
@@ -118,7 +118,7 @@ class RobotPanel:
         self._note = self._robot.send(session.joints.copy(), float(self._seconds.value))
 
     def _stop(self) -> None:
-        """Stop at once: what waits in the page's mailbox may take a while."""
+        """Stop at once, without waiting for the events in the page's mailbox."""
         try:
             self._robot.stop()
             self._note = ''

@@ -1,4 +1,4 @@
-"""The panel of solvers: their parameters, how long each solve takes, a second solver beside, and test cases."""
+"""The panel of solvers: their parameters, the time of each solve, a second solver for comparison, and test cases."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -129,7 +129,7 @@ def _in_words(outcome: SolveOutcome) -> str:
 
 def make_control(gui: Any, parameter: Parameter, value: Any) -> tuple[Any, Any]:
     """
-    Return a control for a parameter, and what reads its value.
+    Return a control for a parameter, and a function that reads its value.
 
     :param gui: viser's controls.
     :param parameter: the parameter.

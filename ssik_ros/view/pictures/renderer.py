@@ -26,7 +26,7 @@ NEAREST = 1e-3
 SAME_DEPTH = 1.0 - 2e-4
 """A ghost shows only where it is nearer than this part of the depth of the opaque solids: equal surfaces do not mix."""
 MARGIN = 1.04
-"""Distance of a camera beyond the one from which a box fills the picture."""
+"""Distance of a camera, as a multiple of the distance at which a box fills the picture."""
 AMBIENT = 0.32
 SHADOW = 0.28
 """Part of the light that the shadow takes away."""
@@ -93,7 +93,7 @@ class Picture:
         Begin an empty picture.
 
         :param camera: where it is taken from.
-        :param background: colour behind everything.
+        :param background: colour of pixels without a solid.
         """
         self._camera = camera
         self._axes = camera.axes()
@@ -115,7 +115,7 @@ class Picture:
 
     def add_ghost(self, solids: list[tuple[Surface, Colour]], opacity: float) -> None:
         """
-        Add solids that show what is behind them, but not one another.
+        Add solids that are transparent for other solids, but not for one another.
 
         :param solids: the solids in the world with their colours.
         :param opacity: from 0 (invisible) to 1.

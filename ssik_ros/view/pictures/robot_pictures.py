@@ -55,8 +55,8 @@ class RobotPictures:
         :param states: full states (nq) of the robot.
         :param direction: from the robot to the camera.
         :param size: width and height of the pictures [pixels].
-        :param scenery: solids in the root frame with their colours, which stand in every picture.
-        :param points: (n, 3) further points that the camera sees, as those of lines and frames.
+        :param scenery: solids in the root frame with their colours, which are part of every picture.
+        :param points: (n, 3) further points that the camera sees, such as points of lines and frames.
         """
         self.solids, self.scenery = RobotSolids(robot), scenery
         # One state after the other: a film of a robot with fine meshes would not fit into the memory at once.

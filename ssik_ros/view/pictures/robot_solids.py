@@ -50,7 +50,8 @@ class RobotSolids:
         Read the shapes of the URDF; each mesh that cannot be read gives a warning.
 
         :param robot: the robot.
-        :param elements: which elements of the URDF are preferred; those of the collisions have nothing in their stead.
+        :param elements: elements of the URDF to draw. Missing visual elements are replaced, missing collision elements
+            are not.
         :param segments: number of flat pieces around a sphere or a cylinder; even.
         """
         self.robot, self._segments, self._elements = robot, segments, elements
@@ -121,7 +122,7 @@ class RobotSolids:
         Return the solids with their colours at a state of the robot.
 
         :param positions: (nq) full state of the robot.
-        :param colour: colour of all solids; None for those of the URDF.
+        :param colour: colour of all solids; None for the colours of the URDF.
         :param marked: names of links that are drawn in :data:`MARKED`.
         """
         pointed_out = {self.robot.tree.link(name) for name in marked}

@@ -23,7 +23,7 @@ class Surface:
     """A surface of triangles."""
 
     corners: NDArray[np.floating[Any]]
-    """(k, 3, 3) corners of each triangle [m]; those of meshes in single precision, which halves the memory of a fine robot."""
+    """(k, 3, 3) corners of each triangle [m]. Meshes have single precision, which halves the memory of a fine robot."""
     normals: NDArray[np.floating[Any]]
     """(k, 3, 3) unit normal at each corner."""
 
