@@ -64,7 +64,7 @@ class SolveRequest:
 
 class IkSolver(Protocol):
     """
-    What every solver offers.
+    Interface that every solver has.
 
     A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a sentence part that
     says why it is the one for this chain; both are shown to users. One that decides anew for each request may have
@@ -88,7 +88,7 @@ class IkSolver(Protocol):
 
 
 class BranchSet(NamedTuple):
-    """Every branch of a pose, best first, and what became of the other candidates."""
+    """Every branch of a pose, best first, with counts of the candidates."""
 
     q: FloatArray
     """(k, n) verified joint vectors, one for each branch, nearest to the seed among its windings [rad or m]."""
@@ -97,7 +97,7 @@ class BranchSet(NamedTuple):
     labels: tuple[str, ...]
     """A name of each branch, different ones for different branches."""
     cause: Cause
-    """Why there is none; NONE where there is one."""
+    """Cause of the failure; NONE if at least one branch was found."""
     raw: int
     """Candidates before anything was checked."""
     certified: int
@@ -115,7 +115,7 @@ class BranchSet(NamedTuple):
 
 @runtime_checkable
 class BranchSolver(Protocol):
-    """What a solver offers beside :class:`Solver` when it knows every branch of a pose."""
+    """Further methods of a :class:`Solver` that finds every branch of a pose."""
 
     is_complete: bool
     """Whether the branches are all that there are, and not those at samples of a redundancy."""
@@ -148,12 +148,15 @@ class SolverSpec:
     options_type: type | str
     """Frozen dataclass of the solver's parameters."""
     parameters_file: str
-    """YAML beside the solver that documents and bounds every field of ``options_type``, as
-    ``package:relative/path`` in generate_parameter_library syntax."""
+    """
+    YAML file that documents and bounds every field of ``options_type``, next to the solver's module.
+
+    It is given as ``package:relative/path``, and has the syntax of generate_parameter_library.
+    """
     factory: SolverFactory | str
     """Called with robot, group and options."""
     aliases: tuple[str, ...] = ()
-    """Other names of the solver, such as that of the MoveIt plugin it stands for."""
+    """Other names of the solver, such as the name of the MoveIt plugin that it replaces."""
     parameter_aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of parameters, as ``{'epsilon': 'target_tolerance'}``."""
     position_only: bool = False

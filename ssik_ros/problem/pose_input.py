@@ -34,14 +34,14 @@ def pose(
     R: Any = None,
 ) -> FloatArray:
     """
-    Return the pose (4, 4) of a position and one rotation; without a rotation the axes are those of the base.
+    Return the pose (4, 4) of a position and one rotation; without a rotation the axes are parallel to the base's.
 
     :param xyz: position [m].
     :param rpy: roll, pitch and yaw as in a URDF [rad].
     :param quat: quaternion x, y, z, w of length 1.
     :param R: (3, 3) rotation matrix, or scipy's ``Rotation``.
     :raises ValueError: for several rotations, wrong sizes, and numbers that are not finite.
-    :raises TypeError: for what holds no real numbers.
+    :raises TypeError: if an argument does not hold real numbers.
     """
     given = {'rpy': rpy, 'quat': quat, 'R': R}
     names = [name for name, value in given.items() if value is not None]
@@ -64,7 +64,7 @@ def read_pose(value: Any, name: str = 'pose') -> FloatArray:
     :param value: :data:`FORMS`; a rotation of a pair is a quaternion x y z w, a matrix (3, 3), roll pitch yaw, or
         scipy's ``Rotation``.
     :param name: the argument, for messages.
-    :raises TypeError: for what holds no real numbers.
+    :raises TypeError: if the value does not hold real numbers.
     :raises ValueError: for numbers that are no pose.
     """
     given = _as_plain(value, name)

@@ -48,7 +48,7 @@ class RotationKind(IntEnum):
     ALIGN = layout.ALIGN
     """The z axes of goal and frame b point the same way; the spin about them is free."""
     SPIN = layout.SPIN
-    """The rotation about z alone (sixth row)."""
+    """Only the rotation about z (sixth row)."""
 
 
 def _six(value: float) -> FloatArray:
@@ -66,9 +66,9 @@ class Rows:
     rotation_axes: Axes = Axes.WORLD
     rotation: RotationKind = RotationKind.FULL
     lower: FloatArray = field(default_factory=lambda: _six(0.0))
-    """(6,) lowest deviation (actual minus goal) that is no error, <= 0 [m, rad]."""
+    """(6,) lowest deviation (actual minus goal) that does not count as an error, <= 0 [m, rad]."""
     upper: FloatArray = field(default_factory=lambda: _six(0.0))
-    """(6,) highest deviation that is no error, >= 0 [m, rad]."""
+    """(6,) highest deviation that does not count as an error, >= 0 [m, rad]."""
 
     def __post_init__(self) -> None:
         """Refuse rows that have no meaning."""
@@ -118,7 +118,7 @@ def position_rows() -> Rows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PoseConstraint:
-    """The pose of frame b in frame a is to be ``offset``, times the request's target where there is one."""
+    """Goal: the pose of frame b in frame a is ``offset``, times the request's target if the constraint has one."""
 
     frame_a: str
     """Link that the pose is given in."""
@@ -190,7 +190,7 @@ class Problem:
     group_size: int
     """Position variables that belong to the group; the rest are passive."""
     idx_q: IntArray
-    """(nq,) where each variable stands in a full state of the tree."""
+    """(nq,) index of each variable in a full state of the tree."""
     lower: FloatArray
     """(nv,) limits of the tree, infinite for rotations of balls."""
     upper: FloatArray
@@ -205,9 +205,10 @@ class Problem:
     """(m,) priority of each row."""
     reaches: tuple[tuple[int, UnlimitedReach | BallReach | None], ...] = ()
     """
-    Where slides move a tip: targets, and what is reached without limits of slides, None where that is not known.
+    For each target of a chain with slides: its index, and its reach without limits of slides.
 
-    Empty without slides: the kernels' proofs that a target is out of reach use no limits then.
+    An unknown reach is given as None. The tuple is empty if no slide moves a tip: then the kernels' proofs that a
+    target is out of reach use no limits.
     """
 
     @property
@@ -460,7 +461,7 @@ def build_problem(
         q, v = variables.first[driver]
         nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
     variables.keep_periodic(nodes.driven)
-    # Of these velocity variables, the first ones, the limits hold; a passive slide stands where the state says.
+    # The first ``own`` velocity variables have limits. A passive slide keeps its value of the state.
     own = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
     problem = _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), own)
     return _add_hulls(problem, nodes, tree, own) if with_hulls else problem
@@ -616,7 +617,7 @@ class _FrameChain(NamedTuple):
 
 
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
-    """Return a problem with the hulls of its constraints behind its tables."""
+    """Return a problem whose tables are followed by the hulls of its constraints."""
     reals = [problem.reals.copy()]
     place = len(problem.reals)
     table = layout.TABLES.show(problem.ints, reals[0]).constraint_f

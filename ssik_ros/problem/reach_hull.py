@@ -1,9 +1,10 @@
 """
-The hull of what a chain reaches, made once for a chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
+The hull of a chain's reach, made once for a chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
 
-Of a full pose every point of the last link has a place. Two are always looked at: the tip, and, where the last joint is revolute,
-a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis tell orientations that
-no joint values give there; a wrist that rotates freely has none of these. Where the orientation is free it is the tip alone.
+A full pose gives a place to every point of the last link. Two are always checked: the tip, and, if the last joint is
+revolute, a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis exclude
+orientations that no joint values give there; an arm whose wrist rotates freely gets none of them. If the orientation is
+free, only the tip is checked.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,15 @@ KEPT = 1024
 SAME_POINT = 1e-6
 """Distance of two points below which the hull of one will do [m]."""
 ALONG_AXIS = (0.1, 0.4, 1.6, -0.1, -0.4, -1.6)
-"""Where more points of the last axis are, from the wrist on, over the size of what that reaches."""
+"""Distances of further points of the last axis from the wrist, as multiples of the size of the wrist's hull."""
 LEAST_NEWS = 0.02
 """By how much the hull of such a point is smaller at least than any orientation of the axis would make it, over that size."""
 LEAST_SINE = 1e-3
-"""Sine of the angle between the last two axes from which on the point of the last one is where they are nearest."""
+"""Least sine between the last two axes for which the wrist is the point of the last axis nearest to the other."""
 SAME_DIRECTION = 1e-12
 """Part of a unit vector that is rounding. Where a slide has no limits, any larger part of its direction counts."""
 PLANE_DIRECTIONS, ALL_DIRECTIONS = 720, 4096
-"""Directions, of a plane and of space, in which a place is compared with what the chain reaches."""
+"""Numbers of directions, in a plane and in space, in which a place is compared with the hull."""
 
 
 def make_hulls(
@@ -44,11 +45,11 @@ def make_hulls(
     is_full_pose: bool,
 ) -> FloatArray | None:
     """
-    Return the hulls of a chain, one behind the other as the kernel wants them; None where there are none.
+    Return the hulls of a chain in one flat array, in the kernel's layout; None if a slide has no limits.
 
     :param slides: (n,) which joints slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each, in the base frame with all joints at zero.
-    :param lower, upper: (n,) how far joints slide [m]; those of revolute joints are not read.
+    :param lower, upper: (n,) how far joints slide [m]; values of revolute joints are not read.
     :param home: (4, 4) pose of the tip with all joints at zero.
     :param is_full_pose: whether orientations are given too.
     """
@@ -72,7 +73,7 @@ def make_hulls(
 
 class UnlimitedReach:
     """
-    What a chain with slides reaches when its slides have no limits.
+    The reach of a chain with slides when its slides have no limits.
 
     No slide moves the tip along the directions that are at right angles to all slides in every posture. Along these
     directions the hull of the chain with its slides at zero holds for every value of the slides.
@@ -182,7 +183,7 @@ def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
             if np.linalg.norm(new) > SAME_DIRECTION:
                 span = span + np.outer(new, new) / (new @ new)
             continue
-        # A rotation about the axis spreads what is across it over the whole plane, and leaves what is along it.
+        # A rotation about the axis spreads the part across it over the whole plane, and leaves the part along it.
         line = np.outer(axis, axis)
         rest = np.eye(3) - line
         is_along = np.linalg.norm(line @ span) > SAME_DIRECTION
@@ -228,9 +229,9 @@ def _telling_points(
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
     """
-    Return the hull (BLOCK,) of the point of the last axis alone, which is in the base frame with all joints at zero.
+    Return the hull (BLOCK,) of only the wrist, the point of the last axis, in the base frame with all joints at zero.
 
-    None for chains with slides, whose limits would be taken for a cause that they are not.
+    Return None for chains with slides, because their limits could be taken for the cause.
 
     :param chain: the chain.
     """

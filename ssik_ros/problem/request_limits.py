@@ -29,7 +29,7 @@ def narrow_limits(
     Narrow limits in place by a request: its own limits, consistency, locked and passive joints.
 
     :param seed: (nq,) the request's seed, passive variables included.
-    :param lower, upper: (nv,) limits of the problem in, those of the request out.
+    :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return.
     :returns: False when the consistency limits leave no room: then no state can be a solution.
     :raises InvalidLimits: when the request's own limits leave none, naming the joint.
     :raises JointNotFound: for an unknown locked joint.

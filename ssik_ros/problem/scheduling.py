@@ -139,7 +139,7 @@ class Slices:
 
 
 RESPONSE_TIME = 0.0006
-"""Time that a response takes beside its search [s]; with many requests in flight, those before it take as long each."""
+"""Time of a response in addition to its search [s]; with many requests in flight, earlier ones take as long each."""
 LARGEST_RESERVE = 0.2
 """Largest part of a budget that a request leaves to the responses of other requests."""
 
