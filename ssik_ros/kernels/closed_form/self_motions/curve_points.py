@@ -1,24 +1,24 @@
 """
-Points of the curve on which seven joints keep a pose: Newton across the curve, and the tangent there.
+Points of the curve on which seven joints keep a pose: Newton steps across the curve, and the tangent.
 
 Problem
 -------
-FK(q) = T are six equations for seven joints. A seventh one, row . q = aim, chooses a point of the curve.
+FK(q) = T are six equations for seven joints. A seventh equation, row . q = aim, selects a point of the curve.
 
 Solutions
 ---------
-The one that Newton's method reaches from the given start, and the unit tangent there.
+The point that Newton's method reaches from the given start, and the unit tangent there.
 
 Method
 ------
-1. The columns of the Jacobian J as in :mod:`certify`, the error e at the tip, and the row below them are seven equations.
-   Gaussian elimination with pivoting of [J; row] solves for the step and for the tangent at once: [J; row] t = (0, 1).
-2. Steps end when the last one was small enough; its square is what is left.
+1. Seven equations: the columns of the Jacobian J as in :mod:`certify` with the error e at the tip, and the row.
+   Gaussian elimination with pivoting of [J; row] gives the step and the tangent at once: [J; row] t = (0, 1).
+2. Stop after a step that is small enough; the remaining error is about its square.
 
 Degeneracies
 ------------
-[J; row] is singular where the row lies across the tangent, and at singular postures: the determinant, its sign included,
-is returned. Its sign changes along a curve where another one crosses it.
+[J; row] is singular if the row is perpendicular to the tangent, and at singular postures. So the functions return the
+determinant with its sign. Along a curve, the sign changes at a crossing with another curve.
 
 Cost
 ----
@@ -36,27 +36,27 @@ from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 
 N = 7
-"""Joints."""
+"""Number of joints."""
 STEP, TANGENT = N, N + 1
-"""Columns of the equations behind the matrix: right side and then the step; unit vector and then the tangent."""
+"""Columns of the equations after the matrix: right side, later the step; unit vector, later the tangent."""
 COLUMNS = N + 2
 MISS, PIVOT = 0, 1
-"""Numbers of the facts."""
+"""Indices into ``facts``."""
 SINGULAR = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
 LONGEST = 0.3
-"""Longest step of Newton's method that is believed [rad or m]."""
+"""Longest accepted Newton step [rad or m]."""
 EXACT = 1e-7
-"""Last step after which a point is exact to rounding [rad or m]."""
+"""If the last step is at most this, the point is exact up to rounding [rad or m]."""
 EXACT_STEPS = 8
 ALONG = 1e-11
-"""Size of the tangent before it is made a unit vector, from which on it is none."""
+"""Least size of the tangent before it is normalized; below it, the tangent is undefined."""
 
 CLEAR = 0.02
-"""Part of a joint in the tangent from which on the joint's equation serves to find it."""
+"""Least component of a joint in the tangent at which the joint's equation determines the tangent."""
 
 LOWER, UPPER = 6 * N + 24, 7 * N + 24
-"""Limits in the real numbers of a plan."""
+"""Offsets of the limits in the real numbers of a plan."""
 
 
 class Curve(NamedTuple):
@@ -68,33 +68,33 @@ class Curve(NamedTuple):
     slides: int
     held: int
     lower: np.ndarray
-    """(7,) limits; infinite for joints of which every angle has a winding inside."""
+    """(7,) lower limits; infinite for joints whose range covers a full turn."""
     upper: np.ndarray
     target: np.ndarray
     """(12,) T."""
     screws: np.ndarray
     pose: np.ndarray
     system: np.ndarray
-    """(7, 9)."""
+    """(7, 9) the seven equations."""
     row: np.ndarray
-    """(7,) the seventh equation."""
+    """(7,) row of the seventh equation."""
     tangent: np.ndarray
-    """(7,) out."""
+    """(7,) out: unit tangent."""
     free: np.ndarray
     """(7,) indices of all joints."""
     facts: np.ndarray
-    """(2,) out: length of the first step of the last correction, least pivot of its last elimination."""
+    """(2,) out: length of the first step of the last correction, least pivot of the last elimination."""
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers :func:`open_curve` needs."""
+    """Return the size of the scratch of :func:`open_curve`, in numbers."""
     return 2 * N + 6 * N + 12 + N * COLUMNS + 2 * N + 2
 
 
 @kernel
 def _write_limits(work, ints, reals):
-    """Write limits that count to the head of the scratch."""
+    """Write the effective limits to the head of the scratch; infinite for joints whose range covers a full turn."""
     for k in range(N):
         low, high = reals[LOWER + k], reals[UPPER + k]
         is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
@@ -105,12 +105,12 @@ def _write_limits(work, ints, reals):
 @inline_kernel
 def open_curve(ints, reals, target, free, work):
     """
-    Return the chain, the pose and scratch under their names.
+    Return chain, pose and scratch as a :class:`Curve`.
 
     :param ints, reals: the plan.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     _write_limits(work, ints, reals)
     own = 2 * N
@@ -136,9 +136,9 @@ def open_curve(ints, reals, target, free, work):
 @kernel
 def _eliminate(system):
     """
-    Solve seven equations in place for two right sides; return the determinant and the least pivot, 0 if singular.
+    Solve seven equations in place for two right sides; return the determinant and the least pivot, zeros if singular.
 
-    :param system: (7, 9).
+    :param system: (7, 9) matrix, then two right sides; the solutions replace the right sides.
     """
     largest, determinant, least = 0.0, 1.0, math.inf
     for i in range(N):
@@ -176,11 +176,11 @@ def _eliminate(system):
 @kernel
 def solve_there(c, q, aim):
     """
-    Write step and tangent at a posture and return the determinant, 0 where there is no step.
+    Write step and tangent at a posture; return the determinant, 0 if the equations are singular.
 
-    :param c: of :func:`open_curve`; its ``row`` is the seventh equation, its ``tangent`` is written.
-    :param q: (7,).
-    :param aim: what ``row . q`` shall be.
+    :param c: from :func:`open_curve`; ``c.row`` is the seventh equation, ``c.tangent`` is written.
+    :param q: (7,) the posture.
+    :param aim: wanted value of ``row . q``.
     """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
     certify.write_system(c.system, c.screws, c.slides, c.free, N, c.pose, c.target, 1.0)
@@ -205,13 +205,13 @@ def solve_there(c, q, aim):
 @kernel
 def correct(c, q, aim, last, most):
     """
-    Move a posture onto the curve, in place; return the last determinant, 0 where that fails.
+    Move a posture onto the curve, in place; return the last determinant, 0 if this fails.
 
-    :param c: of :func:`open_curve`; its ``row`` is the seventh equation; tangent and first step are written.
-    :param q: (7,).
-    :param aim: what ``row . q`` shall be.
-    :param last: step after which the next one is not worth its time [rad or m].
-    :param most: steps at most.
+    :param c: from :func:`open_curve`; ``c.row`` is the seventh equation; tangent and first step are written.
+    :param q: (7,) the posture.
+    :param aim: wanted value of ``row . q``.
+    :param last: step length at which the iteration ends [rad or m].
+    :param most: most steps.
     """
     for count in range(most):
         determinant = solve_there(c, q, aim)
@@ -232,7 +232,7 @@ def correct(c, q, aim, last, most):
 
 @inline_kernel
 def correct_exactly(c, q, aim):
-    """Move a posture onto the curve to rounding, see :func:`correct`."""
+    """Move a posture onto the curve up to rounding, see :func:`correct`."""
     return correct(c, q, aim, EXACT, EXACT_STEPS)
 
 
@@ -248,9 +248,9 @@ def dot(a, b):
 @kernel
 def fix_joint(c, joint):
     """
-    Let the seventh equation say what a joint shall be.
+    Make the seventh equation fix the value of a joint.
 
-    :param joint: its index.
+    :param joint: index of the joint.
     """
     for k in range(N):
         c.row[k] = 1.0 if k == joint else 0.0
@@ -259,17 +259,17 @@ def fix_joint(c, joint):
 @kernel
 def write_first_tangent(c, q):
     """
-    Write the tangent of the curve at a posture without a known direction.
+    Write the tangent of the curve at a posture whose direction is unknown.
 
-    :param c: of :func:`open_curve`; its ``tangent`` is written.
+    :param c: from :func:`open_curve`; ``c.tangent`` is written.
     :param q: (7,) a posture on the curve.
-    :returns: a number with the sign of the determinant of [J; tangent], 0 where there is no tangent.
+    :returns: a number with the sign of the determinant of [J; tangent], 0 if the tangent is undefined.
     """
     best, largest = -1, 0.0
     for k in range(N):
         joint = (c.held + k) % N
         fix_joint(c, joint)
-        # The joint's part of the tangent is positive then: the sign is that of [J; tangent], too.
+        # With this row the joint's component of the tangent is positive, so the sign is also the sign of [J; tangent].
         determinant = solve_there(c, q, q[joint])
         if abs(determinant) > largest:
             best, largest = joint, abs(determinant)

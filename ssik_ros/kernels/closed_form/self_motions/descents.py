@@ -1,27 +1,27 @@
 """
-Postures on the curves of a pose by Newton's method, from any postures.
+Postures on the curves of a pose, by Newton's method from arbitrary postures.
 
 Problem
 -------
-A short closed curve may lie between two values at which a joint was held. Its surroundings are as wide as those of a long
-one: where it shrinks to a point, that point is where the error has a minimum.
+A short closed curve may lie between two sampled values of the held joint. Newton's method still finds it, because its
+basin is as wide as the basin of a long curve. If the curve shrinks to a point, this point is a minimum of the error.
 
 Solutions
 ---------
-For each posture one on some curve, or none.
+For each start at most one posture, on some curve.
 
 Method
 ------
-1. Eight postures at a time go to where the error vanishes to first order, by the shortest steps, none longer than LONGEST.
-2. What has arrived within the limits is kept, in the winding next to their middle.
+1. Move eight postures at a time by the shortest steps that remove the error to first order, none longer than LONGEST.
+2. Keep the postures that arrive within the limits, at the winding nearest to the middle of the limits.
 
 Degeneracies
 ------------
-At a singular posture steps have no direction: what does not arrive after STEPS is dropped.
+At a singular posture the steps have no direction. Postures that have not arrived after STEPS steps are dropped.
 
 Cost
 ----
-About ten forward passes and solutions of seven equations for eight postures.
+About ten forward passes and ten solutions of seven equations for eight postures.
 """
 
 import math
@@ -40,29 +40,31 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 STEPS = 40
 IDLE = -1.0
-"""Steps that are left to a lane without a posture."""
+"""Remaining steps of a lane without a posture."""
 LONGEST = 0.7
 """Longest step [rad or m]."""
 EXACT = 1e-8
-"""Step after which a posture is exact to rounding [rad or m]."""
+"""If the last step is at most this, the posture is exact up to rounding [rad or m]."""
 NEAR = 1e-3
-"""Room of a knot up to which a singular posture is near."""
+"""Room of a knot below which a singular posture is near."""
 REACHES = 1e-9
-"""Frobenius norm of FK - T of a posture that reaches the pose."""
+"""Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch :func:`descend` needs."""
+    """Return the size of the scratch of :func:`descend`, in numbers."""
     return cp.scratch_size() + N + 3 + certify.scratch_size(N) + lp.numbers_size() + LANES
 
 
 @kernel
 def are_wanted(knots):
     """
-    Return whether curves cross or pass near a singular posture: others may pass there on which the held joint stands still.
+    Return whether descents may find more: a curve crosses another curve or passes near a singular posture.
 
-    :param knots: (k, segments.COLUMNS) of all curves.
+    There, curves may pass on which the held joint does not move.
+
+    :param knots: (k, segments.COLUMNS) knots of all curves.
     """
     for row in range(knots.shape[0]):
         if knots[row, segments.KIND] >= trace.CROSSING or not knots[row, segments.ROOM] > NEAR:
@@ -73,13 +75,13 @@ def are_wanted(knots):
 @kernel
 def descend(rows, ints, reals, target, free, work):
     """
-    Move postures onto curves; return how many have arrived within the limits, which stand first then.
+    Move postures onto curves; write those that arrive within the limits to the first rows and return their number.
 
-    :param rows: (m, 7) postures in, and out.
+    :param rows: (m, 7) postures in; out.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
@@ -90,7 +92,7 @@ def descend(rows, ints, reals, target, free, work):
     left = vector(work, at + lp.numbers_size(), LANES)
     begun, count, active = 0, 0, 0
     for lane in range(LANES):
-        # Idle lanes are computed, too.
+        # Idle lanes are computed, too, so give them valid numbers.
         _begin(c, numbers, lane, rows[begun])
         left[lane] = STEPS if lane < rows.shape[0] else IDLE
         active += lane < rows.shape[0]
@@ -108,7 +110,7 @@ def descend(rows, ints, reals, target, free, work):
                 q[k] = lp.number_of(numbers, lp.Q + k, lane)
             certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors, scratch)
             if errors[2] <= REACHES and inside.wind(c, q, 0.0):
-                # Those that stood there have begun long ago.
+                # The overwritten row is free: its own posture has begun before.
                 for k in range(N):
                     rows[count, k] = q[k]
                 count += 1
@@ -124,7 +126,7 @@ def descend(rows, ints, reals, target, free, work):
 
 @inline_kernel
 def _begin(c, numbers, lane, posture):
-    """Let a lane begin at a posture."""
+    """Start a lane at a posture."""
     for k in range(N):
         lp.set_number(numbers, lp.Q + k, lane, posture[k])
         lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
@@ -133,7 +135,7 @@ def _begin(c, numbers, lane, posture):
 
 @kernel
 def _step(numbers, lane):
-    """Take the shortest step to where the error of a lane vanishes, or a share of it; return its length."""
+    """Take the shortest step that removes a lane's error, or a share of it; return its full length."""
     along = aim = square = 0.0
     for k in range(N):
         step = lp.number_of(numbers, lp.STEP + k, lane)

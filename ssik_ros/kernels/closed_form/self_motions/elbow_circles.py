@@ -1,38 +1,41 @@
 """
-All curves of one pose of an arm with two spherical joints, by the circle of its elbow.
+All curves of one pose of an arm with two spherical joints, from the circle of its elbow.
 
 Problem
 -------
-Axes 1, 2, 3 meet in S at right angles, each with the next, and axes 5, 6, 7 in W. Given a pose: its curves within the limits.
+Axes 1, 2, 3 meet in S, axes 5, 6, 7 meet in W, and neighbours among them are perpendicular. A pose is given. Find its
+curves within the limits.
 
 Solutions
 ---------
-For each of at most two values of joint 4, four closed curves, cut where a joint reaches a limit: joints 2 and 6 have two signs.
+For each of at most two values of joint 4, four closed curves (joints 2 and 6 have two signs), cut at joint limits.
 
 Method
 ------
-1. W has to be where the pose puts it, which gives q4. The rotation of the shoulder is R(psi) = R(l, psi) R_0, with l along the
-   line from S to W and psi the angle of the elbow about it. Each component u . R(psi) v is a wave m + a cos psi + b sin psi.
-2. Three axes at right angles are angles of such components: q1 = atan2 of two of them, q2 = acos of one, q3 = atan2 of two,
-   and likewise the wrist. Their slopes are known, too.
-3. The other sign of joint 2 is (q1 + pi, -q2, q3 + pi), counted from where axes 1 and 3 are parallel, and likewise for the
-   wrist. Thus four curves are images of one, with the same knots but for signs and half turns.
-4. A joint reaches a limit where a wave vanishes, at two angles psi at most. Between neighbours of these nothing changes: the
-   angle in the middle says which images are within the limits.
-5. Knots are halved until tangents and chords of neighbours fit.
+1. The pose defines the position of W, which gives q4. The rotation of the shoulder is R(psi) = R(l, psi) R_0, with l
+   along the line from S to W and psi the angle of the elbow about it. Each component u . R(psi) v is a wave m + a cos
+   psi + b sin psi.
+2. For three perpendicular axes, the angles follow from such components: q1 = atan2 of two, q2 = acos of one, q3 = atan2
+   of two. The wrist is solved in the same way. The derivatives are closed formulas, too.
+3. The other sign of joint 2 is (q1 + pi, -q2, q3 + pi), where q2 is counted from the value that makes axes 1 and 3
+   parallel. The same holds for the wrist. So four curves are images of one, with the same knots up to signs and half
+   turns.
+4. A joint reaches a limit where a wave vanishes, at two angles psi at most. Between neighbouring angles nothing
+   changes, so the middle decides which images are within the limits.
+5. Segments are halved until tangents and chords of neighbouring knots fit.
 
 Degeneracies
 ------------
-A stretched elbow, W near S, and a shoulder or a wrist that comes near its singular posture on the circle: left to others, as
-are poses that are out of reach.
+Other methods handle a stretched elbow, W near S, and a shoulder or wrist that comes near its singular posture on the
+circle. They also handle poses out of reach.
 
 Cost
 ----
-Six arc tangents for each knot, eight knots side by side.
+Six arc tangents for each knot, for eight knots at once.
 
 References
 ----------
-[Shimizu2008] for the arm angle and the limits in it.
+[Shimizu2008] defines the arm angle and derives its limits.
 """
 
 import math
@@ -51,75 +54,77 @@ from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
 
 NOT_PLAIN = -2
-"""Returned in place of the number of curves: the pose is left to others."""
+"""Returned in place of the number of curves if another method must handle the pose."""
 
 WAVES = 5
-"""Waves of three axes: the cosine of the middle joint, cosine and sine of the first one, and of the last one."""
+"""Number of waves of three axes: cosine of the middle joint, cosine and sine of the first and of the last joint."""
 SIDE = 3 * WAVES
 OFFSET, BEND = 2 * SIDE, 2 * SIDE + 2
-"""Places behind the waves of both sides: values of the middle joints at which the outer axes are parallel, and that of joint 4."""
+"""Offsets after the waves of both sides: values of the middle joints that make the outer axes parallel; value of joint
+4."""
 ELBOW = BEND + 1
 
 FIRST_RING, RING = 8, 256
-"""Knots of the circle at first, and at most."""
+"""First and largest number of knots of the circle."""
 AFTER = KIND
-"""Column of a knot of the circle: the one behind it. ARC is its angle psi."""
+"""Column of a knot of the circle: row of the next knot. Column ARC is its angle psi."""
 FITS = segments.COLUMNS
-"""Column of a knot of the circle: whether the next one is near enough."""
+"""Column of a knot of the circle: 1 if the next knot is near enough."""
 RING_COLUMNS = segments.COLUMNS + 1
 LEAST_COSINE, LARGEST_MISS = 0.7, 0.05
-"""Of the angle between the tangents of neighbours; distance of the chord from the mean of both tangents [rad]."""
+"""Least cosine of the angle between neighbouring tangents; largest distance of the chord from their mean [rad]."""
 LEAST_SINE = 2e-3
-"""Sine of a middle joint or of the elbow below which the pose is left to others."""
+"""Smallest sine of a middle joint or of the elbow; below it, another method must handle the pose."""
 SHORTEST = 1e-5
-"""Distance of two knots [rad of psi] below which the same holds."""
+"""Smallest distance of two knots [rad of psi]; below it, another method must handle the pose."""
 BESIDE = 0.1
-"""Knots of the circle nearer to an end than this share of their distance are left out."""
+"""Knots of the circle that are nearer to an end than this share of their spacing are left out."""
 
 ROOTS = 24
-"""Two angles for each of two limits of six joints."""
+"""Most roots: two angles for each of two limits of six joints."""
 PLACE, JOINT, UPPER, FLIP, WIDTH = range(5)
-"""Numbers of a root: psi; the joint that reaches a limit there; 1 for the upper one, else -1; of which image of its side;
-how far the next one is."""
+"""Columns of a root: psi; joint that reaches a limit; side of the limit, 1 for upper, -1 for lower; posture of the
+joint's side of the arm, 0 or 1; distance to the next root."""
 ROOT = 5
 PAIR = 2 * N + 2
-"""Rows of eight numbers: psi, joints, tangent, room."""
+"""Number of rows of eight numbers: psi, joints, tangent, room."""
 FIRST_TURN, BENT_TURN, TURNS = 12, 21, 30
-"""Places behind what the pose moves the tip by: R_0, and R_0 with the rotation of joint 4."""
+"""Offsets after the motion of the tip that the pose requires: R_0; R_0 times the rotation of joint 4."""
 MOST_CURVES = 8 * ROOTS // 2
-"""Of both values of joint 4 and four images."""
+"""Most curves: for two values of joint 4, and four images each."""
 REACHES = 1e-9
-"""Frobenius norm of FK - T at a knot of each circle: rounding, or a chain that is not what it was taken for."""
+"""Largest Frobenius norm of FK - T at the first knot of a circle; more means that the chain does not fit this
+method."""
 
 
 class Circles(NamedTuple):
-    """What the curves of a pose are made from."""
+    """Arrays that build the curves of a pose."""
 
     curve: cp.Curve
     elbow: np.ndarray
-    """(ELBOW,) the waves of one value of joint 4."""
+    """(ELBOW,) waves for one value of joint 4."""
     ring: np.ndarray
-    """(RING, RING_COLUMNS) knots of its circle, in a chain from the first one."""
+    """(RING, RING_COLUMNS) knots of the circle; column AFTER links them in a ring."""
     roots: np.ndarray
-    """(ROOTS, ROOT) in the order of psi."""
+    """(ROOTS, ROOT) roots, sorted by psi."""
     ends: np.ndarray
     """(ROOTS, segments.COLUMNS) knots at the roots."""
     gaps: np.ndarray
-    """(ROOTS, segments.COLUMNS) knots between each root and the next."""
+    """(ROOTS, segments.COLUMNS) knots halfway between each root and the next."""
     inside: np.ndarray
-    """(ROOTS,) which images are within the limits there, bits of the shoulder's two, then of the wrist's."""
+    """(ROOTS,) images within the limits after each root, as bits: two for the shoulder, then two for the wrist."""
     own: np.ndarray
-    """(ROOTS,) numbers of the roots of one image."""
+    """(ROOTS,) indices of the roots of one image."""
     own_inside: np.ndarray
-    """(ROOTS,) whether that image is within the limits between each of them and the next, 1 or 0."""
+    """(ROOTS,) 1 if this image is within the limits between a root in ``own`` and the next, else 0."""
     numbers: np.ndarray
-    """(8 PAIR,) of eight knots."""
+    """(8 PAIR,) numbers of eight knots."""
     scratch: np.ndarray
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch :func:`find` needs."""
+    """Return the size of the scratch of :func:`find`, in numbers."""
     own = ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
     return cp.scratch_size() + own + certify.scratch_size(N) + TURNS + 3
 
@@ -127,16 +132,16 @@ def scratch_size():
 @kernel
 def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
-    Write all curves of a pose; return how many there are, or why that is not known.
+    Write all curves of a pose; return their number, NOT_PLAIN, or NO_ROOM if their knots do not fit.
 
     :param knots: as for :func:`lane_trace.follow`.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
-    :param target: (12,) out: T, made exact.
-    :param spheres: (6,) S and W, all joints at zero.
+    :param target: (12,) out: T with an orthonormal rotation.
+    :param spheres: (6,) S and W in the base, with all joints at zero.
     :param matrix_t: (4, 4) T, a rigid transform.
     :param ints, reals: the plan of seven joints.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
@@ -178,7 +183,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
 
 @inline_kernel
 def _open(ints, reals, target, free, work):
-    """Return everything under its name."""
+    """Return all arrays as :class:`Circles`."""
     c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
     elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
     at += ELBOW + RING * RING_COLUMNS
@@ -198,7 +203,7 @@ def _open(ints, reals, target, free, work):
 
 @kernel
 def _write_turns(turns, h, bend, folded, reach):
-    """Write R_0, which turns W as joint 4 folds the arm to where it has to be, and R_0 with the rotation of joint 4."""
+    """Write R_0, which moves W of the folded arm to its required position, and R_0 times the rotation of joint 4."""
     a, b = _unit(folded), _unit(reach)
     side_a, side_b = vectors.perpendicular(a), vectors.perpendicular(b)
     up_a, up_b = vectors.cross(a, side_a), vectors.cross(b, side_b)
@@ -214,13 +219,13 @@ def _write_turns(turns, h, bend, folded, reach):
 
 @inline_kernel
 def _unit(a):
-    """Return the unit vector along a vector."""
+    """Return the unit vector in the direction of a vector."""
     return vectors.scale(1.0 / vectors.norm(a), a)
 
 
 @kernel
 def _write_waves(run, turns, reach):
-    """Write the waves of both sides; return whether neither comes near its singular posture."""
+    """Write the waves of both sides; return False if a side comes near its singular posture."""
     c, elbow, line = run.curve, run.elbow, _unit(reach)
     first, bent = vector(turns, FIRST_TURN, 9), vector(turns, BENT_TURN, 9)
     for side in range(2):
@@ -234,7 +239,7 @@ def _write_waves(run, turns, reach):
             if side == 0:
                 wave = sp4.coefficients(left, line, vectors.times(first, right))
             else:
-                # The wrist's rotation is that of the elbow backwards, then the pose.
+                # The wrist's rotation is the elbow's rotation reversed, then the pose.
                 wave = sp4.coefficients(
                     vectors.times(turns, right), line, vectors.times(bent, left)
                 )
@@ -248,7 +253,7 @@ def _write_waves(run, turns, reach):
 
 @kernel
 def _write_ring(run):
-    """Write knots of the circle until neighbours fit; return whether that has been possible."""
+    """Write knots of the circle until neighbours fit; return False if this fails."""
     ring, count = run.ring, FIRST_RING
     for row in range(count):
         ring[row, ARC], ring[row, FITS] = 2.0 * math.pi * row / FIRST_RING, 0.0
@@ -286,7 +291,7 @@ def _reaches(run):
 
 @kernel
 def _fit(table, a, b):
-    """Return whether the cubic between two knots of the circle is near it."""
+    """Return whether the cubic between two knots of the circle approximates it well."""
     square, cosine = 0.0, 0.0
     for k in range(N):
         way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
@@ -303,10 +308,11 @@ def _fit(table, a, b):
 @kernel
 def _write_knots(run, table, first, count):
     """
-    Write joints, tangents and rooms of some knots, of which ARC says the angle psi.
+    Write joints, tangents and rooms of knots whose column ARC has the angle psi.
 
-    :param run: of :func:`find`.
+    :param run: from :func:`find`.
     :param table: (., segments.COLUMNS) or more columns.
+    :param first, count: first row, and number of rows.
     :param first, count: rows.
     """
     numbers = run.numbers
@@ -333,14 +339,14 @@ def _write_knots(run, table, first, count):
 
 @inline_kernel
 def _wave(elbow, side, k, cosine, sine):
-    """Return a wave and its slope at psi."""
+    """Return the value and the derivative of a wave at psi."""
     mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)
     return mean + a * cosine + b * sine, b * cosine - a * sine
 
 
 @inline_kernel
 def _write_side(run, side, cosine, sine):
-    """Write three joints of eight knots with their slopes; return the sines of the middle one, and the squares of the slopes."""
+    """Write three joints of eight knots and their slopes; return the middle joint's sines and summed squared slopes."""
     middle, middle_slope = _wave(run.elbow, side, 0, cosine, sine)
     x, x_slope = _wave(run.elbow, side, 1, cosine, sine)
     y, y_slope = _wave(run.elbow, side, 2, cosine, sine)
@@ -364,7 +370,7 @@ def _write_side(run, side, cosine, sine):
 
 @kernel
 def _write_roots(run):
-    """Write where joints reach limits, the knots there and between, and which images are inside; return how many."""
+    """Write roots where joints reach limits, knots at and between them, and the images inside; return their number."""
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
         at = SIDE * side
@@ -404,7 +410,7 @@ def _write_roots(run):
 
 @kernel
 def _add_root(roots, count, psi, beside, joint, upper):
-    """Insert a root into ordered ones."""
+    """Insert a root into the sorted roots."""
     value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
     if psi < 0.0:
         psi += 2.0 * math.pi
@@ -420,10 +426,10 @@ def _add_root(roots, count, psi, beside, joint, upper):
 @inline_kernel
 def _in_image(run, value, joint, flip):
     """
-    Return a joint of an image.
+    Return the value of a joint in an image.
 
-    :param value: of the joint on the circle.
-    :param flip: 1 if its side is in the other posture, else 0.
+    :param value: value of the joint on the circle.
+    :param flip: 1 if the joint's side of the arm is in its other posture, else 0.
     """
     if flip == 0 or joint == 3:
         return value
@@ -434,7 +440,7 @@ def _in_image(run, value, joint, flip):
 
 @kernel
 def _images_inside(run, knot):
-    """Return which images of a knot are within the limits, see :class:`Circles`."""
+    """Return the images of a knot that are within the limits, as bits; see :class:`Circles`."""
     c, bits = run.curve, 0
     for side in range(2):
         for flip in range(2):
@@ -451,18 +457,18 @@ def _images_inside(run, knot):
 
 @inline_kernel
 def _flip_of(image, joint):
-    """Return 1 if the side of a joint is in its other posture in an image, else 0."""
+    """Return 1 if the joint's side of the arm is in its other posture in an image, else 0."""
     return (image >> (joint // 4)) & 1
 
 
 @kernel
 def _write_image(run, knots, heads, count, row, image, size):
     """
-    Write the curves of an image; return how many there are, or why that is not known, and the next row of knots.
+    Write the curves of an image; return their number, or a negative code, and the next free row of knots.
 
-    :param run: of :func:`find`.
-    :param knots, heads: out, behind ``count`` curves and ``row`` rows.
-    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's.
+    :param run: from :func:`find`.
+    :param knots, heads: out, after ``count`` curves and ``row`` rows.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param size: number of roots.
     """
     own, count_own, outside = run.own, 0, -1
@@ -502,9 +508,9 @@ def _write_image(run, knots, heads, count, row, image, size):
 @kernel
 def _is_inside(run, image, begin, end, size):
     """
-    Return 1 where an image is within the limits between two of its roots, else 0: the widest gap says so.
+    Return 1 if an image is within the limits between two of its roots, else 0; the widest gap between roots decides.
 
-    :param begin, end: numbers of the roots; all of the circle where both are the same one.
+    :param begin, end: indices of the roots; if they are equal, the whole circle is meant.
     :param size: number of roots.
     """
     bits = (1 << _flip_of(image, 0)) | (4 << _flip_of(image, 4))
@@ -520,7 +526,7 @@ def _is_inside(run, image, begin, end, size):
 
 @kernel
 def _write_whole(run, knots, first, image):
-    """Write a closed curve; return how many knots it has, NO_ROOM where they do not fit."""
+    """Write a closed curve; return its number of knots, NO_ROOM if they do not fit."""
     row, at = 0, first
     while True:
         if at == knots.shape[0]:
@@ -534,7 +540,7 @@ def _write_whole(run, knots, first, image):
 
 @kernel
 def _write_stretch(run, knots, first, image, begin, end):
-    """Write the curve between two roots; return how many knots it has, NO_ROOM where they do not fit."""
+    """Write the curve between two roots; return its number of knots, NO_ROOM if they do not fit."""
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
     stop += 2.0 * math.pi if end < begin else 0.0
     if first + 2 > knots.shape[0]:
@@ -555,13 +561,13 @@ def _write_stretch(run, knots, first, image, begin, end):
             at += 1
         row = after
     _write_end(run, knots, at, first, image, end)
-    # A single posture between two limits.
+    # Zero length: a single posture between two limits.
     return at - first + 1 if knots[at, ARC] > 0.0 else 1
 
 
 @kernel
 def _write_end(run, knots, at, first, image, root):
-    """Write the knot at a root."""
+    """Write the knot at a root, with the joint exactly on its limit."""
     joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
     _put(run, knots, at, first, run.ends[root], image)
     knots[at, joint] = run.curve.upper[joint] if side > 0.0 else run.curve.lower[joint]
@@ -570,7 +576,7 @@ def _write_end(run, knots, at, first, image, root):
 
 @kernel
 def _put(run, knots, at, first, knot, image):
-    """Write the image of a knot of the circle behind the others of a curve, which begins at row ``first``."""
+    """Write the image of a knot of the circle as the next knot of a curve that begins at row ``first``."""
     c = run.curve
     for k in range(N):
         flip, near = _flip_of(image, k), 0.0

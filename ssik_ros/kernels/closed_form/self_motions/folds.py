@@ -1,10 +1,10 @@
 """
-Traced curves, parted where the held joint turns back and where curves cross.
+Split traced curves at folds, where the held joint turns back, and at crossings.
 
 Problem
 -------
-Between two knots the held joint's part of the tangent changes its sign. Wanted is the posture at which it vanishes: there two
-branches of the six other joints meet. Curves end there, and at crossings, and the next ones begin.
+The held joint's component of the tangent changes its sign between two knots. Find the posture where it vanishes: two
+branches of the other six joints meet there. Curves end at folds and crossings, and the next curves begin there.
 
 Solutions
 ---------
@@ -12,13 +12,15 @@ One fold between two knots with different signs.
 
 Method
 ------
-1. The place by the cubic, then chords of the tangent's part on the curve itself, eight folds side by side.
-2. A closed curve with any such place begins at the first of them.
-3. Ends of curves in the same posture are found by comparing all of them.
+1. Estimate the fold on the cubic. Then find the zero of the component on the curve itself by a secant method, for eight
+   folds at once.
+2. A closed curve with a fold or crossing begins at the first of them.
+3. Compare all ends of curves to find ends in the same posture.
 
 Degeneracies
 ------------
-Two folds between two knots have no trace in the signs: the curve is not parted there, nor where the held joint stands still.
+Two folds between two knots leave no sign change, so the curve is not split there. Nor is it split where the held joint
+does not move.
 
 Cost
 ----
@@ -39,48 +41,49 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGEN
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LOOKS = 60
-"""Newton steps at most towards the folds of eight segments."""
+"""Most Newton steps for the folds of eight segments."""
 AT_FOLD = 1e-10
-"""Part of the held joint in the tangent that counts as none."""
+"""Largest component of the held joint in the tangent at a fold."""
 STILL = 1e-5
-"""Part of the held joint in the tangents of both knots up to which its sign is one of rounding: there it stands still."""
+"""If the held joint's component is at most this at both knots, its sign is rounding and the joint counts as still."""
 ON_CURVE = 1e-8
-"""Last Newton step of a posture whose tangent is looked at [rad]."""
+"""Largest last Newton step of a posture at which the tangent is used [rad]."""
 SAME_POSTURE = 1e-4
-"""Distance of two ends below which one curve continues the other [rad]."""
+"""Largest difference of a joint between two ends at which the curves continue each other [rad]."""
 OTHERS = 3
-"""Most curves that are named at an end."""
+"""Most continuing curves that are listed at an end."""
 FIRST_ROW, ROWS = 0, 1
-"""Columns of the heads; behind them the curves at the beginning, and those at the end."""
+"""Columns of the heads. The curves at the first knot and the curves at the last knot follow."""
 COLUMNS = 2 + 2 * OTHERS
 ROOM = 6
-"""Rows of knots needed for each given one."""
+"""Rows of the output for each given knot."""
 ROW, LOW, HIGH, F_LOW, F_HIGH, SHARE, SIDE = range(7)
-"""Numbers of a segment with a fold: its first knot, the bracket, the tangent's parts there, the share that is looked at, and
-which end has stayed."""
+"""Numbers of a segment with a fold: its first knot, the bracket, the components at both ends of the bracket, the
+examined share, and the end that was kept last."""
 STATE = 7
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers :func:`part_curves` needs."""
+    """Return the size of the scratch of :func:`part_curves`, in numbers."""
     return cp.scratch_size() + N + LANES * STATE + lp.numbers_size()
 
 
 @kernel
 def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, work):
     """
-    Write the parted curves; return how many there are.
+    Write the split curves; return their number.
 
-    :param out: (ROOM k, segments.COLUMNS) out, curve behind curve, arc lengths from 0 on.
-    :param heads: (2 k, COLUMNS) integers out: first row and number of rows of each, and the curves at both ends, -1 for none.
+    :param out: (ROOM k, segments.COLUMNS) out: knots of all curves in turn, with arc lengths from 0.
+    :param heads: (2 k, COLUMNS) integers out: first row, number of rows, and the curves at both ends; -1 fills empty
+        places.
     :param fold_at: (k,) integers, scratch.
-    :param knots: (k, segments.COLUMNS) of all curves.
-    :param rows: (c,) how many knots each of them has.
+    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param rows: (c,) number of knots of each curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
     own = cp.scratch_size()
@@ -100,7 +103,7 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
 
 @kernel
 def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
-    """Write a knot for each fold at the end of the table, from the last row on, and its row behind which knot, or -1."""
+    """Write a knot for each fold at the end of ``out``; store its row in ``fold_at`` of the knot before it, else -1."""
     found, waiting, first = out.shape[0], 0, 0
     for curve in range(rows.shape[0]):
         for row in range(first, first + rows[curve]):
@@ -128,7 +131,7 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
     """Write the knots of up to eight folds, eight at once."""
     for lane in range(LANES):
         for k in range(STATE):
-            # Those that are missing are the first one once more.
+            # Unused lanes repeat the first fold.
             state[lane, k] = state[lane, k] if lane < count else state[0, k]
         _look_at(q, knots, state[lane], numbers, lane)
     for _ in range(LOOKS):
@@ -162,8 +165,8 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
 
 @kernel
 def _narrow(lane, f):
-    """Take the tangent's part at the share that was looked at into the bracket."""
-    # The end that stays twice counts half: then both ends come near.
+    """Narrow the bracket by the component at the examined share."""
+    # Halve the component at the end that stays twice (Illinois method), so that both ends approach the fold.
     if f * lane[F_LOW] > 0.0:
         lane[LOW], lane[F_LOW] = lane[SHARE], f
         lane[F_HIGH] *= 0.5 if lane[SIDE] > 0.0 else 1.0
@@ -176,7 +179,7 @@ def _narrow(lane, f):
 
 @kernel
 def _look_at(q, knots, state, numbers, lane):
-    """Let a lane look where the chord of the bracket vanishes."""
+    """Move a lane to the share where the chord of the bracket vanishes."""
     row = int(state[ROW])
     share = state[LOW] + (state[HIGH] - state[LOW]) * state[F_LOW] / (state[F_LOW] - state[F_HIGH])
     width, aim = knots[row + 1, ARC] - knots[row, ARC], 0.0
@@ -194,9 +197,9 @@ def _look_at(q, knots, state, numbers, lane):
 @kernel
 def _part(out, heads, count, written, fold_at, knots, first, rows):
     """
-    Write the pieces of one curve; return how many there are, and how many rows are written in all.
+    Write the pieces of one curve; return their number, and the number of rows written in all.
 
-    What stands on the curve is counted: 2 row for a knot, 2 row + 1 for the fold behind it.
+    ``item`` counts along the curve: 2 row is a knot, 2 row + 1 is the fold after this knot.
     """
     last, begun = first + rows - 1, count
     begin = _beginning(fold_at, knots, first, last)
@@ -210,7 +213,7 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
         if item > 2 * last:
             if begin < 0:
                 break
-            # The last knot is the first one.
+            # The last knot repeats the first one.
             item, lap = 2 * first, True
             continue
         if item % 2 == 1 and fold_at[item // 2] < 0:
@@ -233,7 +236,7 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
 
 @inline_kernel
 def _is_end(fold_at, knots, item):
-    """Return whether curves end there."""
+    """Return whether a curve is split at this item: a fold or a crossing."""
     row = item // 2
     if item % 2 == 1:
         return fold_at[row] >= 0
@@ -242,7 +245,7 @@ def _is_end(fold_at, knots, item):
 
 @inline_kernel
 def _beginning(fold_at, knots, first, last):
-    """Return where a closed curve begins, -1 where it stays whole or is not closed."""
+    """Return the item where a closed curve begins; -1 if it stays whole or is not closed."""
     begins, ends = knots[first, KIND], knots[last, KIND]
     is_whole = begins != trace.SINGULAR and ends != trace.SINGULAR
     if is_whole and (begins == trace.CLOSED or ends == trace.CLOSED):
@@ -254,7 +257,7 @@ def _beginning(fold_at, knots, first, last):
 
 @inline_kernel
 def _put(out, at, fold_at, knots, item, first, last, lap):
-    """Write what stands on a curve as a row; return its arc length, with a whole lap more and its windings if so."""
+    """Write an item of a curve as a row; return its arc length. ``lap`` adds the length and windings of a lap."""
     row = item // 2
     fold = fold_at[row] if item % 2 == 1 else 0
     for column in range(segments.COLUMNS):
@@ -269,13 +272,13 @@ def _put(out, at, fold_at, knots, item, first, last, lap):
 
 @inline_kernel
 def _row_of(heads, curve, end):
-    """Return the row of an end of a curve: 0 for the first, 1 for the last one."""
+    """Return the row of an end of a curve; ``end`` is 0 for the first row, 1 for the last row."""
     return heads[curve, FIRST_ROW] + (heads[curve, ROWS] - 1 if end == 1 else 0)
 
 
 @kernel
 def _link(out, heads, count, curve, end, lower):
-    """Write the curves that have an end in the same posture."""
+    """Write the curves that end in the same posture."""
     place, start, found = _row_of(heads, curve, end), 2 + end * OTHERS, 0
     for i in range(OTHERS):
         heads[curve, start + i] = -1

@@ -1,30 +1,30 @@
 """
-Where curves that were traced within wider limits are within the narrower ones.
+Find the stretches within the limits on curves that were traced within wider limits.
 
 Problem
 -------
-Postures at some values of a joint miss short curves. Curves traced within wider limits are longer; some of their stretches lie
-within the limits.
+Sampled values of a joint miss short curves. Curves that are traced within wider limits are longer, and some of their
+stretches lie within the limits.
 
 Solutions
 ---------
-One posture on every such stretch, at least one on each segment that has any.
+One posture on every such stretch, at least one on each segment that has a stretch.
 
 Method
 ------
-1. Of each segment, the shares at which a joint's cubic passes a limit, or turns back.
-2. Between two neighbours of these nothing changes: the middle says whether the stretch is inside. Where a joint turns back
-   a stretch may be inside of which the cubic knows nothing: these places are looked at, too.
-3. Each of these postures is moved onto the curve.
+1. For each segment, find the shares at which a joint's cubic passes a limit or turns back.
+2. Between two neighbouring shares nothing changes, so the middle decides whether the stretch is inside. The shares
+   where a joint turns back are tested, too, because the cubic may miss a short stretch there.
+3. Move each of these postures onto the curve.
 
 Degeneracies
 ------------
-A stretch so short that the cubic's error decides is looked at on the curve itself: its middle may be outside, then it is left
-out.
+For very short stretches the error of the cubic decides, so the middle is tested on the curve itself. If the middle is
+outside, the stretch is left out.
 
 Cost
 ----
-Some hundred cubics for each segment.
+About a hundred evaluations of cubics for each segment.
 """
 
 import math
@@ -36,29 +36,29 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC
 
 PIECES = 8
-"""Parts of a segment in which a joint passes a limit once."""
+"""Number of parts of a segment; in each, a joint is assumed to pass a limit at most once."""
 MARKS = 2 + N * (2 * PIECES + 2)
 ROUNDING, CUBIC = 1e-9, 0.03
-"""How far outside postures of the curve and of its cubic may be [rad or m]."""
+"""Largest distance outside the limits, for postures on the curve and for postures on its cubic [rad or m]."""
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch :func:`write_inside` needs."""
+    """Return the size of the scratch of :func:`write_inside`, in numbers."""
     return cp.scratch_size() + N + MARKS
 
 
 @kernel
 def write_inside(out, knots, ints, reals, target, free, work):
     """
-    Write a posture on every stretch of one curve within the limits; return how many, at most as many as there is room for.
+    Write a posture for every stretch of one curve within the limits; return the number of written postures.
 
-    :param out: (m, 7) out.
-    :param knots: (k, segments.COLUMNS) of one curve.
+    :param out: (m, 7) out; further stretches are ignored if it is full.
+    :param knots: (k, segments.COLUMNS) knots of one curve.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
     q, marks = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, MARKS)
@@ -67,7 +67,7 @@ def write_inside(out, knots, ints, reals, target, free, work):
         size = _write_marks(c, marks, knots, row)
         width = knots[row + 1, ARC] - knots[row, ARC]
         for place in range(2 * size - 1):
-            # At the marks, too: where a joint turns back the cubic may be just outside.
+            # Test the marks, too: where a joint turns back, the cubic may be just outside.
             share = 0.5 * (marks[place // 2] + marks[(place + 1) // 2])
             if count < out.shape[0] and _is_inside(c, q, knots, row, width, share):
                 for k in range(N):
@@ -78,13 +78,13 @@ def write_inside(out, knots, ints, reals, target, free, work):
 
 @inline_kernel
 def _winding(c, k, value, near):
-    """Return the winding of a joint's value that is nearest to another one; the value itself for a slide."""
+    """Return the winding of a joint's value nearest to ``near``; prismatic joints keep their value."""
     return value if is_slide(c.slides, k) else segments.winding(value, near)
 
 
 @kernel
 def _write_marks(c, marks, knots, row):
-    """Write, in order, the shares of a segment at which a joint passes a limit or turns back; return how many."""
+    """Write the sorted shares at which a joint passes a limit or turns back; return their number."""
     width = knots[row + 1, ARC] - knots[row, ARC]
     marks[0], marks[1], count = 0.0, 1.0, 2
     for k in range(N):
@@ -114,7 +114,7 @@ def _write_marks(c, marks, knots, row):
 
 @kernel
 def _add(marks, count, share):
-    """Insert a share into ordered ones if there is room; return how many there are."""
+    """Insert a share into sorted shares if there is room; return their number."""
     if count >= marks.shape[0]:
         return count
     place = count
@@ -127,7 +127,7 @@ def _add(marks, count, share):
 
 @kernel
 def _pass_at(knots, row, width, k, limit, low, high):
-    """Return the share at which a joint's cubic passes a value between two shares."""
+    """Return the share between two shares at which a joint's cubic passes a limit."""
     first = segments.joint_at(knots, row, row + 1, width, low, k) - limit
     for _ in range(segments.HALVINGS):
         middle = 0.5 * (low + high)
@@ -153,11 +153,11 @@ def _is_inside(c, q, knots, row, width, share):
 @kernel
 def wind(c, q, beyond):
     """
-    Give joints the winding next to the middle of their limits; return whether all are within these, or little beyond.
+    Move joints to the winding nearest to the middle of their limits; return whether all are within the limits.
 
-    :param c: of :func:`curve_points.open_curve`.
-    :param q: (7,) the posture.
-    :param beyond: how far they may be outside [rad or m].
+    :param c: from :func:`curve_points.open_curve`.
+    :param q: (7,) the posture, changed in place.
+    :param beyond: accepted distance outside the limits [rad or m].
     """
     for k in range(N):
         if c.lower[k] > -math.inf:

@@ -1,30 +1,30 @@
 """
-Points of eight curves at once: what :mod:`curve_points` does for one.
+Points of eight curves at once, in SIMD lanes; :mod:`curve_points` does the same for one curve.
 
 Problem
 -------
-FK(q) = T are six equations for seven joints. A seventh one, row . q = aim, chooses a point of the curve, for each of eight
-postures another one.
+FK(q) = T are six equations for seven joints. A seventh equation, row . q = aim, selects a point of the curve. Each of
+eight postures has its own pair of row and aim.
 
 Solutions
 ---------
-The step of Newton's method, and the unit tangent.
+The Newton step and the unit tangent.
 
 Method
 ------
-1. Householder's reflections H_1 ... H_6 take the rows of the Jacobian J into the first six coordinates: J H_1 ... H_6 =
-   [L, 0], L lower triangular. The tangent t is H_1 ... H_6 applied to the seventh unit vector, up to its sign.
-2. Forward substitution in L y = e; the reflections applied to (y, 0) give the shortest step. The seventh equation is met
-   along t.
-3. Six reflections are a rotation, so that det [J; t] is the product of the diagonal of L.
+1. Householder reflections H_1 ... H_6 move the rows of the Jacobian J into the first six coordinates: J H_1 ... H_6 =
+   [L, 0] with L lower triangular. The tangent t is H_1 ... H_6 applied to the seventh unit vector, up to its sign.
+2. Solve L y = e by forward substitution. The reflections applied to (y, 0) give the shortest step. A multiple of t is
+   added to meet the seventh equation.
+3. Six reflections are a rotation, so det [J; t] is the product of the diagonal of L.
 
 Degeneracies
 ------------
-The least diagonal element of L says how near a posture is to a singular one.
+The least diagonal element of L measures the distance of a posture from a singular posture.
 
 Cost
 ----
-A forward pass and some six hundred multiplications for eight.
+A forward pass and about six hundred multiplications for eight postures.
 """
 
 import math
@@ -37,7 +37,7 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 ROWS = 6
 ERROR = ROWS * N
-"""Rows of eight numbers: the Jacobian column by column, then the error, ..."""
+"""Rows of eight numbers: the Jacobian column by column, the error, then the rows below."""
 Q = ERROR + ROWS
 ROW = Q + N
 AIM = ROW + N
@@ -48,19 +48,19 @@ SIZE = TANGENT + N
 ROOM = SIZE + 1
 """Least diagonal element of L."""
 ALONG = ROOM + 1
-"""row . t, not negative."""
+"""row . t, never negative."""
 SIGN = ALONG + 1
 """Determinant of [J; t]."""
 DIAGONAL = SIGN + 1
-"""Diagonal of L, of which the other elements stand in the Jacobian."""
+"""Diagonal of L; the other elements of L are in the Jacobian."""
 FACTOR = DIAGONAL + ROWS
-"""2 / v^2 of each reflection, whose v stands in the Jacobian."""
+"""Factor 2 / v^2 of each reflection; its vector v is in the Jacobian."""
 NUMBERS = FACTOR + ROWS
 
 
 @inline_kernel
 def numbers_size():
-    """Return how many numbers :func:`solve_there` works on."""
+    """Return the size of the numbers of :func:`solve_there`."""
     return LANES * NUMBERS
 
 
@@ -69,7 +69,7 @@ def number_of(numbers, row, lane):
     """
     Return a number of a lane.
 
-    :param row: ROOM, ...
+    :param row: row of eight numbers, such as ROOM.
     """
     return numbers[LANES * row + lane]
 
@@ -90,9 +90,9 @@ def take_step(numbers, lane):
 @inline_kernel
 def entry_at(row, joint):
     """
-    Return where an entry of the Jacobian stands.
+    Return the place of an entry of the Jacobian.
 
-    :param row, joint: its row and column.
+    :param row, joint: row and column of the entry.
     """
     return LANES * (ROWS * joint + row)
 
@@ -102,7 +102,7 @@ def solve_there(c, numbers):
     """
     Write step and tangent at eight postures.
 
-    :param c: of :func:`curve_points.open_curve`.
+    :param c: from :func:`curve_points.open_curve`.
     :param numbers: (numbers_size(),) with Q, ROW and AIM.
     """
     _write_equations(c, numbers)
@@ -142,7 +142,7 @@ def solve_equations(numbers):
 @kernel
 def inverse_norm(numbers):
     """
-    Return the Frobenius norm of L^-1, which is that of the pseudoinverse of J.
+    Return the Frobenius norm of L^-1, which equals the norm of the pseudoinverse of J.
 
     :param numbers: after :func:`solve_equations`; its errors are overwritten.
     """
@@ -173,7 +173,7 @@ def _write_equations(c, numbers):
 
 @inline_kernel
 def _reflect(numbers, row):
-    """Take a row into its own coordinate, and reflect those below; return its diagonal element."""
+    """Reflect a row of J into its own coordinate, and reflect the rows below; return the diagonal element."""
     square = lanes.spread(0.0)
     for k in range(row, N):
         entry = lanes.load(numbers, entry_at(row, k))
@@ -198,7 +198,7 @@ def _reflect(numbers, row):
 
 @inline_kernel
 def _apply(numbers, row, start):
-    """Reflect a vector that stands from a row of numbers on."""
+    """Reflect a vector of seven rows that starts at row ``start``."""
     total = lanes.spread(0.0)
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
@@ -212,7 +212,7 @@ def _apply(numbers, row, start):
 
 @kernel
 def _meet_aim(numbers, product):
-    """Give the tangent its sign, and let the step meet the seventh equation."""
+    """Set the sign of the tangent, and extend the step to meet the seventh equation."""
     along, left = lanes.spread(0.0), lanes.load(numbers, LANES * AIM)
     for k in range(N):
         row = lanes.load(numbers, LANES * (ROW + k))

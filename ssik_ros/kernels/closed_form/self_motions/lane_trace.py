@@ -1,9 +1,9 @@
 """
-Curves through given postures, eight of them followed side by side.
+Curves through given postures, followed eight at a time in SIMD lanes.
 
 Problem
 -------
-That of :mod:`trace`.
+As in :mod:`trace`.
 
 Solutions
 ---------
@@ -11,15 +11,17 @@ The same curves, in another order.
 
 Method
 ------
-1. Each lane follows a curve in one direction: the steps of :mod:`trace`, of which only the equations are solved for all lanes
-   at once. A lane whose step has not arrived takes its next Newton step in the next round, while others begin a new one.
-2. An idle lane takes the second direction of a curve under way. A curve is begun for every other idle lane, no more.
-3. A posture from which a curve was begun may lie on another one: then its lanes stop.
-4. A curve that is not plain, because its steps shrink or the determinant changes its sign, is left to :mod:`trace`.
+1. Each lane follows a curve in one direction by the steps of :mod:`trace`; the equations are solved for all lanes at
+   once. If a lane's step has not arrived, its next Newton step is part of the next round, while other lanes begin a new
+   step.
+2. An idle lane takes the second direction of a curve that is being followed. Of the other idle lanes, only half begin a
+   new curve.
+3. The start of a curve may turn out to lie on another curve: then the lanes of this curve stop.
+4. If steps shrink too far or a curve gets too long, :mod:`trace` follows the curve.
 
 Degeneracies
 ------------
-Those of :mod:`trace`.
+As in :mod:`trace`.
 
 Cost
 ----
@@ -44,58 +46,59 @@ from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 ROOM = 128
-"""Knots of one curve in each direction at most: longer ones are left to :mod:`trace`."""
+"""Most knots of a curve in each direction; :mod:`trace` follows longer curves."""
 LEAST_ROOM = 1e-9
-"""Least diagonal element below which a posture counts as singular."""
+"""Least diagonal element; if it is not larger, the posture counts as singular."""
 LANDED = 1e-6
-"""Last step after which a posture on a limit is exact to rounding [rad or m]."""
+"""If the last step is at most this, a posture on a limit is exact up to rounding [rad or m]."""
 REACHED = 1e-4
-"""Error at the tip of a given posture that counts as a solution: next to a fold candidates are off by the root of rounding."""
+"""Largest error at the tip of a given posture that counts as a solution: near a fold, rounding grows to its square
+root."""
 FOLLOWED = 2
-"""Added to the number of a curve: mark of the postures that it has passed."""
+"""Offset of the marks in ``is_done``: FOLLOWED + curve marks a posture that this curve has passed."""
 
 IDLE, START, STEP, LAND = 0.0, 1.0, 2.0, 3.0
-"""What a lane does."""
+"""Phases of a lane."""
 PHASE, CURVE, WAY, ROW, WIDTH, BEFORE, COUNT, MISS, JOINT, SIDE, LANDINGS = range(11)
-"""Numbers of a lane: what it does; its curve, and in which direction, 0 or 1; its last knot; length of its step; sign of the
-determinant at its last knot; Newton steps; how far the prediction was off; the joint that is put on a limit, and the side; how
-many were."""
+"""Numbers of a lane: phase; curve; direction, 0 or 1; last knot; step length; sign of the determinant at the last knot;
+count of Newton steps; error of the prediction; joint that is put on a limit; side of the limit; count of limits so
+far."""
 STATE = 11
 
 SEED, SIGN, WAYS, LAST, TURN = 0, 1, 2, 4, 6
-"""Numbers of a curve: index of the posture it began from, NONE for no curve; sign of the determinant there; of both
-directions whether they are followed; of both the last knot; the knot of that posture in the second direction."""
+"""Numbers of a curve: index of its first posture, NONE for an unused place; sign of the determinant there; states of
+both directions; last knots of both directions; knot of the first posture in the second direction."""
 CURVES = 7
 NONE = -1.0
 OPEN, UNDER_WAY, DONE = 0.0, 1.0, 2.0
-"""What a direction is."""
+"""States of a direction."""
 
 
 class Lanes(NamedTuple):
-    """Eight curves under way."""
+    """Arrays of eight curves that are being followed."""
 
     state: np.ndarray
     """(8, STATE)."""
     curves: np.ndarray
     """(8, CURVES)."""
     numbers: np.ndarray
-    """Of :mod:`lane_points`."""
+    """Numbers of :mod:`lane_points`."""
     joints: np.ndarray
-    """The given postures joint by joint, in full eights; the held joint of those that need not be looked at is no number."""
+    """Given postures joint by joint, padded to eights. The held joint is NaN for postures that need no more tests."""
     limits: np.ndarray
-    """(16,) lower and upper limits, eight each, the last ones infinite."""
+    """(16,) seven lower limits and -inf, then seven upper limits and +inf."""
     own_numbers: np.ndarray
-    """Knots of the eight curves, flat, each in one direction and then in the other."""
+    """``own.knots`` as a flat array."""
     own: trace.Tracing
-    """With a table of sixteen times ROOM knots."""
+    """Trace on the lanes' own table: ROOM knots for each of eight curves and two directions."""
     whole: trace.Tracing
-    """With the table of all knots."""
+    """Trace on the table of all knots."""
 
 
 @inline_kernel
 def scratch_size(seeds):
     """
-    Return how many numbers of scratch :func:`follow` needs.
+    Return the size of the scratch of :func:`follow`, in numbers.
 
     :param seeds: number of postures.
     """
@@ -112,10 +115,16 @@ def scratch_size(seeds):
 @kernel
 def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     """
-    Write the curves through given postures; return how many there are, -1 where there is no room for their knots.
+    Write the curves through given postures; return their number, -1 if their knots do not fit.
 
-    :param knots, heads, ints, reals, target, seeds, is_done, free: as for :func:`trace.trace`.
-    :param work: (scratch_size(len(seeds)),).
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
+    :param heads: (m, 2) integers out: first row and number of rows of each curve.
+    :param ints, reals: the plan of seven joints with the limits.
+    :param target: (12,) T.
+    :param seeds: (m, 7) given postures.
+    :param is_done: (m,) integers: 0 for postures to follow; 1 after a curve has passed them.
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(len(seeds)),) scratch.
     """
     if seeds.shape[0] == 0:
         return 0
@@ -144,13 +153,13 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
                 heads[count, trace.FIRST_ROW], heads[count, trace.ROWS] = first, rows
                 count += 1
                 first += rows
-                # A curve that is left to others gives back the postures of its lane.
+                # A curve that is left to :mod:`trace` frees the postures that its lanes have marked.
                 is_spent = False
 
 
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
-    """Return the lanes, all idle."""
+    """Return all arrays, with every lane idle."""
     c = cp.open_curve(ints, reals, target, free, work)
     q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
     state = matrix(work, at, LANES, STATE)
@@ -173,7 +182,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     for lane in range(LANES):
         state[lane, PHASE], curves[lane, SEED] = IDLE, NONE
         for k in range(N):
-            # Idle lanes are computed, too.
+            # Idle lanes are computed, too, so give them valid numbers.
             lp.set_number(numbers, lp.Q + k, lane, seeds[0, k])
             lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
         lp.set_number(numbers, lp.AIM, lane, 0.0)
@@ -191,12 +200,12 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @kernel
 def _begin(run, lane):
-    """Let an idle lane begin at the next posture that no curve has passed; return whether there is one."""
+    """Start an idle lane at a posture that no curve has passed; return whether there was one."""
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
         curve += 1
-    # Neighbours are often on one curve: lanes begin far from each other.
+    # Neighbouring postures are often on one curve, so lanes begin far from each other.
     seed = (lane * count) // LANES
     for _ in range(count):
         seed = seed + 1 if seed + 1 < count else 0
@@ -215,7 +224,7 @@ def _begin(run, lane):
 
 @kernel
 def _take_second(run, lane):
-    """Let an idle lane follow a curve in its second direction; return whether there is one."""
+    """Let an idle lane follow a curve in its second direction; return whether there was one."""
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
             _follow_second(run, lane, curve)
@@ -225,7 +234,7 @@ def _take_second(run, lane):
 
 @kernel
 def _follow_second(run, lane, number):
-    """Let a lane follow a curve in its second direction; what is known of the first one tells how the curve bends."""
+    """Let a lane follow a curve in its second direction; copy up to three knots of the first one for the prediction."""
     knots, curve, state = run.own.knots, run.curves[number], run.state[lane]
     base = 2 * number * ROOM
     known = min(int(curve[LAST]) - base, 2)
@@ -243,17 +252,17 @@ def _follow_second(run, lane, number):
 @kernel
 def _advance(run, lane, first):
     """
-    Take in what was solved for a lane.
+    Process the solved equations of a lane.
 
-    :param first: row of all knots at which a finished curve is written.
-    :returns: number of knots that were written there, -1 where there is no room.
+    :param first: row of the output where a finished curve is written.
+    :returns: number of knots written there, -1 if they do not fit.
     """
     state = run.state[lane]
     along = lp.number_of(run.numbers, lp.ALONG, lane)
     is_regular = lp.number_of(run.numbers, lp.ROOM, lane) > LEAST_ROOM
     if state[PHASE] == START:
         if not _reaches(run, lane):
-            # A candidate of a closed form that is no solution.
+            # A candidate of the closed form that does not reach the pose.
             _drop(run, int(state[CURVE]), 1)
             return 0
         if not is_regular:
@@ -269,7 +278,7 @@ def _advance(run, lane, first):
     if not lp.number_of(run.numbers, lp.SIZE, lane) <= enough:
         return 0
     if is_step:
-        # Most likely a step across a narrow gap onto another curve, if not a crossing.
+        # Unless it is a crossing, the step has most likely jumped over a narrow gap to another curve.
         if not lp.number_of(run.numbers, lp.SIGN, lane) * state[BEFORE] > 0.0:
             return _shorten(run, lane, first, 0.25)
         if not along >= trace.LEAST_COSINE:
@@ -288,7 +297,7 @@ def _reaches(run, lane):
 
 @inline_kernel
 def _is_good(run, lane):
-    """Count a Newton step; return whether it is one that leads to the curve."""
+    """Count a Newton step; return whether it is acceptable."""
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
     if state[PHASE] == LAND:
@@ -301,7 +310,7 @@ def _is_good(run, lane):
 
 @kernel
 def _write_first(run, lane):
-    """Write the knot at which a curve begins; it is followed against the tangent at first."""
+    """Write the first knot of a curve; the lane follows the curve against the tangent first."""
     state, number = run.state[lane], int(run.state[lane, CURVE])
     knots, curve, row = run.own.knots, run.curves[number], 2 * number * ROOM
     for k in range(N):
@@ -316,13 +325,13 @@ def _write_first(run, lane):
 
 @inline_kernel
 def _table_of(state):
-    """Return the first row of the knots that a lane writes."""
+    """Return the first row of the table that a lane writes."""
     return (2 * int(state[CURVE]) + int(state[WAY])) * ROOM
 
 
 @kernel
 def _predict(run, lane):
-    """Let a lane take its next step."""
+    """Prepare the next step of a lane."""
     state = run.state[lane]
     q, base = run.own.q, _table_of(state)
     aim = trace.write_prediction(q, run.own, int(state[ROW]), base, state[WIDTH])
@@ -335,7 +344,7 @@ def _predict(run, lane):
 
 @kernel
 def _shorten(run, lane, first, factor):
-    """Let a lane repeat its step with another length; return the code of :func:`_advance`."""
+    """Repeat a lane's step with another length; return the code of :func:`_advance`."""
     run.state[lane, WIDTH] *= factor
     if not run.state[lane, WIDTH] >= trace.SHORTEST:
         return _leave(run, lane, first)
@@ -345,7 +354,7 @@ def _shorten(run, lane, first, factor):
 
 @kernel
 def _meet_limit(run, lane, first):
-    """Write the knot that a lane has arrived at, and go on; return the code of :func:`_advance`."""
+    """Write the knot at which a lane has arrived, and go on; return the code of :func:`_advance`."""
     state, knots, numbers = run.state[lane], run.own.knots, run.numbers
     row = int(state[ROW])
     side = 1.0
@@ -378,11 +387,11 @@ def _meet_limit(run, lane, first):
 
 @inline_kernel
 def _comes_near_limit(run, row, width, miss):
-    """Return whether a joint may come near a limit between a knot and the next, all joints at once."""
+    """Return whether a joint may come near a limit between a knot and the next; tests all joints at once."""
     first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
     a, b = lanes.load(run.own_numbers, first), lanes.load(run.own_numbers, last)
     low, high = lanes.lesser(a, b), lanes.greater(a, b)
-    # The inner two of the points that span a cubic.
+    # Inner control points of the cubics.
     a = a + (width / 3.0) * lanes.load(run.own_numbers, first + TANGENT)
     b = b - (width / 3.0) * lanes.load(run.own_numbers, last + TANGENT)
     low, high = lanes.lesser(low, lanes.lesser(a, b)), lanes.greater(high, lanes.greater(a, b))
@@ -393,7 +402,7 @@ def _comes_near_limit(run, row, width, miss):
 
 @kernel
 def _aim_at_limit(run, lane, width, share, joint, side):
-    """Let a lane put a joint on a limit that it passes at a share of the last step."""
+    """Let a lane put a joint on the limit that it passes at a share of the last step."""
     state, c, q = run.state[lane], run.own.curve, run.own.q
     limit = c.upper[joint] if side > 0.0 else c.lower[joint]
     segments.write_point(q, run.own.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
@@ -408,7 +417,7 @@ def _aim_at_limit(run, lane, width, share, joint, side):
 
 @kernel
 def _keep_knot(run, lane, first, width, kind):
-    """Take the last knot of a lane into its curve, and go on; return the code of :func:`_advance`."""
+    """Append the last knot of a lane to its curve, and go on; return the code of :func:`_advance`."""
     state, knots, base = run.state[lane], run.own.knots, _table_of(run.state[lane])
     number, way, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
     curve, new = run.curves[number], row + 1
@@ -440,7 +449,7 @@ def _keep_knot(run, lane, first, width, kind):
 
 @kernel
 def _cross_off(run, lane, row):
-    """Mark the given postures that lie between a row and the next; curves that began from one of them stop."""
+    """Mark the given postures between a row and the next; stop the curves that began at one of them."""
     own, c = run.own, run.own.curve
     knots, mark = own.knots, FOLLOWED + int(run.state[lane, CURVE])
     width = knots[row + 1, ARC] - knots[row, ARC]
@@ -464,7 +473,7 @@ def _cross_off(run, lane, row):
 
 @inline_kernel
 def _beside(run, row, k, start, aside):
-    """Return the bits of eight postures of which a joint may be that of one between a row and the next."""
+    """Return a bit mask of the eight postures whose joint ``k`` may lie between knots ``row`` and ``row + 1``."""
     knots, c = run.own.knots, run.own.curve
     before, behind = knots[row, k], knots[row + 1, k]
     away = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (before + behind)
@@ -476,7 +485,7 @@ def _beside(run, row, k, start, aside):
 
 @kernel
 def _replace_marks(run, mark, new):
-    """Give all postures with a mark another one."""
+    """Replace the mark of all postures that have a mark."""
     is_done = run.own.is_done
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == mark:
@@ -486,7 +495,7 @@ def _replace_marks(run, mark, new):
 
 @inline_kernel
 def _look_at(run, seed, is_open):
-    """Say whether a posture is looked for on curves."""
+    """Set whether a posture is tested against further segments."""
     held = run.own.curve.held
     value = run.own.seeds[seed, held] if is_open else math.nan
     run.joints[held * (run.joints.shape[0] // N) + seed] = value
@@ -494,7 +503,7 @@ def _look_at(run, seed, is_open):
 
 @kernel
 def _drop(run, curve, new):
-    """Let the lanes of a curve be idle, and give the postures that it has passed another mark."""
+    """Make the lanes of a curve idle, and replace the mark of the postures that it has passed."""
     _replace_marks(run, FOLLOWED + curve, new)
     run.curves[curve, SEED] = NONE
     for lane in range(LANES):
@@ -505,12 +514,13 @@ def _drop(run, curve, new):
 @kernel
 def _finish(run, curve, first, begin, last, more, end):
     """
-    Write a curve behind the others; return how many knots it has, -1 where there is no room.
+    Append a curve to the output; return its number of knots, -1 if they do not fit.
 
-    :param curve: its number.
-    :param first: the row to write.
-    :param begin, last: its first knots.
-    :param more, end: those behind them, whose arc lengths count from the last one of the first knots.
+    :param curve: index of the curve.
+    :param first: first row to write.
+    :param begin, last: rows of its first part.
+    :param more, end: rows of its second part; its arc lengths count from the end of the first part. ``more`` is 0 if
+        there is one part only.
     """
     own, out, rows = run.own.knots, run.whole.knots, last - begin + 1
     count = rows + end - more + 1 if more > 0 else rows
@@ -528,7 +538,7 @@ def _finish(run, curve, first, begin, last, more, end):
 
 @kernel
 def _leave(run, lane, first):
-    """Leave the curve of a lane to :mod:`trace`; return as :func:`_finish` does."""
+    """Let :mod:`trace` follow the curve of a lane; return as :func:`_finish`."""
     is_done, number = run.own.is_done, int(run.state[lane, CURVE])
     begun = int(run.curves[number, SEED])
     _drop(run, number, 0)

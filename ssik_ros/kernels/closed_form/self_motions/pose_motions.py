@@ -1,26 +1,25 @@
 """
-All curves of one pose by one call, for arms exactly of a class of which eight values of a joint are solved at once.
+All curves of one pose by one call, for arms exactly of a class whose kernel solves eight values of a joint at once.
 
 Problem
 -------
-The same as that of :mod:`lane_trace`, without given postures.
+As in :mod:`lane_trace`, but without given postures.
 
 Solutions
 ---------
-The curves within limits: every one that passes one of the scanned values of the held joint, and those on the arcs that are
-found between.
+The curves within limits that pass a scanned value of the held joint, and curves on the arcs found between the values.
 
 Method
 ------
-The candidates of :mod:`held_search` before their certification, which following a curve does as well.
+Candidates come from :mod:`held_search` without certification, because following a curve certifies them, too.
 
 Degeneracies
 ------------
-Those of :mod:`arcs` and of :mod:`lane_trace`. Where nothing is met the caller has slower ways.
+As in :mod:`arcs` and in :mod:`lane_trace`. If no candidate is found, the caller uses slower methods.
 
 Cost
 ----
-About as long for the curves as for the candidates of the pose.
+About the same time for the candidates of the pose and for the curves.
 """
 
 import math
@@ -32,7 +31,7 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.vectors import copy
 
 NOT_RIGID, TOO_FAR = -2, -3
-"""Returned in place of the number of curves; TOO_FAR: proved to be out of reach."""
+"""Returned in place of the number of curves. TOO_FAR: the pose is proved to be out of reach."""
 
 
 @kernel
@@ -41,15 +40,15 @@ def find(
     matrix_t, seed, options, work, places, stack, scratch,
 ):  # fmt: skip
     """
-    Write all curves of a pose; return how many there are, or why that is not known.
+    Write all curves of a pose; return their number, or a negative code.
 
     :param knots, heads, free: as for :func:`lane_trace.follow`.
-    :param target: (12,) out: T, made exact.
+    :param target: (12,) out: T with an orthonormal rotation.
     :param seeds: (m, 7) scratch, with room for every candidate.
     :param is_done: (m,) integers, scratch.
-    :param curve_work: (lane_trace.scratch_size(len(seeds)),).
+    :param curve_work: (lane_trace.scratch_size(len(seeds)),) scratch.
     :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
-        :func:`held_search.search`; the seed is not read, and TRIED is how many postures stand in the seeds.
+        :func:`held_search.search`; the seed is ignored, and TRIED becomes the number of postures in ``seeds``.
     """
     spread[held_search.TRIED] = 0.0
     run = common.BranchRun(counters, ints, reals, seed, options, work, seeds.shape[0])
@@ -68,7 +67,7 @@ def find(
         is_done[row] = 0
         for k in range(N):
             value = pending[1 + row * (N + 1) + k]
-            # Its winding next to the middle of the range; where every angle has one inside, any will do.
+            # Use the winding nearest to the middle of the range. If the range covers a full turn, any winding will do.
             has_limits = upper[k] - lower[k] < 2.0 * math.pi
             middle = 0.5 * (lower[k] + upper[k]) if has_limits else 0.0
             seeds[row, k] = segments.winding(value, middle)

@@ -1,35 +1,35 @@
 """
-Proof that knots of a curve lie on one curve, and which postures lie on it.
+Prove that consecutive knots lie on one curve, and find the given postures on this curve.
 
 Problem
 -------
-A step from knot to knot may have led to another curve. Wanted is a proof that it has not, and of given postures that they lie
-on the curve.
+A step between knots may have jumped to another curve. Prove that it has not, and that given postures lie on the curve.
 
 Solutions
 ---------
-For each segment a chain of balls, in each of which the solutions are one arc. The arcs of neighbouring balls are one.
+For each segment a chain of balls. In each ball the solutions form one arc, and neighbouring balls share their arc.
 
 Method
 ------
-1. F are six functions of the seven joints that vanish at the solutions: what is left between a point of joint ``e`` placed
-   from the base and the same point placed from the tip, over a length; and twice the vector part of the quaternion between.
-   A number ``bend`` bounds its second derivative everywhere.
-2. At a point c near the curve: J = DF, its null vector t, the step s = J^+ F, and kappa = bend ||L^-1||_F with the factor L of
-   :mod:`lane_points`; g = kappa (|s| + rotation left). For g < 0.1 the solutions within f / kappa of c are one arc, f^2 =
-   3/4 - 2 g, see docs/math/self_motions.md.
-3. The next point is taken from the cubic between the knots, and corrected by Newton where g is large. Its arc is the same one
-   if a solution of one ball is known to be in the other. If not, the point is chosen nearer.
+1. F are six functions of the seven joints that vanish at the solutions. Three are the differences of a point on joint
+   ``e``, placed from the base and from the tip, divided by a length. Three are twice the vector part of the quaternion
+   between both placements. A number ``bend`` bounds the second derivative of F everywhere.
+2. At a point c near the curve: J = DF, its null vector t, the step s = J^+ F, and kappa = bend ||L^-1||_F with the
+   factor L of :mod:`lane_points`; g = kappa (|s| + remaining rotation). If g < 0.1, the solutions within f / kappa of c
+   form one arc, f^2 = 3/4 - 2 g, see docs/math/self_motions.md.
+3. Take the next point from the cubic between the knots; correct it by Newton steps if g is large. If a solution of one
+   ball is known to be in the other ball, both arcs are the same. Otherwise choose a nearer point.
 4. Postures inside a ball lie on the curve.
 
 Degeneracies
 ------------
-Next to a singular posture balls are small. At one there is no proof: where balls become smaller than LEAST, or where there are
-too many, the segment is reported.
+Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than LEAST,
+or too many are needed, the segment is reported.
 
 Cost
 ----
-A forward pass and six hundred multiplications for eight balls. Their number is the integral of kappa along the curves.
+A forward pass and about six hundred multiplications for eight balls. The number of balls is the integral of kappa along
+the curves.
 """
 
 import math
@@ -50,48 +50,48 @@ from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 JOINT, ALONG, LENGTH, BEND = range(4)
-"""Numbers of a bound: the revolute joint of the point, how far it is from the joint's own point along the axis, the length
-that counts as one radian, and the bound of the second derivative."""
+"""Numbers of a bound: revolute joint whose axis has the point, distance of the point from the joint's reference point
+along the axis, length that counts as one radian, and bound of the second derivative."""
 BOUND = 4
 
 MOST_SLACK = 0.05
 """Largest g of a ball; the proof holds below 0.1."""
 ROUNDING = 1.01
-"""Factor of what is computed: covers rounding, and the sine of a small angle in place of twice that of its half."""
+"""Factor on computed numbers. It covers rounding, and the sine of a small angle used for twice the sine of its half."""
 LARGEST_TURN = 0.05
-"""Rotation left at a point, as the sine of its angle, up to which that factor holds [rad]."""
+"""Largest sine of the remaining rotation for which this factor holds."""
 STRIDE = 1.15
 """Distance of the next point, in units of 1 / kappa."""
 INSIDE = 0.9
-"""Postures have to be within this share of a ball: a candidate is off its solution by rounding."""
+"""Share of a ball in which postures count as inside, because a candidate misses its solution by rounding."""
 CLOSER = 0.6
-"""Factor of the next distance after one that was too long."""
+"""Factor on the distance of the next point if the last distance was too long."""
 LEAST = 1e-7
-"""Radius of a ball below which there is no proof [rad]."""
+"""Smallest radius of a ball; below it, the proof fails [rad]."""
 NEWTON_STEPS = 4
 MOST_ROUNDS = 100_000
-"""Rounds of eight balls for one pose."""
+"""Most rounds of eight balls for one pose."""
 
 LEFT, INVERSE = lp.ROOM, lp.SIGN
-"""Rows of eight numbers that are free after the equations are solved: the rotation left, and the norm of L^-1."""
+"""Rows of eight numbers that are reused after the solution: the remaining rotation, and the norm of L^-1."""
 
 IDLE, BEGIN, GO = 0.0, 1.0, 2.0
 PHASE, ROW, HERE, NEXT, COUNT, FREE, REACH, LOW, POINT = range(9)
-"""Numbers of a lane: what it does; the knot before; share of the segment of the last ball and of the next one; Newton steps;
-1 / kappa of the last ball, its radius, how far a solution is from its middle at most; its middle and tangent."""
+"""Numbers of a lane: phase; knot before; share of the last ball and of the next one; count of Newton steps; 1 / kappa
+of the last ball, its radius, largest distance of a solution from its centre; its centre; its tangent."""
 DIRECTION = POINT + N
 STATE = DIRECTION + N
 
 
 class Proving(NamedTuple):
-    """What the proof works on."""
+    """Arrays of a running proof."""
 
     state: np.ndarray
     """(8, STATE)."""
     numbers: np.ndarray
-    """Of :mod:`lane_points`."""
+    """Numbers of :mod:`lane_points`."""
     held: np.ndarray
-    """Values of the held joint of postures that are not on a curve yet, no number for the others; full eights."""
+    """Held joint of the given postures, padded to eights; NaN for postures already found on a curve."""
     is_on: np.ndarray
     seeds: np.ndarray
     knots: np.ndarray
@@ -105,7 +105,7 @@ class Proving(NamedTuple):
 @inline_kernel
 def scratch_size(seeds):
     """
-    Return how many numbers of scratch :func:`prove` needs.
+    Return the size of the scratch of :func:`prove`, in numbers.
 
     :param seeds: number of postures.
     """
@@ -115,18 +115,18 @@ def scratch_size(seeds):
 @kernel
 def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     """
-    Prove that knots are joined by curves, and mark the postures that lie on these.
+    Prove that knots are joined by curves, and mark the postures on these curves.
 
     :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
-    :param knots: (k, segments.COLUMNS) curve behind curve.
-    :param goes_on: (k,) integers: 1 for knots that are not the last ones of a curve.
-    :param seeds: (m, 7) postures.
-    :param bound: (BOUND,).
+    :param knots: (k, segments.COLUMNS) knots of all curves in turn.
+    :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
+    :param seeds: (m, 7) given postures.
+    :param bound: (BOUND,) bound on the second derivative.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(m),).
-    :returns: row of a knot of which that could not be shown, -1 for none.
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(m),) scratch.
+    :returns: row of a knot whose segment could not be proved, -1 if all are proved.
     """
     run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
     row = 0
@@ -152,7 +152,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
-    """Return what the proof works on, all lanes idle."""
+    """Return all arrays, with every lane idle."""
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
@@ -167,7 +167,7 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     for lane in range(LANES):
         state[lane, PHASE] = IDLE
         for k in range(N):
-            # Idle lanes are computed, too.
+            # Idle lanes are computed, too, so give them valid numbers.
             lp.set_number(numbers, lp.Q + k, lane, 0.0)
             lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == 0 else 0.0)
         lp.set_number(numbers, lp.AIM, lane, 0.0)
@@ -176,7 +176,7 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @kernel
 def _aim(run, lane, share):
-    """Let a lane look at a share of its segment."""
+    """Move a lane to a share of its segment."""
     state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
     row, aim = int(state[ROW]), 0.0
     state[NEXT], state[COUNT] = share, 0.0
@@ -199,7 +199,7 @@ def _aim(run, lane, share):
 
 @kernel
 def _write_equations(run):
-    """Write J and F for eight postures; return the sine of the rotation left, or more where it is large."""
+    """Write J and F for eight postures; return the sine of the remaining rotation, 2 if the rotation is large."""
     c, numbers, bound = run.curve, run.numbers, run.bound
     area, at = vector(numbers, LANES * lp.Q, LANES * N), LANES * lp.ROWS * int(bound[JOINT])
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
@@ -214,7 +214,7 @@ def _write_equations(run):
         for row in range(3):
             entry = lanes.load(numbers, lp.entry_at(row, k))
             lanes.store(numbers, lp.entry_at(row, k), scale * entry)
-    # The point as the tip's target has it.
+    # The same point, placed from the target pose of the tip.
     way = vectors.subtract(point, t)
     own = vectors.dot(x, way), vectors.dot(y, way), vectors.dot(z, way)
     left, turn = newton_lanes.error_at(x, y, z, t, c.target)
@@ -226,13 +226,13 @@ def _write_equations(run):
         lanes.store(numbers, LANES * (lp.ERROR + 3 + row), turn[row])
         same = same + x[row] * c.target[3 * row] + y[row] * c.target[3 * row + 1]
     sine = lanes.root(vectors.dot(turn, turn))
-    # Near a half rotation the sine is small, too.
+    # Near a half turn the sine is small, too, so report a large value.
     return lanes.select(same >= 1.0, sine, lanes.spread(2.0))
 
 
 @kernel
 def _advance(run, lane):
-    """Take in what was found at a point; return whether the proof goes on."""
+    """Process the solution at a lane's point; return False if the proof fails."""
     state, numbers = run.state[lane], run.numbers
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
     free = 1.0 / (ROUNDING * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
@@ -268,7 +268,7 @@ def _advance(run, lane):
 
 @kernel
 def _come_closer(run, lane):
-    """Let a lane look nearer to its last ball; return whether there is room for that."""
+    """Move a lane nearer to its last ball; return False if the distance becomes too small."""
     state, row = run.state[lane], int(run.state[lane, ROW])
     step = CLOSER * (state[NEXT] - state[HERE])
     if state[PHASE] == BEGIN or run.goes_on[row] == 0:
@@ -282,10 +282,10 @@ def _come_closer(run, lane):
 @kernel
 def _is_joined(run, lane, reach, low):
     """
-    Return whether the arc of a lane's last ball is that of a new one.
+    Return whether a lane's last ball and a new ball share their arc.
 
     :param reach: radius of the new ball.
-    :param low: how far a solution is from its middle at most.
+    :param low: largest distance of a solution from the centre of the new ball.
     """
     state, numbers = run.state[lane], run.numbers
     half, straight, ahead = 0.5 * state[FREE], 0.0, 0.0
@@ -296,7 +296,7 @@ def _is_joined(run, lane, reach, low):
     straight = math.sqrt(straight)
     if straight + low <= state[REACH] or straight + state[LOW] <= reach:
         return True
-    # The solution half way is that far from the tangent at most.
+    # The solution halfway is at most this far from the tangent.
     return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach
 
 

@@ -1,25 +1,26 @@
 """
-Postures of a traced curve: at given arc lengths, and the nearest one to a posture.
+Postures of a traced curve: at given arc lengths, and nearest to a given posture.
 
 Problem
 -------
-Knots are near a curve and the cubics between them a little farther. Wanted are postures that reach the pose to rounding.
+Knots are near a curve, and the cubics between them are a little farther away. Find postures that reach the pose
+exactly, up to rounding.
 
 Solutions
 ---------
-One for each arc length between 0 and that of the last knot.
+One posture for each arc length between 0 and the arc length of the last knot.
 
 Method
 ------
-1. Of the segment that holds the arc length, the cubic's point, then Newton in the plane across the cubic.
-2. What is beyond a limit by rounding is put on it, and the six other joints are solved for. What these leave beyond their
-   limits by rounding is put there, too, and the error is measured for exactly these numbers.
-3. The nearest posture: where the scalar product of the tangent and the way from the posture changes its sign upwards,
-   between two knots, by the cubics; then by halvings and chords on the curve itself.
+1. Take the cubic's point at the arc length, then Newton steps in the plane perpendicular to the cubic.
+2. If rounding puts a joint beyond a limit, put it on the limit and solve for the other six joints. If these exceed
+   their limits by rounding, clip them, too. Measure the error for exactly these numbers.
+3. Nearest posture: find where the scalar product of the tangent and the difference to the posture changes its sign from
+   negative to positive. Use the cubics first, then bisections and secants on the curve itself.
 
 Degeneracies
 ------------
-A curve of one knot is that posture.
+A curve of one knot consists of this posture only.
 
 Cost
 ----
@@ -35,37 +36,37 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
 BESIDE = 1e-5
-"""How far a posture of a curve may be beyond a limit where the cubic has missed the joint's peak [rad or m]."""
+"""Largest distance of a posture beyond a limit if the cubic has missed the joint's peak [rad or m]."""
 ROUNDING = 1e-10
-"""The same after it was put there: errors are measured on the limit [rad or m]."""
+"""Largest distance beyond a limit after the correction; it is clipped before errors are measured [rad or m]."""
 LEAST_PART = 1e-3
-"""Part of a joint in the tangent from which on it can be put on its limit."""
+"""Least component of a joint in the tangent at which the joint can be put on its limit."""
 LOOKS = 40
 ARRIVED = 1e-13
-"""Width of a bracket around the nearest posture [rad], relative to the segment."""
+"""Bracket around the nearest posture at which the search ends, as a share of the segment."""
 DOUBTFUL = 0.02
-"""Distances that differ by less are compared on the curve itself [rad]."""
+"""Cubics whose distances differ by less than this are compared on the curve itself [rad]."""
 
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch the functions here need."""
+    """Return the size of the scratch of this module's functions, in numbers."""
     return cp.scratch_size() + 4 * N + certify.scratch_size(N)
 
 
 @kernel
 def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     """
-    Write the postures of a curve at some arc lengths.
+    Write the postures of a curve at arc lengths.
 
-    :param out: (m, 7).
-    :param errors: (m, 3) position error [m], rotation error [rad], Frobenius norm of FK - T.
+    :param out: (m, 7) out.
+    :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
     :param arcs: (m,) arc lengths [rad].
-    :param knots: (k, segments.COLUMNS) of the curve.
+    :param knots: (k, segments.COLUMNS) knots of the curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) T.
-    :param free: (7,) integers, 0 to 6.
-    :param work: (scratch_size(),).
+    :param free: (7,) integers 0 to 6.
+    :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
     q = vector(work, cp.scratch_size(), N)
@@ -73,7 +74,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     for i in range(arcs.shape[0]):
         _read(c, q, knots, arcs[i])
         for k in range(N):
-            # Each joint that is put on its limit moves the others, which may be on theirs, by rounding.
+            # A joint that is put on its limit moves the others by rounding, perhaps beyond their limits.
             if c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
                 q[k] = min(max(q[k], c.lower[k]), c.upper[k])
             out[i, k] = q[k]
@@ -82,7 +83,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
 
 @kernel
 def _segment_of(knots, arc):
-    """Return the row at which the segment begins that holds an arc length."""
+    """Return the first row of the segment that contains an arc length."""
     low, high = 0, knots.shape[0] - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -95,7 +96,7 @@ def _segment_of(knots, arc):
 
 @kernel
 def _read(c, q, knots, arc):
-    """Write the posture at an arc length, its tangent stays in ``c``."""
+    """Write the posture at an arc length, and its tangent into ``c``."""
     row = _segment_of(knots, arc)
     if knots.shape[0] == 1:
         for k in range(N):
@@ -109,7 +110,7 @@ def _read(c, q, knots, arc):
 
 @kernel
 def _read_share(c, q, knots, row, width, share):
-    """Write the posture at a share of a segment, its tangent stays in ``c``."""
+    """Write the posture at a share of a segment, and its tangent into ``c``."""
     segments.write_point(q, knots, row, row + 1, width, share)
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.dot(c.row, c.row) < 0.5:
@@ -127,20 +128,20 @@ def _read_share(c, q, knots, row, width, share):
                 cp.correct_exactly(c, q, limit)
                 q[k] = limit
                 for j in range(N):
-                    # With that row the joint's part is positive.
+                    # With the row of this joint, its component of the tangent is positive: restore the direction.
                     c.tangent[j] = c.tangent[j] if along > 0.0 else -c.tangent[j]
 
 
 @kernel
 def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     """
-    Write the posture of a curve that is nearest to a posture; return its arc length [rad].
+    Write the posture of a curve nearest to a given posture; return its arc length [rad].
 
     Angles of joints without limits are compared modulo 2 pi.
 
     :param q: (7,) out.
-    :param posture: (7,).
-    :param count: how many of the first joints count in the distance.
+    :param posture: (7,) given posture.
+    :param count: number of leading joints in the distance.
     :param knots, ints, reals, target, free, work: as for :func:`write_postures`.
     """
     c = cp.open_curve(ints, reals, target, free, work)
@@ -181,7 +182,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
 
 @kernel
 def _write_aim(aim, knots, a, b, posture, lower):
-    """Write a posture, with the windings of joints without limits that are nearest to a segment."""
+    """Write a posture with joints without limits at the windings nearest to a segment."""
     for k in range(N):
         middle = 0.5 * (knots[a, k] + knots[b, k])
         aim[k] = middle + segments.wrapped(posture[k] - middle, lower[k])
@@ -206,7 +207,7 @@ def _nearest_on_cubic(knots, row, width, aim, count):
 
 @inline_kernel
 def _rate(knots, row, width, share, aim, count):
-    """Return half the change of the squared distance of a cubic from a posture, per share."""
+    """Return half the derivative of the squared distance between a cubic and a posture, per share."""
     total = 0.0
     for k in range(count):
         away = segments.joint_at(knots, row, row + 1, width, share, k) - aim[k]
@@ -216,7 +217,7 @@ def _rate(knots, row, width, share, aim, count):
 
 @kernel
 def _true_rate(c, q, knots, row, width, share, aim, count):
-    """Return the scalar product of the tangent and the way from a posture, on the curve."""
+    """Return the scalar product of the tangent and the difference to a posture, on the curve itself."""
     _read_share(c, q, knots, row, width, share)
     total = 0.0
     for k in range(count):
@@ -226,10 +227,10 @@ def _true_rate(c, q, knots, row, width, share, aim, count):
 
 @kernel
 def _refine(c, q, knots, row, width, share, aim, count):
-    """Write the posture nearest to another one around a share of a segment, and return its share."""
+    """Write the posture nearest to ``aim`` near a share of a segment; return its share."""
     half, f_low, f_high, low, high = 0.02, 1.0, -1.0, share, share
     while half < 2.0 and (f_low >= 0.0 or f_high <= 0.0):
-        # The cubic may be that far from the curve.
+        # Widen the bracket: the nearest point of the cubic may differ from the curve's.
         if f_low >= 0.0:
             low = max(0.0, share - half)
             f_low = _true_rate(c, q, knots, row, width, low, aim, count)

@@ -1,8 +1,8 @@
 """
-Pieces of a traced curve: two knots with their tangents, and the cubic between them.
+Segments of a traced curve: two knots with their tangents, and the cubic between them.
 
-A knot is a row of numbers: joints, unit tangent, arc length, what stands there. Angles of a curve are continuous, so that
-joints without limits may leave (-pi, pi].
+A knot is a row of numbers: joints, unit tangent, arc length, kind, room. Angles are continuous along a curve, so joints
+without limits may leave (-pi, pi].
 """
 
 import math
@@ -11,19 +11,19 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 
 TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
-"""Columns of a knot behind its joints. ROOM: least pivot, a measure of how far other curves are."""
+"""Columns of a knot after its joints. ROOM is the least pivot, a measure of the distance of other curves."""
 COLUMNS = 2 * N + 3
 HALVINGS, LOOKS = 40, 14
 BESIDE_CHORD = 0.6
-"""Share of a joint's change from the middle of a segment up to which a posture may lie on it."""
+"""Largest distance of a posture on a segment from the segment's middle, as a share of the change of each joint."""
 LEAST_RISE, MISS_SHARE = 1e-3, 0.1
-"""A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]; the same as a share of
-what the prediction missed by, which is more than the cubic does."""
+"""A segment is examined for a limit if a joint comes nearer to it than the first number [rad or m]. The second number
+is the same as a share of the prediction's error, which exceeds the error of the cubic."""
 
 
 @inline_kernel
 def chord_of(knots, a, b):
-    """Return the distance of two knots."""
+    """Return the distance of two knots [rad]."""
     total = 0.0
     for k in range(N):
         total += (knots[b, k] - knots[a, k]) ** 2
@@ -33,7 +33,7 @@ def chord_of(knots, a, b):
 @kernel
 def length_of(knots, a, b):
     """
-    Return the length of the curve between two knots, to fourth order.
+    Return the length of the curve between two knots, accurate to fourth order [rad].
 
     :param knots: (., COLUMNS).
     :param a, b: rows.
@@ -41,17 +41,17 @@ def length_of(knots, a, b):
     along = 0.0
     for k in range(N):
         along += knots[a, TANGENT + k] * knots[b, TANGENT + k]
-    # An arc of a circle over an angle is longer than its chord by angle^2 / 24.
+    # An arc of a circle is longer than its chord by the factor 1 + angle^2 / 24.
     return chord_of(knots, a, b) * (1.0 + max(0.0, 1.0 - along) / 12.0)
 
 
 @inline_kernel
 def joint_at(knots, a, b, width, u, k):
     """
-    Return a joint of the cubic at a share of the segment.
+    Return the value of a joint on the cubic, at a share of the segment.
 
     :param width: length of the segment.
-    :param u: from 0 at a to 1 at b.
+    :param u: share, from 0 at a to 1 at b.
     :param k: index of the joint.
     """
     v = 1.0 - u
@@ -62,7 +62,7 @@ def joint_at(knots, a, b, width, u, k):
 
 @inline_kernel
 def slope_at(knots, a, b, width, u, k):
-    """Return the change of a joint of the cubic per share of the segment."""
+    """Return the derivative of a joint on the cubic with respect to the share."""
     v = 1.0 - u
     p, q = knots[a, k], knots[b, k]
     m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
@@ -101,14 +101,14 @@ def write_slope(out, knots, a, b, width, u):
 @kernel
 def peak(knots, a, b, width, k, side):
     """
-    Return where inside a segment a joint is largest, -1 where it is so at an end.
+    Return the share at which a joint has its extreme inside a segment, -1 if the extreme is at an end.
 
-    :param side: 1 for the largest, -1 for the smallest value.
+    :param side: 1 for the maximum, -1 for the minimum.
     """
     m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
     if side * m <= 0.0 or side * n >= 0.0:
         return -1.0
-    # The slope m + linear u + square u^2 changes its sign once: of both roots, the one inside.
+    # The slope m + linear u + square u^2 changes its sign once: choose the root inside the segment.
     rise = 6.0 * (knots[b, k] - knots[a, k])
     linear, square = rise - 4.0 * m - 2.0 * n, 3.0 * (m + n) - rise
     half = math.sqrt(max(0.0, linear * linear - 4.0 * square * m))
@@ -122,9 +122,9 @@ def peak(knots, a, b, width, k, side):
 @inline_kernel
 def highest(knots, a, b, width, k, side):
     """
-    Return a bound of a joint between two knots: the highest of the points that span its cubic, times the side.
+    Return a bound of a joint between two knots, times the side: the largest control point of its cubic.
 
-    :param side: 1 for an upper, -1 for a lower bound.
+    :param side: 1 for an upper bound, -1 for a lower bound.
     """
     first, last = side * knots[a, k], side * knots[b, k]
     third = side * width / 3.0
@@ -135,9 +135,10 @@ def highest(knots, a, b, width, k, side):
 @kernel
 def reach(knots, a, b, width, k, limit, side):
     """
-    Return the share at which a joint reaches a limit that it is beyond at b, to a ten-thousandth.
+    Return the share at which a joint reaches a limit that it exceeds at b, accurate to 1e-4.
 
-    :param limit, side: the limit, and 1 for an upper, -1 for a lower one.
+    :param limit: the limit.
+    :param side: 1 for an upper limit, -1 for a lower limit.
     """
     low, high = 0.0, 1.0
     for _ in range(LOOKS):
@@ -152,7 +153,7 @@ def reach(knots, a, b, width, k, limit, side):
 @inline_kernel
 def winding(value, near):
     """
-    Return the winding of an angle that is nearest to another one [rad].
+    Return the winding of an angle nearest to another angle [rad].
 
     :param value, near: both angles.
     """
@@ -162,10 +163,10 @@ def winding(value, near):
 @inline_kernel
 def wrapped(difference, low):
     """
-    Return the difference of two values of a joint, modulo 2 pi for one without limits.
+    Return the difference of two values of a joint; for a joint without limits, wrapped to half a turn.
 
-    :param difference: [rad or m].
-    :param low: its lower limit, -inf for none.
+    :param difference: difference of the values [rad or m].
+    :param low: lower limit of the joint; -inf for a joint without limits.
     """
     if low > -math.inf:
         return difference
@@ -175,11 +176,11 @@ def wrapped(difference, low):
 @kernel
 def share_of(knots, a, b, q, lower, reach_aside):
     """
-    Return the share of a segment that is nearest to a posture, -1 where none is near.
+    Return the share of a segment nearest to a posture, -1 if the posture is not near the segment.
 
     :param q: (7,) the posture.
-    :param lower: (7,) lower limits, -inf for joints that are compared modulo 2 pi.
-    :param reach_aside: how far the posture may be from the chord.
+    :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.
+    :param reach_aside: largest distance of the posture from the chord.
     """
     along = square = own = 0.0
     for k in range(N):

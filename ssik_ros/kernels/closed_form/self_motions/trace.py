@@ -1,39 +1,40 @@
 """
-The curve on which seven joints keep a pose within their limits, from a posture on it.
+Follow the curve on which seven joints keep a pose within their limits, starting from a posture.
 
 Problem
 -------
-Given a posture that reaches a pose: follow its curve to both ends.
+A posture that reaches a pose is given. Follow its curve to both ends.
 
 Solutions
 ---------
-Knots, near enough to each other for cubics between them. A curve ends where a joint reaches its limit, where it
-comes back to its beginning, or where no direction is left. Places where another curve crosses are knots of their own.
+Knots that are close enough for cubics between them. A curve ends where a joint reaches its limit, where it returns to
+its first knot, or at a singular posture. A crossing with another curve gets its own knot.
 
 Method
 ------
-1. From a posture that lies on no curve yet: a step along the tangent and half the last change of the tangent, then Newton
-   across it. The first Newton step says how much the prediction missed by, and with that how long the next step may be.
-2. Between two knots each joint is a cubic. Where it passes a limit, that joint is put on its limit and the six others are
-   solved for. A joint that peaks near its limit gets a knot at its peak.
-3. Where the determinant of [J; tangent] changes its sign within a short step, another curve crosses.
-4. The given postures that a segment passes are crossed off. Whether one lies on the curve is judged by the least pivot of
-   [J; tangent], which says how far other curves are, or by the exact point that has the same place along the chord. What
-   proves it is :mod:`proof`.
+1. Start at a posture that lies on no curve yet. Predict the next knot from the tangent and its last changes, then apply
+   Newton steps across the curve. The first Newton step measures the error of the prediction and sets the next step
+   length.
+2. Between two knots each joint is a cubic. If a joint passes a limit, put it on the limit and solve for the other six
+   joints. If a joint peaks near its limit, put a knot at the peak.
+3. If the determinant of [J; tangent] changes its sign within a short step, another curve crosses.
+4. Mark the given postures that a segment passes. The least pivot of [J; tangent] bounds the distance of other curves.
+   Within a share of this bound, a posture near the cubic lies on the curve. Otherwise compare the posture with the
+   exact point at the same place along the chord. :mod:`proof` proves the result.
 
 Degeneracies
 ------------
-A posture in which several joints stand on their limits so that no direction is left: a curve of one point. Singular
-postures without a tangent: the same, and marked. A curve that comes near another one: steps are short where the
-tangent rotates, and a given posture that no curve passes is followed on its own.
+If several joints at their limits leave no direction, the curve has one point. Singular postures without a tangent give
+a curve of one point, too; its knot is marked. Near another curve the tangent turns fast and steps are short. A given
+posture that no curve passes starts a new curve.
 
 Cost
 ----
-About two forward passes and eliminations of seven equations for each knot.
+About two forward passes and two eliminations of seven equations for each knot.
 
 References
 ----------
-[Shimizu2008] for such curves in closed form, for arms with two spherical joints.
+[Shimizu2008] describes such curves in closed form, for arms with two spherical joints.
 """
 
 import math
@@ -47,52 +48,52 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
 
 REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
-"""What stands at a knot. LIMIT knots carry the joint and the side as LIMIT + (2 joint + is_upper + 1) / 32."""
+"""Kinds of a knot. A LIMIT knot stores joint and side as LIMIT + (2 joint + is_upper + 1) / 32."""
 NO_ROOM = -1
-"""Returned in place of the number of curves where their knots do not fit."""
+"""Returned in place of the number of curves if their knots do not fit."""
 FULL = -1.0
-"""There was no room for more knots."""
+"""Returned in place of a kind if the table of knots is full."""
 FIRST_ROW, ROWS = 0, 1
-"""Columns of the heads: first knot of a curve, and how many it has."""
+"""Columns of the heads: first knot of a curve, and its number of knots."""
 
 FIRST, LONGEST, SHORTEST = 0.5, 1.3, 1e-6
-"""Lengths of steps [rad]."""
+"""First, longest and shortest step [rad]."""
 GOOD_MISS, LARGEST_MISS = 0.05, 0.2
-"""Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
+"""Wanted distance of the prediction from the curve, and the distance above which a step is repeated [rad]."""
 LARGEST_BEND = 0.5
-"""By how much a prediction may be behind or ahead of the step, as a share of it."""
+"""Largest difference between the progress of a prediction along the tangent and the step, as a share of the step."""
 LEAST_COSINE = 0.7
-"""Of the angle between two tangents."""
+"""Least cosine of the angle between the tangents of neighbouring knots."""
 NEAR_ENOUGH = 2e-3
-"""Last Newton step of a knot [rad]: its square is left."""
+"""Largest last Newton step of a knot [rad]; the remaining error is about its square."""
 PART_OF_STEP = 0.01
-"""The same as a share of the step: short ones follow sharp turns."""
+"""Like NEAR_ENOUGH, as a share of the step: short steps follow sharp turns."""
 STEPS = 5
 CROSSES = 1e-4
-"""Step within which the determinant has to change its sign where curves cross: wider gaps are none [rad]."""
+"""Longest step in which a sign change of the determinant counts as a crossing [rad]; longer steps are repeated."""
 ON_CHORD = 1e-4
-"""Distance from the cubic below which a posture lies on the curve [rad]."""
+"""Largest distance of a posture on the curve from the cubic [rad]."""
 SHARE_OF_PIVOT = 0.1
-"""The same, as a share of the least pivot: other curves are farther away than that."""
+"""Like ON_CHORD, as a share of the least pivot: other curves are farther away."""
 SAME = 1e-5
-"""Distance of a posture from the exact point beside it below which it lies on the curve [rad]."""
+"""Largest distance of a posture on the curve from the exact point at the same place along the chord [rad]."""
 OUTSIDE = 1e-9
-"""How far a joint may be beyond its limit by rounding [rad or m]."""
+"""Distance by which rounding may put a joint beyond its limit [rad or m]."""
 LOOKS = 20
-"""Halvings towards a crossing."""
+"""Number of bisections towards a crossing."""
 MOST_STEPS = 5000
-"""Knots of one curve at most."""
+"""Most knots of one curve."""
 
 
 class Tracing(NamedTuple):
-    """What tracing works on."""
+    """Arrays of a running trace."""
 
     knots: np.ndarray
-    """(., segments.COLUMNS) out, curve behind curve."""
+    """(., segments.COLUMNS) out: knots of all curves in turn."""
     seeds: np.ndarray
-    """(m, 7) postures that reach the pose within the limits."""
+    """(m, 7) given postures; they reach the pose within the limits."""
     is_done: np.ndarray
-    """(m,) integers: 1 for those that a curve has passed."""
+    """(m,) integers: 1 for postures that a curve has passed."""
     curve: cp.Curve
     q: np.ndarray
     """(7,) scratch."""
@@ -100,23 +101,23 @@ class Tracing(NamedTuple):
 
 @inline_kernel
 def scratch_size():
-    """Return how many numbers of scratch tracing needs."""
+    """Return the size of the scratch for tracing, in numbers."""
     return cp.scratch_size() + N
 
 
 @inline_kernel
 def limit_kind(joint, side):
-    """Return the kind of a knot at which a joint is on a limit; ``side`` is 1 for the upper, -1 for the lower one."""
+    """Return the kind of a knot with a joint at a limit; ``side`` is 1 for the upper limit, -1 for the lower limit."""
     return LIMIT + (2.0 * joint + (1.0 if side > 0.0 else 0.0) + 1.0) / 32.0
 
 
 @kernel
 def trace_one(run, seed, first):
     """
-    Write the curve through a given posture; return how many knots it has, -1 where there is no room.
+    Write the curve through a given posture; return its number of knots, -1 if they do not fit.
 
-    :param run: what tracing works on.
-    :param seed: number of the posture.
+    :param run: arrays of the trace.
+    :param seed: index of the posture.
     :param first: row of the first knot.
     """
     knots, c = run.knots, run.curve
@@ -147,10 +148,10 @@ def trace_one(run, seed, first):
 @kernel
 def turn_round(knots, first, last):
     """
-    Write knots in the other order, with their tangents and arc lengths reversed.
+    Reverse the order of knots, with their tangents and arc lengths.
 
-    :param knots: (., segments.COLUMNS).
-    :param first, last: rows.
+    :param knots: (., segments.COLUMNS) table of knots.
+    :param first, last: first and last row to reverse.
     """
     whole = knots[last, ARC]
     for row in range((last - first) // 2 + 1):
@@ -166,10 +167,10 @@ def turn_round(knots, first, last):
 @kernel
 def _follow(run, first, sign):
     """
-    Write the knots behind one, along its tangent, up to the end of the curve.
+    Write the knots after row ``first`` in the direction of its tangent, up to the end of the curve.
 
-    :param sign: a number with the sign of the determinant of [J; tangent] there.
-    :returns: the last row, and what stands there; FULL where there is no room.
+    :param sign: a number with the sign of the determinant of [J; tangent] at ``first``.
+    :returns: the last row and the kind of its knot; FULL if the table is full.
     """
     knots, c = run.knots, run.curve
     row, step, before = first, FIRST, sign
@@ -184,7 +185,7 @@ def _follow(run, first, sign):
                 return row, SINGULAR
             continue
         if before * determinant < 0.0 and step > CROSSES:
-            # Most likely a step across a narrow gap onto another curve.
+            # Most likely the step has jumped over a narrow gap to another curve.
             step *= 0.25
             continue
         miss, new = c.facts[cp.MISS], row + 1
@@ -213,9 +214,9 @@ def _follow(run, first, sign):
 @inline_kernel
 def next_step(step, miss):
     """
-    Return how long the step behind a good one shall be.
+    Return the length of the next step after an accepted step [rad].
 
-    :param step: length of that one.
+    :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
     """
     return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST)
@@ -224,18 +225,18 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture so far ahead of a knot, as far as the tangents say; return its place along the tangent.
+    Write the posture that is predicted at a distance after a knot; return its place along the tangent.
 
     :param q: (7,) out.
-    :param run: what tracing works on.
-    :param row: of the knot.
+    :param run: arrays of the trace.
+    :param row: row of the knot.
     :param first: row of the first knot of the curve.
-    :param step: how far.
+    :param step: distance along the curve [rad].
     """
     knots, aim, ahead = run.knots, 0.0, 0.0
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
     before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
-    # The tangent as a polynomial through the last three knots, integrated.
+    # Integrate the tangent as a polynomial through the last three knots.
     bend = 1.0 / width if width > SHORTEST else 0.0
     is_third = bend > 0.0 and before > SHORTEST
     for k in range(N):
@@ -248,7 +249,7 @@ def write_prediction(q, run, row, first, step):
         rise = rate / 2.0 + second * (step / 3.0 + width / 2.0)
         q[k] = knots[row, k] + step * (tangent + step * rise)
         ahead += tangent * (q[k] - knots[row, k])
-    # Where tangents change sharply the parabola may lead backwards.
+    # If tangents turn sharply, the polynomial may lead backwards.
     is_ahead = abs(ahead - step) <= LARGEST_BEND * step
     for k in range(N):
         if not is_ahead:
@@ -259,7 +260,7 @@ def write_prediction(q, run, row, first, step):
 
 @kernel
 def _take_step(run, row, first, step):
-    """Write the knot behind a row, so far ahead; return the determinant of [J; tangent], 0 where the step is too long."""
+    """Write the knot one step after a row; return the determinant of [J; tangent], 0 if the step is too long."""
     knots, c = run.knots, run.curve
     aim = write_prediction(knots[row + 1], run, row, first, step)
     for k in range(N):
@@ -278,10 +279,10 @@ def _take_step(run, row, first, step):
 @kernel
 def _meet_limit(run, row, width, miss):
     """
-    Put the knot behind a row on the first limit that is passed between them.
+    Move the knot after a row to the first limit that the segment passes.
 
-    :returns: kind of that knot, REGULAR where no limit is passed; a share below 1 where the step shall be that much
-        shorter, for a joint peaks there near its limit.
+    :returns: kind of this knot (REGULAR if no limit is passed), and a share. A positive share asks for a step shortened
+        by this factor, because a joint peaks near its limit or the knot could not be moved.
     """
     knots, c = run.knots, run.curve
     kind = REGULAR
@@ -312,12 +313,12 @@ def _meet_limit(run, row, width, miss):
 @kernel
 def first_beyond(run, row, width, miss):
     """
-    Return the joint that is beyond a limit first, the side, where it passes the limit, and whether it only peaks there.
+    Return the joint that passes a limit first, the side, the share of the segment, and whether the joint only peaks.
 
-    :param run: what tracing works on.
-    :param row: of the knot before.
-    :param width: length of the segment behind it.
-    :param miss: distance of the prediction of the knot behind it.
+    :param run: arrays of the trace.
+    :param row: row of the first knot of the segment.
+    :param width: length of the segment.
+    :param miss: error of the prediction of its last knot.
     """
     knots, c, new = run.knots, run.curve, row + 1
     found, found_side, least, is_peak = -1, 1.0, 2.0, False
@@ -346,7 +347,7 @@ def first_beyond(run, row, width, miss):
 
 @kernel
 def _insert_crossing(run, row):
-    """Write a knot between a row and the next where the determinant changes its sign; return the last row."""
+    """Insert a knot where the determinant changes its sign between a row and the next; return the last row."""
     knots = run.knots
     width = knots[row + 1, ARC] - knots[row, ARC]
     low, high = 0.0, 1.0
@@ -380,7 +381,7 @@ def _determinant_at(run, row, width, share):
 
 @kernel
 def _cross_off(run, row, last):
-    """Mark the given postures that lie between some rows as done."""
+    """Mark the given postures on the segments from ``row`` to ``last`` as done."""
     held, low = run.curve.held, run.curve.lower
     for a in range(row, last):
         width = run.knots[a + 1, ARC] - run.knots[a, ARC]
@@ -396,10 +397,10 @@ def _cross_off(run, row, last):
 @inline_kernel
 def held_range(run, a, b, width):
     """
-    Return middle and half width of the range in which the held joint of a posture between two knots is.
+    Return middle and half width of the range of the held joint for postures between two knots.
 
-    :param run: what tracing works on.
-    :param a, b: rows.
+    :param run: arrays of the trace.
+    :param a, b: rows of the knots.
     :param width: length of the segment.
     """
     before, behind = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
@@ -409,7 +410,7 @@ def held_range(run, a, b, width):
 @inline_kernel
 def aside_of(width):
     """
-    Return how far a curve may be from the chord of a segment.
+    Return the largest expected distance of a curve from the chord of a segment.
 
     :param width: length of the segment.
     """
@@ -421,8 +422,8 @@ def lies_on(run, a, b, q, width):
     """
     Return whether a posture lies on the curve between two knots.
 
-    :param run: what tracing works on.
-    :param a, b: rows.
+    :param run: arrays of the trace.
+    :param a, b: rows of the knots.
     :param q: (7,) the posture.
     :param width: length of the segment.
     """
@@ -448,7 +449,7 @@ def lies_on(run, a, b, q, width):
 
 @kernel
 def _gap(run, a, b, q, width, share):
-    """Return the distance of a posture from the cubic, whose point is left in the scratch."""
+    """Return the distance of a posture from the cubic; leave the point of the cubic in ``run.q``."""
     segments.write_point(run.q, run.knots, a, b, width, share)
     total = 0.0
     for k in range(N):
@@ -459,11 +460,11 @@ def _gap(run, a, b, q, width, share):
 @kernel
 def is_closed(run, row, last, first):
     """
-    Return whether the curve passes its beginning; the last knot is put there then.
+    Return whether the curve passes its first knot; if so, move the last knot there.
 
-    :param run: what tracing works on.
-    :param row, last: the rows between which is looked.
-    :param first: row of the beginning.
+    :param run: arrays of the trace.
+    :param row, last: first and last row of the segments to examine.
+    :param first: row of the first knot of the curve.
     """
     knots, low = run.knots, run.curve.lower
     for a in range(row, last):
