@@ -1,7 +1,7 @@
 """
-Load an arm from its URDF, solve for a pose, and look at the answer.
+Load an arm from its URDF, solve for a pose, and print the solution.
 
-Shows: ``Manipulator.from_urdf``, forward kinematics, ``solve``, and what a solution carries.
+Shows: ``Manipulator.from_urdf``, forward kinematics, ``solve``, and the fields of a solution.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """
-Narrow what one request may do: own limits, locked joints, a tool, and a bound on the motion.
+Restrict one request: own limits, locked joints, a tool, and a bound on the motion.
 
-All of these belong to the ``SolveRequest``; the solver and the robot stay as they are and may be shared by threads.
+All restrictions belong to the ``SolveRequest``; the solver and the robot do not change and may be shared by threads.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ target = state.link_transform(group.tip)
 
 
 def show(title: str, **wishes: object) -> None:
-    """Solve with some wishes and print what came out."""
+    """Solve with some options of the request and print the result."""
     result = solver.solve(SolveRequest(targets=target, seed=seed, **wishes))  # type: ignore[arg-type]
     print(f'{title}: {result.status.name}, q = {np.round(result.q, 3).tolist()}')
 

@@ -16,7 +16,7 @@ looking_down = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
 def ask(title: str, position: tuple[float, float, float], **options: float | str) -> None:
-    """Solve for a position and print the reason when there is no solution."""
+    """Solve for a position and print the cause and the summary of the result."""
     target = looking_down.copy()
     target[:3, 3] = position
     _, result = arm.solve(target, explain=True, **options)

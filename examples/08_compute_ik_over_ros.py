@@ -1,7 +1,8 @@
 """
-Run the node in this process, ask /compute_ik as any ROS 2 client does, and see what a refusal says.
+Run the node in this process, call /compute_ik as any ROS 2 client does, and read the reason of a refusal.
 
-Shows: ``IkServer`` with parameters, a client with a deep queue, error codes with their reasons. Needs ROS 2: ``. ./activate``.
+Shows: ``IkServer`` with parameters, a client with a deep queue, error codes with their reasons. Needs ROS 2: ``.
+./activate``.
 """
 
 import threading

@@ -16,7 +16,7 @@ target[:3, 3] += [0.05, -0.1, 0.08]
 q, success, iterations, searches, residual = arm.ik_LM(target, start)
 print(f'solved: {success}, {iterations} updates, {searches} searches, E = {residual:.1e}')
 
-# Tighter, away from the joint limits, and with what the five values do not say.
+# Tighter tolerances, away from the joint limits, and with more fields than the five values have.
 solution = arm.ik_LM(target, start, pos_tol=1e-9, rot_tol=1e-9, kq=1.0, pi=0.6)
 print(f'{solution.position_error:.0e} m, {solution.rotation_error:.0e} rad, {solution.cause.name}')
 

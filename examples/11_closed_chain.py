@@ -44,7 +44,7 @@ goal.position = (0.0, 4.0, 0.0)
 (result,) = solver.solve()
 print(f'{result.status.name}, {result.error[0]:.6f} m away')
 
-# The same beside this thread; the joints get their values when the future has its result.
+# The same goal solved in another thread; the joints get their values when the future has its result.
 worker = WorkerSolver(link1)
 goal.set_goal_dof(DOF.Y, DOF.Z)
 goal.position = (0.0, 1.7, 0.5)

@@ -1,4 +1,4 @@
-"""A goal that somebody drags: the handle as data, a worker that follows it, and what is drawn meanwhile."""
+"""A goal that a user drags: the handle as data, a worker that follows it, and the frames drawn meanwhile."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def handle_of(goal, scale):
 
 
 def drag(position, quaternion):
-    """Move the goal to where a viewer says its handle is; the worker goes on from where the joints are."""
+    """Move the goal to the pose of a viewer's handle; the worker continues from the current joint values."""
     goal.set_world_position(*position)
     goal.set_world_quaternion(*quaternion)
     worker.update_frame_state(goal)

@@ -1,8 +1,8 @@
 """
-Drag a target without a browser: a session holds what ``ssik view`` shows.
+Drag a target without a browser, in the session that ``ssik view`` displays.
 
-The posture follows the target, the other branches are at hand, and a target out of reach has a cause and the nearest
-posture. The last state is drawn into a file without a window.
+The posture follows the target, and the session lists the other branches. A target out of reach has a cause and the
+nearest posture. The last state is drawn into a file without a window.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-Keep a hand where it is while the elbow goes as far as it can: two task sets in order of priority.
+Keep a hand at its pose while the elbow moves as far as it can: two task sets in order of priority.
 
-Shows: a base, constraints, priorities, and what each of them leaves over.
+Shows: a base, constraints, priorities, and the error that each of them leaves.
 """
 
 from ssik_ros.model.description_files import find_moveit_config

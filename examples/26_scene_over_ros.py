@@ -21,7 +21,7 @@ node = rclpy.create_node('example', namespace='example')
 scene = RosScene(node, joint_topic='commands')
 print(f'at first: {scene.missing()}')
 
-# A robot that says where it is, sees a cup, and does what it is told.
+# A robot that publishes its state, sees a cup, and follows its commands.
 urdf = find_moveit_config('panda').urdf_path.read_text()
 node.create_publisher(String, 'robot_description', LATCHED).publish(String(data=urdf))
 robot = {f'panda_joint{k}': v for k, v in enumerate((0.0, 0.2, 0.0, -1.6, 0.0, 1.8, 0.8), 1)}

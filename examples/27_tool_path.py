@@ -1,4 +1,4 @@
-"""The best joint path of a Panda along a line, past a post, and why there is none through a wall."""
+"""The best joint path of a Panda along a line, past a post, and the reason why no path leads through a wall."""
 
 import numpy as np
 

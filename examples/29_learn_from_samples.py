@@ -39,7 +39,7 @@ def count_with_torch(folder: Path) -> tuple[int, int]:
 
 
 def show_samples(folder: Path) -> None:
-    """Make a data set in a folder and count what it holds."""
+    """Make a data set in a folder and print the number of samples and of reachable poses."""
     arm = Manipulator.from_prebuilt('ur5e')
     chain = SerialChain.from_group(arm.robot, arm.group)
     make_dataset(DatasetPlan(chain, 'ur5e', samples=2000, seed=1), folder, Workers(0))

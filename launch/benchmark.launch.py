@@ -66,7 +66,7 @@ START_SERVER = LaunchArgument(
     YES_OR_NO,
 )
 ARGUMENTS = (NAMESPACE, START_SERVER, *PARAMETERS, LOG_LEVEL)
-# What the servers read as well when the robot is on topics.
+# Further topics that the servers read if the robot is published on topics.
 TOPICS = ('robot_description', 'robot_description_semantic', 'joint_states')
 OF_A_RUNNING_ROBOT = (
     'joint_limits_file',
@@ -130,21 +130,22 @@ def make_servers(context):
 
 def end_launch(event, context):
     """
-    Return what follows the end of the benchmark: its exit code is said, and no success pretended.
+    Return the actions that end the launch, with the exit code of the benchmark.
 
     :param event: the end of the process.
     :param context: the launch context.
+    :raises RuntimeError: if the benchmark failed, so that launch fails too.
     """
     ending = f'The benchmark ended with exit code {event.returncode}.'
     if event.returncode != 0 and not context.is_shutdown:
-        # Launch itself then ends by 1; a shutdown alone would make it end by 0.
+        # With the exception launch ends with 1; with only a shutdown it would end with 0.
         raise RuntimeError(ending)
     return [LogInfo(msg=ending), Shutdown(reason=ending)]
 
 
 def start_benchmark(context):
     """
-    Return the servers and the benchmark; how many servers there are stands in the configuration.
+    Return the servers and the benchmark; the configuration decides how many servers start.
 
     :param context: the launch context.
     """

@@ -34,14 +34,14 @@ class Reader:
     """One reader."""
 
     syntax: str
-    """Decides where values stand in its files."""
+    """Syntax of the files, which the fuzzer uses to find values."""
     suffix: str
     read: Callable[[Path], Any]
     seeds: tuple[Path, ...]
     """Valid files."""
 
     def write(self, folder: Path, data: bytes) -> Path:
-        """Write a file, with a table beside it that some files name; return its path."""
+        """Write a file and, into the same folder, a table that some files refer to; return the file's path."""
         shutil.copy(TABLE, folder)
         path = folder / f'file{self.suffix}'
         path.write_bytes(data)
