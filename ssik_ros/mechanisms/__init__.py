@@ -1,7 +1,7 @@
 """
 Mechanisms with closed loops: frames, links, joints with six degrees of freedom, goals, and their solver.
 
-The names are those of closed-chain-ik-js; every method has both spellings (``set_dof`` and ``setDoF``).
+The names are the same as in closed-chain-ik-js; every method has both spellings (``set_dof`` and ``setDoF``).
 """
 
 from ssik_ros.markers import Marker

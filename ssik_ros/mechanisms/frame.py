@@ -39,7 +39,7 @@ def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
 
 
 def _fill(target: Any, values: FloatArray) -> FloatArray:
-    """Return values, written to a target too unless it is None."""
+    """Return values; if a target is given, write them to it too."""
     if target is not None:
         target[:] = values
     return values
@@ -169,7 +169,7 @@ class Frame(CamelCaseNames):
 
     @property
     def matrix_world(self) -> FloatArray:
-        """The (4, 4) pose in the world, behind the frame's own degrees of freedom."""
+        """The (4, 4) pose in the world, with the motion of the frame's own degrees of freedom."""
         matrix = self.matrix @ self.matrix_dof
         if self._parent is not None:
             matrix = self._parent.matrix_world @ matrix

@@ -77,7 +77,7 @@ class GroupMechanism:
         self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
     ) -> None:
         """
-        Put the robot into a state and the goals to their targets; limits and locks are those of the robot.
+        Put the robot into a state and the goals to their targets; limits and locks are reset to the robot's.
 
         :param positions: (nq) full state.
         :param targets: (t, 4, 4) in the base.

@@ -408,7 +408,7 @@ class Joint(Frame):
 
     @property
     def target_weight(self) -> float:
-        """Weight of the targets beside closures and goals."""
+        """Weight of the targets relative to closures and goals."""
         return self._number(layout.TARGET_WEIGHT)
 
     @target_weight.setter

@@ -166,7 +166,9 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
 
 def fit_closure(joint: Joint) -> None:
     """
-    Give a closure the values of its own with which it is nearest to closed: exactly those of a closed loop.
+    Set the values of a closure's joint so that the loop is as nearly closed as they allow.
+
+    If the loop can be closed, these are its exact values.
 
     :param joint: a closure whose two sides stay.
     """

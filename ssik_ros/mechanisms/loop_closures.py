@@ -112,7 +112,7 @@ def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
     Read the loops of a robot from a file.
 
     :param path: a ``loop_closures.yaml``.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
     return parse_loop_closures(read_yaml(Path(path)), str(path))

@@ -76,7 +76,7 @@ class ChainResult(int):
 
     @property
     def restarts(self) -> int:
-        """Random states from which the search began again."""
+        """Number of restarts from random states."""
         return 0 if self._tries is None else self._tries[0]
 
     @property
@@ -162,7 +162,7 @@ class ChainResult(int):
 
     @property
     def limits_active(self) -> tuple[str, ...]:
-        """Degrees of freedom that stand at a limit."""
+        """Degrees of freedom that are at a limit."""
         values = self.q
         return self._where((values <= self._vector(3)) | (values >= self._vector(4)))
 

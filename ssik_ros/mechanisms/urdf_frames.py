@@ -84,7 +84,7 @@ class UrdfFrames:
         Add a loop.
 
         :param closure: its frames are put on the links of its names.
-        :raises FrameNotFound: when there is no such link.
+        :raises FrameNotFound: if a link does not exist.
         :raises InvalidClosure: when the name is taken.
         """
         if closure.name in self.closures or closure.name in self.joints:

@@ -46,7 +46,7 @@ class CompletedState:
     results: tuple[ChainResult, ...]
     """One per chain."""
     clamped: tuple[str, ...]
-    """Given variables that are outside their limits: they stand at the limit."""
+    """Given variables that are outside their limits, and were set to the limit."""
 
     @property
     def converged(self) -> bool:
@@ -64,7 +64,7 @@ class UrdfRobot:
         Take over the frames of a robot; :func:`from_urdf` makes them.
 
         :param frames: complete.
-        :param active_joints: variables from which the others follow.
+        :param active_joints: variables whose values determine the others.
         :param warnings: sentences about unused parts of the descriptions.
         """
         self.model = frames.model
@@ -114,12 +114,12 @@ class UrdfRobot:
         """
         Give joints positions; the others stay, and no loop is closed by it.
 
-        Nothing is changed when something is wrong.
+        If an argument is wrong, no joint changes.
 
-        :param names: of variables; a follower stands for its leader unless that is named too.
+        :param names: of variables; a follower sets its leader unless the leader is named too.
         :param positions: as many [rad or m].
         :param ignore_unknown: whether names of other robots' joints are passed over.
-        :returns: those whose position is outside the limits; they stand at the limit.
+        :returns: the variables whose position is outside the limits; they are set to the limit.
         :raises JointNotFound: for unknown names.
         :raises InvalidTarget: for positions that are not finite.
         """
@@ -141,15 +141,17 @@ class UrdfRobot:
         self, active: Mapping[str, float] | Sequence[float] | None = None, *, steps: int = 1
     ) -> CompletedState:
         """
-        Find all joints from some: the given joints are held, and the other joints close the loops from their present values.
+        Find all joints from some: the given joints are held, and the others close the loops.
 
-        Goals and joint targets are ignored meanwhile; locked joints stay locked. If the loops cannot be closed, the joints
-        keep the values with the smallest error.
+        The search for the other joints begins at their present values.
 
-        :param active: positions by variable [rad or m], or those of :attr:`active_joints` in their order; None closes
-            the loops with every joint free.
-        :param steps: goes to the given positions in so many equal steps, each from the state before: long ways stay
-            in the assembly mode.
+        Goals and joint targets are ignored meanwhile; locked joints stay locked. If the loops cannot be closed, the
+        joints keep the values with the smallest error.
+
+        :param active: positions by variable [rad or m], or positions of :attr:`active_joints` in their order; None
+            closes the loops with every joint free.
+        :param steps: goes to the given positions in so many equal steps, each from the state before: long ways stay in
+            the assembly mode.
         :raises JointNotFound: for unknown names.
         :raises InvalidTarget: for positions that are not finite.
         """
@@ -229,10 +231,10 @@ def from_urdf(
 
     :param source: a loaded robot, or path or text of its URDF.
     :param trim_unused: leaves out links that no moving joint carries others on: tools and sensors on fixed joints.
-    :param keep: links that are kept all the same; those of loops always are.
+    :param keep: links that are kept even if unused; links of loops are always kept.
     :param loops: a ``loop_closures.yaml``; its ``initial_positions`` are taken.
-    :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that
-        are names of links or pairs of such a name and a pose (4, 4).
+    :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that are
+        names of links or pairs of such a name and a pose (4, 4).
     :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
     :raises ModelError: when the URDF is malformed.
     :raises ConfigError: when the file of loops is.

@@ -25,10 +25,10 @@ RESULTS = slice(layout.VALUES, layout.TARGET)
 
 class WorkerSolver(OptionAttributes):
     """
-    The interface of ``Solver``, beside the caller's thread.
+    A ``Solver`` that works in a thread of its own.
 
-    :meth:`solve` reads the present state and returns at once; the kernel runs without Python's lock, repeatedly
-    while a chain ends with TIMEOUT. After each run the joints get the values found, all of them at the same moment.
+    :meth:`solve` reads the present state and returns at once; the kernel runs without Python's lock, repeatedly while a
+        chain ends with TIMEOUT. After each run the joints get the values found, all of them at the same moment.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -36,7 +36,7 @@ class WorkerSolver(OptionAttributes):
         Make a worker; its thread starts with the first solve.
 
         :param roots: a frame of each connected mechanism, or several.
-        :param options: those of ``Solver``.
+        :param options: as for ``Solver``.
         """
         super().__init__(roots, **options)
         self._lock = threading.Condition()
