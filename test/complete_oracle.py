@@ -16,7 +16,7 @@ DAMPED_STEPS = 18
 DAMPING = 1e-4
 NEWTON_STEPS = 9
 CLOSED = 1e-11
-"""Error, lengths in units of the chain, up to which a posture is a solution."""
+"""Largest error at which a posture is a solution [rad, and lengths in units of the chain]."""
 SAME = 1e-6
 """Postures nearer than this in every joint are one [rad]."""
 
@@ -247,7 +247,7 @@ class Comparison:
     missing: np.ndarray
     """(., 6) solutions that are not in the set."""
     extra: np.ndarray
-    """(., 6) members of the set that are no solutions, or stand in it twice."""
+    """(., 6) members of the set that are not solutions, or that are repeated."""
     residual: float
     """Largest Frobenius norm of FK - T in the set, on the oracle's chain."""
     count: int

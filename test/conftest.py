@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, a ROS domain, the shipped robots, loaded once, and a pose."""
+"""Fixtures of all tests: Hypothesis profiles, a ROS domain, the shipped robots, loaded once, and a pose."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Campaigns: planted postures reach their poses, judges see what is wrong, faults replay, and a short campaign is clean."""
+"""Campaigns: planted postures reach their poses, judges see all faults, faults replay, a short campaign is clean."""
 
 import json
 

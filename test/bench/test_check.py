@@ -1,4 +1,4 @@
-"""The comparison with the last release says what has become slower, whatever the machine."""
+"""The comparison with the last release names the kernels that have become slower, on any machine."""
 
 import json
 

@@ -9,7 +9,7 @@ from bench import checkouts
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """Return a repository with one commit, and note what is built."""
+    """Return a repository with one commit, and the list of folders that are built."""
     built = []
     (tmp_path / 'ssik_ros').mkdir()
     (tmp_path / 'ssik_ros' / '__init__.py').write_text('VERSION = 1\n')

@@ -1,4 +1,4 @@
-"""What a run comes to: who counts as the best, which goals are missed, and that the page and its pictures say so."""
+"""Verdicts on a run: the best peer, the missed goals, and the page and pictures that show them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Goals at limits, at singularities and out of reach are what they say, by other means than they were drawn with."""
+"""Goals at limits, at singularities and out of reach are of their kind, judged without the code that drew them."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_goals_without_a_solution_are_inside_of_what_tip_and_wrist_reach(arm):
     ] * 10
     robot = load_robot(arm.urdf_path)
     group = robot.group_from_links(arm.base, arm.tip)
-    # Their places alone are reached, or nothing says that they are not.
+    # Without their orientation the goals are reached, or no bound on positions refuses them.
     places = create_solver('ssik_ros/LevenbergMarquardt', robot, group, position_only=True)
     wrist = hard_cases.wrist_point(arm)
     farthest = hard_cases.reach(arm, wrist)

@@ -44,7 +44,7 @@ def slider():
 
 
 def echo(answers):
-    """Return a peer that gives the known answers in turn."""
+    """Return a peer that gives the known solutions in turn."""
     given = iter(np.tile(answers, (9, 1)))
     return Prepared(lambda target, seed: next(given), np.ascontiguousarray)
 

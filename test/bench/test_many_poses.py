@@ -1,4 +1,4 @@
-"""The measurement of batches: what it draws, that it compares with single calls, and that it runs and writes."""
+"""The measurement of batches: its poses, its comparison with single calls, and a run that writes its file."""
 
 import json
 

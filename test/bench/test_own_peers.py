@@ -1,4 +1,4 @@
-"""Our solvers take part in the comparison, and their answers hold at the tolerance of each class."""
+"""Our solvers take part in the comparison, and their solutions hold at the tolerance of each class."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ class Machine:
         self.drift = 0.0
 
     def start(self, factors):
-        """Return what a process of a checkout looks like from outside."""
+        """Return a double of a checkout's process."""
         layout = self.rng.normal(0.0, 0.01, len(NAMES))
         return Process(self, dict(zip(NAMES, layout, strict=True)), factors)
 

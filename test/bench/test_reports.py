@@ -1,4 +1,4 @@
-"""The reports on deadlines and distances: the oracle behind them, and that they run."""
+"""The reports on deadlines and distances: the oracle that they use, and a run of each."""
 
 import json
 import math

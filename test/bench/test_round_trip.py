@@ -1,4 +1,4 @@
-"""The comparison of round trips: what the empty handler answers, and the figures."""
+"""The comparison of round trips: the response of the empty handler, and the figures."""
 
 import numpy as np
 import pytest

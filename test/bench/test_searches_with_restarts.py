@@ -1,4 +1,4 @@
-"""What stands around searches that know no limits: whole turns, random starts, an end."""
+"""Code around searches without limits: whole turns, random starts, and an end."""
 
 import math
 

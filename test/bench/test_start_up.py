@@ -1,4 +1,4 @@
-"""What comes before the first solution, and mechanisms with loops: fresh processes, their memory, and the files."""
+"""The start until the first solution, and mechanisms with loops: fresh processes, their memory, and the files."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_memory_is_that_of_the_process_and_not_of_its_parent():
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 150.0
     assert fresh_process.peak_mib() > len(bulk) / 2**20
-    # What the system says of this process and its parent together is no less.
+    # The system's maximum over this process and its parent is at least as large.
     assert fresh_process.peak_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
 
 

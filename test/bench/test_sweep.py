@@ -1,4 +1,4 @@
-"""The sweep over random poses counts what is missing."""
+"""The sweep over random poses counts missing solutions."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""A planar arm with a closed form, and solvers for it that answer truly, wrongly or not at all."""
+"""A planar arm with a closed form, and solvers for it with true solutions, wrong solutions or none."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +59,7 @@ def result(q, status=IkStatus.SOLVED, cause=Cause.NONE):
 
 
 class PlanarSolver:
-    """A solver whose answer is a function of the request."""
+    """A solver whose result is a function of the request."""
 
     base_frame = 'base_link'
     tip_frames = ('tool0',)
@@ -163,9 +163,9 @@ def write_config(package: Path, *labels: str, sample_size: int = 20) -> Path:
 
 def register(monkeypatch, **answers: Callable) -> dict[str, PlanarSolver]:
     """
-    Register a solver ``test/<key>`` for each answer function.
+    Register a solver ``test/<key>`` for each function from request to result.
 
-    :returns: the solver objects, which keep the requests they were asked.
+    :returns: the solver objects, which keep the requests that they received.
     """
     made = {key: PlanarSolver(f'test/{key}', answer) for key, answer in answers.items()}
     monkeypatch.setattr(

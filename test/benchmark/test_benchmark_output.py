@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: data files, summaries, tables, plots."""
+"""Output of a benchmark: data files, summaries, tables, plots."""
 
 import csv
 import dataclasses

@@ -1,4 +1,4 @@
-"""Running solvers: the same requests for all, and success only for what holds."""
+"""Runs of solvers: the same requests for all, and success only for verified solutions."""
 
 import gc
 
@@ -15,7 +15,7 @@ from ssik_ros.errors import DescriptionNotFound, GroupNotFound, InvalidParameter
 
 @pytest.fixture
 def arena(monkeypatch, tmp_path):
-    """Return a function that prepares a benchmark of solvers with the given answer functions."""
+    """Return a function that prepares a benchmark of solvers with the given functions from request to result."""
 
     def prepare(sample_size=20, **answers):
         made = planar_arm.register(monkeypatch, **answers)

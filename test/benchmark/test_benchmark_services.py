@@ -1,4 +1,4 @@
-"""Benchmarks of solvers elsewhere: what is timed, what is reported, which servers are started."""
+"""Benchmarks of solvers elsewhere: the timed part, the reported figures, and the servers that are started."""
 
 import csv
 import json

@@ -1,5 +1,5 @@
 """
-What every C library must pass: compilers, both architectures, the package's bytes.
+Tests that every C library must pass: compilers, both architectures, the package's bytes.
 
 ``python test/c_library/acceptance.py [ARM ...] [--poses N]`` checks arms of all kinds and prints a table in Markdown.
 """
@@ -63,7 +63,7 @@ def build(robot, described, architecture, folder):
 
 
 def compile_and_run(robot, folder, architecture):
-    """Compile header, examples and self-test with every compiler; return their number and what the self-test says."""
+    """Compile header, examples and self-test with every compiler; return their number and the self-test's output."""
     emulator = [] if architecture == of_this_machine() else ['qemu-aarch64', '-L', LINUX]
     includes, count, said = f'-I{folder / "include"}', 0, ''
     share, library = folder / 'share' / robot, folder / 'lib' / f'lib{robot}.a'
@@ -87,7 +87,7 @@ def compile_and_run(robot, folder, architecture):
 
 
 def figure(said, after, before=''):
-    """Return the number behind, or in front of, some words of the self-test."""
+    """Return the number after, or before, some words of the self-test."""
     return said.partition(after)[2].split()[0] if after else said.partition(before)[0].split()[-1]
 
 

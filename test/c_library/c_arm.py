@@ -72,7 +72,7 @@ class CArm:
         return memory, solver
 
     def call(self, function, *arguments):
-        """Return what a function of the library returns."""
+        """Call a function of the library with the solver, and return its result."""
         return getattr(self.library, f'{self.name}_{function}')(self.solver, *arguments)
 
     def solve_all(self, pose, seed=None, mode=1, capacity=CAPACITY):

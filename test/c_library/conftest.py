@@ -15,7 +15,7 @@ FROZEN = ('ur5e',)
 
 @pytest.fixture(scope='session', autouse=True)
 def _needs_kernels_and_compiler():
-    """Skip where a C library cannot be built, and say what is missing."""
+    """Skip the test if a C library cannot be built; the reason names the missing program."""
     try:
         portable.digest()
     except NativeLibraryError as error:

@@ -83,7 +83,7 @@ def test_bad_blocks_are_refused(build_generic, tmp_path):
 
 @pytest.mark.parametrize('robot', ['ur5e', 'panda'])
 def test_kinematics_have_the_bytes_of_the_package(c_arm, robot):
-    """Pose and Jacobian are those of the package, and the Jacobian that of finite differences."""
+    """Pose and Jacobian have the same bytes as the package's; the Jacobian agrees with finite differences."""
     arm, c = package_arm(robot), c_arm(robot)
     for _, q in requests(arm, 20):
         np.testing.assert_array_equal(c.fk(q), arm.kinematics.pose(q))
@@ -152,7 +152,7 @@ def test_tracking_stays_within_its_bounds_and_arrives(c_arm):
 
 
 def test_causes(c_arm):
-    """A pose out of reach, a matrix that is no pose and a seed that is none are refused with their causes."""
+    """A pose out of reach, a malformed pose and a seed with NaN are refused with their causes."""
     arm, c = package_arm('ur5e'), c_arm('ur5e')
     pose, seed = next(requests(arm, 1))
     far, bent, lost = pose.copy(), pose.copy(), seed.copy()

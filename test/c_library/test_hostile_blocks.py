@@ -1,4 +1,4 @@
-"""Blocks from a hostile hand: their digest is right, and what they say is wrong."""
+"""Malicious blocks: their digest is right, and their content is wrong."""
 
 import ctypes
 from pathlib import Path

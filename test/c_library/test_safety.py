@@ -118,7 +118,7 @@ def test_examples_under_the_address_sanitizer(build, tmp_path):
 
 @pytest.mark.parametrize('robot', ['ur5e', 'panda'])
 def test_eight_threads_get_the_same_bytes(build, robot):
-    """Eight threads with a solver each return what one thread returns."""
+    """Eight threads, each with a solver of its own, return the same bytes as one thread."""
     arm, folder = package_arm(robot), build(robot)
     asked = list(requests(arm, 30))
 
@@ -324,7 +324,7 @@ def test_a_build_that_is_killed_leaves_the_folder_as_it_was(tmp_path, how):
 
 
 def test_a_header_compiles_in_no_time(build, tmp_path):
-    """A user's file sees declarations alone: no template, no large header."""
+    """The header gives a user's file only declarations: no template, no large header."""
     folder, source = build('ur5e'), tmp_path / 'user.cpp'
     source.write_text('#include "ur5e.h"\nint main() { return 0; }\n', encoding='utf-8')
     command = ['cc', '-xc++', '-E', f'-I{folder / "include"}', source]

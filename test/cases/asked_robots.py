@@ -51,16 +51,16 @@ class Asked:
         return true_pose(self.robot, state, link or self.group.tips[0])
 
     def ask(self, goals, current=None, **more):
-        """Return the answer for goals (link, pose[, frame])."""
+        """Return the response for goals (link, pose[, frame])."""
         asked = ik_request(self.group.name, goals, **more)
         return self.server.solve(asked, current or self.default)
 
     def q(self, answer):
-        """Return the group's variables of an answer."""
+        """Return the group's variables of a response."""
         return answer.state.positions[self.group.idx_q]
 
     def is_verified(self, answer, link, pose, tolerance=TOLERANCE):
-        """Return whether an answer is a posture within limits with a link at a pose."""
+        """Return whether a response is a posture within limits with a link at a pose."""
         if not answer.solved:
             return False
         q = self.q(answer)

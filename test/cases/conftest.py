@@ -1,4 +1,4 @@
-"""What the tests named by cases share: the robots and judges of other tests."""
+"""Paths to robots and judges of other tests, for the tests named by cases."""
 
 from pathlib import Path
 import sys

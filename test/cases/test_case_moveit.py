@@ -1,7 +1,7 @@
 """
-Groups F, G and H of the cases (docs/reference/cases.md), and those of C to E that need messages: without processes.
+Groups F, G and H of the cases (docs/reference/cases.md), and the cases of C to E that need messages: without processes.
 
-Handlers are those of the node, asked with the messages of its services.
+The handlers of the node receive the messages of its services directly.
 """
 
 import logging
@@ -11,7 +11,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-import bare_nodes  # skips the module where there is no ROS
+import bare_nodes  # skips the module if ROS is not installed
 
 # isort: split
 
@@ -61,7 +61,7 @@ def make_node():
 
 
 class Clock:
-    """A clock that stands still, as of a simulation that is paused."""
+    """A clock that does not advance, as in a paused simulation."""
 
     def now(self):
         return self
@@ -71,7 +71,7 @@ class Clock:
 
 
 class Desk:
-    """The handlers of the node for one robot, and what they are asked."""
+    """The handlers of the node for one robot, called with requests."""
 
     def __init__(self, robot, kinematics=None, current=None, report_timeout=False, **settings):
         kinematics = kinematics or {
@@ -101,15 +101,15 @@ class Desk:
         return request
 
     def ik(self, request):
-        """Return the answer of ``compute_ik``."""
+        """Return the response of ``compute_ik``."""
         return self.handlers['compute_ik'](request, GetPositionIK.Response())
 
     def solve(self, request):
-        """Return the answer of ``solve_ik``."""
+        """Return the response of ``solve_ik``."""
         return self.handlers['solve_ik'](request, GetPositionIK.Response())
 
     def read(self, answer):
-        """Return the full state of an answer."""
+        """Return the full state of a response."""
         return self.server.states.merge(self.state, read_state(answer.solution))
 
 
@@ -152,7 +152,7 @@ def test_c07_a_base_that_moves_is_in_seed_and_solution(kind):
     assert answer.error_code.val == SUCCESS, answer.error_code.message
     multi = answer.solution.multi_dof_joint_state
     assert list(multi.joint_names) == ['base']
-    # The seed reaches the pose, so it is the answer: the base is where the request has it.
+    # The seed reaches the pose, so it is the solution: the base is where the request has it.
     assert multi.transforms[0].translation.x == pytest.approx(1.5, abs=1e-3)
     assert multi.transforms[0].rotation.z == pytest.approx(np.sin(0.4), abs=1e-3)
     assert is_at(robot, desk.read(answer), 'tip', target)
@@ -172,7 +172,7 @@ def test_d09_stamps_do_not_count_and_nothing_waits_for_them(panda, pose):
 
 
 def test_d10_two_transforms_of_one_message_are_seen_together():
-    """Two frames move against each other so that the second one stands still; nobody sees it move."""
+    """Two frames move against each other so that the second one keeps its pose; no reader sees it move."""
     tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built; run make setup')
     listener, stop = TransformListener(NodeDouble()), threading.Event()
 
@@ -247,7 +247,7 @@ class Spinning:
 
 
 def test_e09_a_service_may_be_called_from_a_callback_of_its_own_process(panda, pose, domain):
-    """The callback waits for the answer; the executor has to serve it meanwhile."""
+    """The callback waits for the response; the executor has to serve the request meanwhile."""
     spinning = Spinning(panda, domain)
     answers = []
 

@@ -34,7 +34,7 @@ POSE_IK = {'kinematics_solver': 'ssik_ros/PoseIK'}
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
-    """Give (server, client) of a node whose clock stands still."""
+    """Yield (server, client) of a node whose clock does not advance."""
     own = {'robot_description_kinematics': {'panda_arm': POSE_IK}}
     parameters = {**PARAMETERS, **own, 'use_sim_time': True}
     with ready_server(tmp_path_factory.mktemp('paused'), parameters) as pair:
@@ -123,6 +123,6 @@ def test_e12_a_signal_in_the_middle_of_a_search_ends_the_node_quietly(tmp_path):
         time.sleep(0.3)
         code, seconds = server.stop(signal.SIGINT)
         assert code == 0
-        # A second, and what the interpreter takes to end on a machine that is busy.
+        # One second, and the time that the interpreter needs to end on a busy machine.
         assert seconds < 0.5 * SHUTDOWN_WAIT
         assert 'Traceback' not in server.log

@@ -74,7 +74,7 @@ def ball(name, place, radius=0.03):
 
 
 def among(*objects, srdf=None, text='', padding=0.0):
-    """Return the planar arm among objects, and the world that they stand in."""
+    """Return the planar arm among objects, and the world with these objects."""
     world = SceneWorld()
     for item in objects:
         world.add(item)
@@ -133,7 +133,7 @@ def judged(arm, q, carried=NOTHING_CARRIED):
 
 @pytest.mark.parametrize('gap', [0.004, 0.02])
 def test_cc03_padding_counts_exactly(gap):
-    """A ball beside the first bar: bar half as wide as 0.02, ball of 0.03, and a gap."""
+    """A ball at a gap from the first bar: the bar's half width is 0.01, the ball's radius 0.03."""
     post = ball('post', (0.25, 0.01 + 0.03 + gap, HEIGHT))
     straight = np.array([0.0, 0.3, 0.0])
     for padding, valid in ((0.0, True), (gap - 0.001, True), (gap + 0.001, False)):
@@ -182,7 +182,7 @@ def test_cc06_objects_that_are_carried_move_with_their_link():
     assert judged(arm, ELBOW_UP + np.array([0.2, 0.0, 0.0])) == (True, set())
     answer = arm.ask([('', arm.pose(ELBOW_UP))], avoid_collisions=True, timeout=30.0)
     assert answer.cause is Cause.COLLISION
-    # On the link that carries it, and on those that may touch it, it is no collision.
+    # Contact with the link that carries the object, or with its touch links, does not count as a collision.
     world.remove('wall')
     near = ball('near', (-0.1, 0.0, 0.0))
     world.attach(CarriedObject(near, 'tip'))

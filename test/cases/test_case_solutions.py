@@ -1,4 +1,4 @@
-"""Groups A and B of the cases (docs/reference/cases.md): what is returned, and limits, turns and endless joints."""
+"""Groups A and B of the cases (docs/reference/cases.md): returned values, and limits, turns and endless joints."""
 
 import json
 import warnings
@@ -43,7 +43,7 @@ def panda(shipped):
     return shipped['panda']
 
 
-# A. What is returned
+# A. Returned values
 
 
 @pytest.mark.parametrize('name', POSES)
@@ -67,7 +67,7 @@ def test_a01_every_success_of_many_random_poses_is_verified(shipped, name):
 
 
 def test_a02_errors_are_those_of_the_vector_that_is_returned(shipped):
-    """Seeds far outside, where answers are wrapped or clamped on the way."""
+    """Seeds far outside the limits, so that solutions are wrapped or clamped."""
     for arm in shipped.values():
         rng = np.random.default_rng(2)
         for _ in range(50):

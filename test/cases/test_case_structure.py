@@ -186,7 +186,7 @@ def test_c10_of_two_tips_on_one_torso_the_one_out_of_reach_is_told(torso):
     goals = [(tip, true_pose(robot, wanted, tip)) for tip in ('left_tool', 'right_tool')]
     answer = body.ask(goals)
     assert answer.solved and all(is_at(robot, answer.state, *goal) for goal in goals)
-    # 0.6 m is what the arms reach from the chest; a metre apart from there is too far for one of them.
+    # The arms reach 0.6 m from the chest; a second goal more than a metre away is too far for one of them.
     apart = goals[1][1].copy()
     apart[:3, 3] += (0.0, -1.2, 0.9)
     refused = body.ask([goals[0], ('right_tool', apart)], timeout=0.3)
@@ -306,7 +306,7 @@ def test_d06_quaternions_of_any_length_but_none(panda):
         assert panda.is_verified(panda.ask([('', pose)]), '', wanted)
     zero = panda.ask([('', pose_of_numbers(*here, 0.0, 0.0, 0.0, 0.0))])
     assert zero.refusal is Refusal.BAD_TARGET and 'quaternion has a length below' in zero.text
-    # w first: what was meant as no turn is half a turn about x, here too far up for the arm.
+    # With w first, the identity reads as half a turn about x, which is out of reach at this height.
     swapped = panda.ask([('', pose_of_numbers(0.0, 0.0, 1.15, 1.0, 0.0, 0.0, 0.0))], timeout=0.05)
     assert not swapped.solved and 'w comes last' in swapped.text
     level = panda.ask([('', pose_of_numbers(0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0))], timeout=0.05)

@@ -125,7 +125,7 @@ def requests_of(robot, count):
 
 
 def answers_of(robot, requests):
-    """Return the bytes of all answers."""
+    """Return the bytes of all results."""
     solver = create_solver(POSE_IK, robot, robot.group('panda_arm'))
     return [solver.solve(request).q.tobytes() for request in requests]
 
@@ -141,7 +141,7 @@ print(hashlib.sha256(b''.join(answers_of(robot, requests_of(robot, 200)))).hexdi
 
 
 def in_a_process():
-    """Return a process that prints the digest of two hundred answers."""
+    """Return a process that prints the digest of two hundred results."""
     folder = ROOT / 'config' / 'robots' / 'panda_moveit_config' / 'config'
     tests = [str(ROOT / 'test' / name) for name in ('cases', 'server', 'solvers')]
     text = IN_A_PROCESS.format(
@@ -200,9 +200,10 @@ def test_e08_sixteen_at_once_get_what_they_would_get_alone(panda):
 
 def test_e11_the_first_response_takes_no_longer_than_twice_the_others(robots):
     """
-    Servers are made anew; of several first answers the quickest counts, in processor time, for the machine may be busy.
+    The quickest first response of several new servers counts, in processor time, because the machine may be busy.
 
-    Between requests a node does something else: all of them find the caches of the processor cold, not the first alone.
+    Between requests the node does something else, so that every request finds cold caches of the processor, not only
+    the first.
     """
     something_else = np.ones(4_000_000)
     folder = ROOT / 'config' / 'robots' / 'panda_moveit_config' / 'config'

@@ -17,10 +17,10 @@ assert not found, found
 
 def run_program(folder, program, *words):
     """
-    Return the finished process.
+    Run a program in a Python that can import only numpy and the modules of a folder; return the finished process.
 
-    :param folder: of the modules that the program may import besides numpy; links to numpy are put there.
-    :param program: the text of the program; words stand in sys.argv from index 2 on.
+    :param folder: of the modules; links to numpy are put there.
+    :param program: the text of the program; words are in sys.argv from index 2.
     """
     home = Path(numpy.__file__).parents[1]
     for name in ('numpy', 'numpy.libs'):

@@ -1,4 +1,4 @@
-"""Sources that stand alone: names, known values, tables, and what cannot be copied."""
+"""Self-contained sources: names, known values, tables, and functions that cannot be copied."""
 
 import importlib
 import itertools
@@ -188,7 +188,7 @@ def test_two_definitions_cannot_get_one_name(toy):
         collect(name, 'x')
 
 
-# --- What stands in for kernels -------------------------------------------------------------------
+# --- Substitutes of kernels -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('make', [lambda array: array, memoryview])

@@ -1,4 +1,4 @@
-"""``ssik build``: what it writes, and what keeps it from writing."""
+"""``ssik build``: the files that it writes, and the reasons not to write."""
 
 import re
 

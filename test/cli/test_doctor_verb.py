@@ -35,7 +35,7 @@ def run(folder, *words, code='from ssik_ros.cli.command import main; raise Syste
 
 
 def ask(folder):
-    """Return the exit code and the rows of a check-up by what they are about."""
+    """Return the exit code and the rows of a check-up, by their subject."""
     done = run(folder, 'doctor', '--json')
     assert done.stderr == ''
     return done.returncode, {row['where']: row for row in json.loads(done.stdout)}
@@ -56,7 +56,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def examine(monkeypatch):
-    """Return a function that checks the installation up with given answers of fresh processes."""
+    """Return a function that checks the installation, with given results of fresh processes."""
 
     def examine(**found):
         library = Probe(shown=f'{targets.of_this_machine()[0]} /x.so True')

@@ -1,4 +1,4 @@
-"""``ssik reach``: what it prints, and one line for what is wrong."""
+"""``ssik reach``: its output, and one line for each error."""
 
 import csv
 import json

@@ -88,7 +88,7 @@ def trial(capsys, *words):
 
 
 def turn_to(request):
-    """Answer for the wheel: the angle of the target, if it is in the wheel's plane and on its circle."""
+    """Solve for the wheel: the angle of the target, if it is in the wheel's plane and on its circle."""
     target = request.targets.reshape(4, 4)
     q = np.array([np.arctan2(target[1, 0], target[0, 0])])
     reached = [ROD * np.cos(q[0]), ROD * np.sin(q[0]), 0.2]
@@ -124,7 +124,7 @@ def divide_by_zero(request):
 
 
 class WheelSolver:
-    """A solver whose answer is a function of the request."""
+    """A solver whose result is a function of the request."""
 
     base_frame, tip_frames, joint_names = 'base', ('tip',), ('joint0',)
 
@@ -143,7 +143,7 @@ class WheelSolver:
 
 
 class Clock:
-    """A clock that stands still between requests."""
+    """A clock that does not advance between requests."""
 
     def __init__(self, step):
         self.now, self.step = 100.0, step

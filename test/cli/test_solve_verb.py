@@ -1,4 +1,4 @@
-"""``ssik solve``: targets, solvers, answers with errors, and exit codes."""
+"""``ssik solve``: targets, solvers, solutions with errors, and exit codes."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def test_a_pose_out_of_reach_ends_with_one_and_says_why(capsys):
     code, content = answer(capsys, '--pose', '4', '0', '0', '0', '0', '0', '1')
     assert (code, content['solutions']) == (1, [])
     assert content['cause'] != 'NONE'
-    # The geometry proves it: nothing was searched, and there is no nearest state.
+    # The geometry proves it without a search, so that no nearest state is known.
     assert content['nearest'] is None
 
 

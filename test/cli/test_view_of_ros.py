@@ -1,4 +1,4 @@
-"""``ssik view --ros``: what is refused in one line, and which node is started."""
+"""``ssik view --ros``: wrong arguments are refused in one line, and the right node is started."""
 
 import itertools
 import json

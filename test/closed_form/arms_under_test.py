@@ -37,7 +37,7 @@ def arm_of(chain):
 
 def ask(arm, pose, q=None, held=None):
     """
-    Return what the arm answers with limits and windings off.
+    Return the arm's branches of a pose, without limits and windings.
 
     :param q: posture whose value a held joint keeps.
     """
@@ -48,6 +48,6 @@ def ask(arm, pose, q=None, held=None):
 
 
 def six_of(chain, arm, q):
-    """Return the chain of six joints that a plan solves, and the index of the joint it holds (None for none)."""
+    """Return the chain of six joints that a plan solves, and the index of the joint that it holds (or None)."""
     held = arm.plan.held
     return (chain, None) if held < 0 else (chain.held(held, q[held]), held)

@@ -84,7 +84,7 @@ def planar_shoulder(order, rng):
 
 
 def perpendicular_slide(order, rng, meeting=False):
-    """Return a slide across the middle joint, whose axis may meet that of the joint on the other side."""
+    """Return a slide perpendicular to the middle axis, which may meet the axis of the joint on the other side."""
     axes, points = random_lines(rng)
     slide = order.index('P')
     across = np.cross(axes[1], direction(rng))

@@ -1,8 +1,8 @@
 """
 An independent complete solver for chains of up to six joints of which some slide: Newton from many starts.
 
-It shares nothing with the package. Kinematics and linear algebra are plain numpy, all starts side by side; chains of
-fewer joints are solved in the sense of least squares, and what misses the pose is dropped.
+It shares no code with the package. Kinematics and linear algebra are plain numpy, with all starts in one array. Chains
+with fewer joints are solved in the sense of least squares, and postures that miss the pose are dropped.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ DAMPED_STEPS = 25
 DAMPING = 1e-4
 NEWTON_STEPS = 12
 LEAST_DAMPING = 1e-14
-"""Keeps singular normal equations solvable; Newton steps correct what it changes."""
+"""Keeps singular normal equations solvable; further Newton steps correct the error that it causes."""
 CLOSED = 1e-11
-"""Error, lengths in units of the chain, up to which a posture is a solution."""
+"""Largest error at which a posture is a solution [rad, and lengths in units of the chain]."""
 SAME = 1e-6
 """Postures nearer than this in every joint are one [rad, or units of the chain]."""
 LONGEST = 6.0

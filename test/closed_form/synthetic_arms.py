@@ -92,7 +92,7 @@ CLASSES = {
     'three_parallel_base': _three_parallel_base,
     'spherical': _spherical,
 }
-"""Arms by the name of their rule; what stands behind a comma is a case of it."""
+"""Arms by the name of their rule; the words after a comma name a case of the rule."""
 
 
 def make_six(name, rng, *, is_reversed=False, size=1.0):
@@ -100,7 +100,7 @@ def make_six(name, rng, *, is_reversed=False, size=1.0):
     Return a random chain of a class: general directions, signs, points and tool.
 
     :param name: a key of :data:`CLASSES`.
-    :param is_reversed: whether the class is that of the reversed chain.
+    :param is_reversed: whether the reversed chain has the class.
     :param size: factor of all lengths.
     """
     axes, points = random_lines(rng)

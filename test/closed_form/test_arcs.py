@@ -40,7 +40,7 @@ def pose_of(name, q):
 
 
 def ask(name, q, **question):
-    """Return the answer for the pose of a posture, checked on the test's own chain and the limits."""
+    """Return the branches at the pose of a posture, checked on the test's own chain and the limits."""
     arm, chain, pose = catalogue_arm(name), catalogue_chain(name), pose_of(name, q)
     found = arm.branches_refined(pose, BranchRequest(**question))
     assert chain.residuals(found.q, pose).max(initial=0.0) < 1e-9
@@ -209,7 +209,7 @@ def test_a_seed_that_is_a_posture_is_the_first_of_an_arm_that_is_nearly_of_a_cla
 
 
 def narrowed(name, q, joint_rooms):
-    """Return an answer with some joints narrowed to (below, above) around a posture."""
+    """Return the branches with some joints narrowed to (below, above) around a posture."""
     arm = catalogue_arm(name)
     lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
     for joint, (below, above) in joint_rooms.items():

@@ -48,7 +48,7 @@ def poses_at(name: str, q: FloatArray) -> FloatArray:
 
 
 def random_poses(name: str, count: int) -> FloatArray:
-    """Return poses all over and beyond what an arm reaches."""
+    """Return random poses in a box 1.2 times the reach of an arm."""
     rng = np.random.default_rng(7)
     size = np.abs(poses_at(name, postures(name, 200))[:, :3, 3]).max() * 1.2
     poses = np.tile(np.eye(4), (count, 1, 1))
@@ -58,7 +58,7 @@ def random_poses(name: str, count: int) -> FloatArray:
 
 
 def at_limits(q: FloatArray, chain: SerialChain) -> FloatArray:
-    """Return postures with one joint on a limit, or a rounding beside it."""
+    """Return postures with one joint at a limit, or within 1e-7 of it."""
     for row in range(len(q)):
         joint, beside = row % 6, (0.0, 1e-9, -1e-9, 1e-7)[row % 4]
         limit = (chain.lower if row % 2 else chain.upper)[joint]
@@ -67,7 +67,7 @@ def at_limits(q: FloatArray, chain: SerialChain) -> FloatArray:
 
 
 def with_joint(joint: int) -> Callable[[FloatArray, SerialChain], FloatArray]:
-    """Return what puts a joint at 0, a right angle or 180 degrees, and a rounding or a little beside."""
+    """Return a function that puts a joint at 0, 90 or 180 degrees, with an offset of at most 2e-3."""
 
     def put(q: FloatArray, chain: SerialChain) -> FloatArray:
         quarter = np.arange(len(q)) % 3 * 0.5 * np.pi

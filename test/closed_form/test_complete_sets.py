@@ -1,7 +1,7 @@
 """
-Every branch and nothing else: the answers of each arm equal those of the independent complete oracle.
+Every branch and nothing else: the solutions of each arm equal the solutions of the independent complete oracle.
 
-A few poses of each arm in an ordinary run; ``-m slow`` asks forty.
+A few poses of each arm in an ordinary run; ``-m slow`` solves forty.
 """
 
 from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, EXACT_SRS, SEVEN, SIX

@@ -1,4 +1,4 @@
-"""Branches at eight values of a held joint at once: those of the kernel for one value, in the same order."""
+"""Branches at eight values of a held joint at once: the same as from the kernel for one value, in the same order."""
 
 from arms_under_test import catalogue_arm
 from complete_oracle import wrap
@@ -23,7 +23,7 @@ class Subject:
         self.special = self.plan.reals[80:86].copy()
 
     def goal(self, q):
-        """Return G (12,) of the pose of a posture, and its inverse where the class is that of the reversed chain."""
+        """Return G (12,) of the pose of a posture twice; the second is inverted if the reversed chain has the class."""
         g = self.arm.chain.pose(q) @ np.linalg.inv(self.arm.chain.home)
         own = np.linalg.inv(g) if self.is_reversed else g
         return [np.concatenate([t[:3, :3].ravel(), t[:3, 3]]) for t in (g, own)]

@@ -47,7 +47,7 @@ class Class:
         return np.concatenate([g[:3, :3].ravel(), g[:3, 3]])
 
     def candidates(self, q):
-        """Return what the kernel of the class makes of the pose at a posture."""
+        """Return the candidates of the class's kernel for the pose at a posture."""
         out, kernels = np.zeros((8, 6)), spherical_wrist if self.is_wrist else three_parallel
         scratch, goal = np.zeros(kernels.SCRATCH), self.goal(q)
         own = self.axes, self.points, self.special, goal, 0.3, scratch

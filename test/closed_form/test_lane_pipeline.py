@@ -144,7 +144,7 @@ def test_candidates_that_are_near_modulo_turns_are_found_to_be_alike(n, slides):
         bits = lane_pipeline.find_alike(area, n, 8, same)
         assert bits & 0b100100 == 0b100100
         different += bits == 0b100100
-        # Without the sixth candidate the third is alone.
+        # Without the sixth candidate, no other candidate equals the third.
         alone += lane_pipeline.find_alike(area, n, 5, same) == 0
     assert different > 30
     assert alone > 30

@@ -1,4 +1,4 @@
-"""Poses with singular postures: the same answers whatever the last bits of the pose, each solution once."""
+"""Poses with singular postures: the same solutions for any last bits of the pose, each solution once."""
 
 from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
@@ -82,7 +82,7 @@ def test_a_joint_at_half_a_turn_is_found_next_to_a_symmetric_pose(quarters):
 
 @pytest.mark.parametrize('offset', [1e-7, 1e-6, 1e-5, 1e-4])
 def test_poses_next_to_a_symmetric_one_are_answered(offset):
-    # Both cuts are nearly singular there: what the one has lost the other may have lost as well.
+    # Both cuts are nearly singular there: a solution that one cut loses may be lost in the other too.
     rng = np.random.default_rng(5)
     chain, arm = catalogue_chain('gen3_lite'), catalogue_arm('gen3_lite')
     for _ in range(30):

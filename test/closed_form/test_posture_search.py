@@ -1,4 +1,4 @@
-"""Poses at nearly singular postures, which samples of the held joint miss: they are answered, and no cause is made up."""
+"""Poses at nearly singular postures, which samples of the held joint miss: solved, and no cause is invented."""
 
 import functools
 from xml.etree import ElementTree

@@ -187,7 +187,7 @@ def test_friendly_geometry_is_solved_completely_or_refused(seed, poses):
 
 
 def on_rail(arm, rail, place=0):
-    """Return a chain of six turning joints with a slide before one of them, or behind all."""
+    """Return a chain of six revolute joints with a slide before one of them, or after the last."""
     return SlidingChain(
         np.insert(arm.axes, place, rail / np.linalg.norm(rail), axis=0),
         np.insert(arm.points, place, [0.1, -0.2, 0.3], axis=0),

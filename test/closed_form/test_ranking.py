@@ -1,4 +1,4 @@
-"""Limits, turns and order of branches against brute force in numpy, and what counts as the same branch."""
+"""Limits, turns and order of branches against brute force in numpy, and the comparison of equal branches."""
 
 import itertools
 
@@ -18,7 +18,7 @@ TURNS = TURN * np.arange(-8, 9)
 
 
 def brute_force(value, lower, upper, wish):
-    """Return the distance to the wish of the nearest turn of a value inside closed limits, None for none."""
+    """Return the distance from the wish to the nearest turn of a value inside closed limits; None if no turn is inside."""
     inside = [v for v in value + TURNS if lower - NEAR <= v <= upper + NEAR]
     return min((abs(np.clip(v, lower, upper) - wish) for v in inside), default=None)
 

@@ -1,4 +1,4 @@
-"""The rescue of poses that the closed form misses: what it is for, and that it changes nothing else."""
+"""The rescue of poses that the closed form misses: it saves them, and changes no other result."""
 
 from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
@@ -8,7 +8,7 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_AL
 from ssik_ros.solvers.closed_form.rescue import rescue
 
 QUARTERS = np.array([-1, 1, 1, -1, 0, 0])
-"""A posture on the rim of what crx10ial reaches: half of the targets beside it are out of reach."""
+"""A posture on the edge of the reach of crx10ial: half of the targets near it are out of reach."""
 TOLERANCE = 1e-9
 
 
@@ -33,7 +33,7 @@ def test_the_rescue_finds_a_posture_on_the_rim_from_targets_beside_it_alone():
     saved = rescue(arm, np.ascontiguousarray(pose), BranchRequest(mode=KEEP_ALL), TOLERANCE, 50)
     assert len(saved.rows) > 0
     assert chain.residuals(saved.rows[:, :6], pose).max() < TOLERANCE
-    # A fold is known to the square root of what is left.
+    # The position of a fold is accurate only to the square root of the residual.
     assert np.abs(wrap(saved.rows[:, :6] - posture)).max(axis=1).min() < 1e-3
 
 

@@ -39,7 +39,7 @@ def test_branches_do_not_depend_on_the_size_of_an_arm(name, factor):
     full, other = Manipulator.from_prebuilt(name), scaled(name, factor)
     rng = np.random.default_rng(0)
     for index, q in enumerate(rng.uniform(-3.0, 3.0, (POSES, 6))):
-        # Every other arm is nearly stretched: a posture beside the pose misses it by a thousandth of the arm.
+        # Every other arm is nearly stretched: a posture close to a solution misses the pose by a thousandth of the arm.
         q[2] *= 1e-3 if index % 2 else 1.0
         expected, found = sorted_branches(full, q), sorted_branches(other, q)
         assert found.shape == expected.shape

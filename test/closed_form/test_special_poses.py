@@ -19,7 +19,7 @@ from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIM
 
 RESIDUAL = 1e-9
 REGULAR = 1e-3
-"""Smallest singular value above which a posture is no neighbour of a singular one."""
+"""Smallest singular value of a posture that is not near a singular posture."""
 OFFSETS = (0.0, 1e-16, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 QUARTERS = np.array([0.0, 0.5, -0.5, 1.0]) * np.pi
 
@@ -33,7 +33,7 @@ def special_posture(rng, n):
 
 
 def check_answered(chain, arm, q):
-    """Check that the pose of a posture is answered, exactly, and that a regular posture is found again."""
+    """Check that the pose of a posture is solved exactly, and that a regular posture is found again."""
     pose = chain.poses(q)[0]
     six, held = six_of(chain, arm, q)
     found = ask(arm, pose, q, held).q
@@ -66,7 +66,8 @@ def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
 @pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-7, 1e-5, 1e-3])
 @pytest.mark.parametrize('name', EXACT_SRS)
 def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, offset):
-    # Stretched and nearly so: Newton stops short of many of these poses, and a few are nearly those of a continuum.
+    # Stretched and nearly so: Newton stops short of many of these poses, and a few nearly have a continuum of
+    # solutions.
     rng = np.random.default_rng(0)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     for _ in range(500):
@@ -126,7 +127,7 @@ def test_every_joint_but_the_elbow_can_be_held_at_home(name):
 
 @pytest.mark.parametrize('name', ['puma560', 'ur5e', 'irb6700', 'iiwa14', 'panda', 'xarm7'])
 def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
-    # Every joint stands on one of its limits and the elbow is straight there.
+    # Every joint is at one of its limits, where the elbow is straight.
     rng = np.random.default_rng(7)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     n = len(chain.axes)
@@ -159,7 +160,8 @@ def fold_posture(chain, rng):
                 outside = middle
         _, values, rows = np.linalg.svd(jacobian_of(chain, inside))
         moved = chain.poses(inside + 1e-2 * rows[-1])[0] - chain.poses(inside)[0]
-        # Along a continuum the pose stays; along a fold it leaves by the square, across what the arm can follow.
+        # Along a continuum the pose does not change. Along a fold it changes quadratically, in the direction that the
+        # arm lacks.
         left = np.linalg.svd(jacobian_of(chain, inside))[0][:, -1]
         twist = np.concatenate(
             [moved[:3, 3] / chain.unit, moved_axis(chain.poses(inside)[0], moved)]
@@ -184,7 +186,7 @@ def moved_axis(pose, moved):
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['puma560', 'irb6700', 'ur5e', 'jaco2', 'crx10ial'])
 def test_a_fold_at_a_corner_of_the_limits_is_found_within_them_and_counted_once(name):
-    # Rounding leaves a fold unknown to the square root of its size, most often outside a limit that it stands on.
+    # Rounding moves a fold by the square root of its size, most often beyond the limit at which it lies.
     rng = np.random.default_rng(8)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     for _ in range(20):
@@ -240,7 +242,7 @@ def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
         found = ask(arm, pose).q
         assert chain.residuals(found, pose).max() < RESIDUAL
         assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
-        # The same tool given with the question, on the arm without it.
+        # The same tool given with the request, on the arm without it.
         question = BranchRequest(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
         again = plain.branches(np.ascontiguousarray(pose), question).q
         assert len(again) == len(found)

@@ -1,4 +1,4 @@
-"""Poses out of reach, inside the sphere of reach and beyond: refused with a cause, never answered."""
+"""Poses out of reach, inside the sphere of reach and beyond: refused with a cause, and never solved."""
 
 from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, SIX
 from complete_oracle import find_all, rotations
@@ -127,7 +127,7 @@ def test_a_matrix_that_is_no_pose_is_no_question():
 
 
 def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses(monkeypatch):
-    """Wrist and tip are inside of what they reach; no direction of the last axis brings the wrist there."""
+    """Wrist and tip are inside their hulls of reach, but no direction of the last axis brings the wrist there."""
     arm = catalogue_arm('panda')
     rng, proved = np.random.default_rng(6), 0
 

@@ -1,9 +1,9 @@
 """
-Every block of code of the pages is run or read, or stands in a list here with the reason why it cannot be.
+Every block of code of the pages is run or read, or a list here gives the reason why it cannot be.
 
 ``test/test_guides.py`` runs the Python and console blocks of all pages and reads their ``ros2`` lines. Here the
-``ssik`` lines of shell blocks run, one page after the other, in a folder with the files that they name, and YAML files
-are read by what reads them.
+``ssik`` lines of shell blocks run, one page after the other, in a folder with the files that they name. YAML files are
+read by their own readers.
 """
 
 import codeop

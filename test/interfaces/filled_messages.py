@@ -1,4 +1,4 @@
-"""Messages with a value of its own in every field, for comparing what went through a wire."""
+"""Messages with a different value in every field, to compare messages before and after transport."""
 
 from importlib import import_module
 from itertools import count
@@ -34,5 +34,5 @@ class Filler:
         if typename in ('double', 'float'):
             return number + 0.5  # exact in both
         if typename == 'boolean':
-            return True  # false is what an empty message holds
+            return True  # false is the value of an empty message
         return bytes([number % 256]) if typename == 'octet' else number % 128

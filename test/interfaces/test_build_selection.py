@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 OURS = sorted(path.parent.name for path in (ROOT / 'interfaces').glob('*/package.xml'))
 
-# Answers as python does when asked for the headers, and writes down what colcon would build.
+# Replies as python does if it is asked for the headers, and writes down the packages that colcon would build.
 PYTHON = """#!/bin/sh
 if [ "$1" = -c ]; then
   echo "$VIRTUAL_ENV/include"

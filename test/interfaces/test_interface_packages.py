@@ -1,4 +1,4 @@
-"""The files of each interface package agree with each other and say what the package is."""
+"""The files of each interface package agree with each other and describe the package."""
 
 from pathlib import Path
 import re

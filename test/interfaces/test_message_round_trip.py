@@ -1,4 +1,4 @@
-"""What is written into a message comes out of the bytes that the middleware sends."""
+"""Values written into a message come out of the bytes that the middleware sends."""
 
 import struct
 
@@ -60,7 +60,7 @@ def test_error_code_has_the_bytes_that_cdr_prescribes(serialization):
     little_endian = b'\x00\x01\x00\x00'
     text = struct.pack('<i3sx', 3, b'no\0'), struct.pack('<i3s', 3, b'ik\0')
     expected = little_endian + struct.pack('<i', -31) + b''.join(text)
-    # What follows the last field is padding.
+    # Bytes after the last field are padding.
     assert serialization.serialize_message(code)[: len(expected)] == expected
 
 

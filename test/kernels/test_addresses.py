@@ -1,4 +1,4 @@
-"""Arrays behind an address, with numba and without."""
+"""Arrays made from an address, with numba and without."""
 
 from importlib.util import find_spec
 import json

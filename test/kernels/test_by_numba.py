@@ -55,13 +55,13 @@ def package_copy(tmp_path):
 
 
 def by_numba(code, folder, **environment):
-    """Return what a new process prints in which numba compiles the kernels of a folder."""
+    """Return the output of a new process in which numba compiles the kernels of a folder."""
     environment |= {'SSIK_ROS_JIT': '1', 'SSIK_ROS_CACHE_DIR': str(folder / 'cache')}
     return run_python(code, folder, **environment)
 
 
 def ask(folder):
-    """Return the answer of ``top`` in a new process, and how often machine code was found on disk."""
+    """Return the result of ``top`` in a new process, and how often machine code was loaded from disk."""
     answer, hits = by_numba(ASK, folder).split()
     return float(answer), int(hits)
 

@@ -13,9 +13,9 @@ ROUNDING = 2.0**-52
 SEEDS = 25
 LARGEST = 24
 GUARD = 7.25
-"""A number that nobody computes, behind the end of each array."""
+"""A number that no kernel computes, after the end of each array."""
 FROM_MATH = {'sqrt', 'copysign', 'inf'}
-"""What the kernels may take from the library: none of it depends on the processor."""
+"""Functions of the library that the kernels may use: none of them depends on the processor."""
 
 
 def _sparse(rng, n):
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def guarded(size, values=0.0):
-    """Return an array of a size that stands before a guard, and the array with the guard."""
+    """Return an array of a size, followed by a guard, and the array with the guard."""
     whole = np.full(size + 3, GUARD)
     whole[:size] = values
     return whole[:size], whole

@@ -160,7 +160,7 @@ def test_finds_the_sixteen_postures_of_manseur_and_doty():
 
 
 def special_postures(count, seed):
-    """Return postures with every joint at 0, +-90 or 180 degrees, or up to 1e-3 beside it."""
+    """Return postures with every joint at 0, +-90 or 180 degrees, or within 1e-3 of these."""
     generator = np.random.default_rng(seed)
     exact = generator.choice([0.0, np.pi / 2, -np.pi / 2, np.pi], (count, 6))
     return exact + generator.choice([0.0, 1e-3, 1e-6], (count, 6)) * generator.random((count, 6))
@@ -173,7 +173,7 @@ def distances_from_singular(chain, postures):
 
 
 def check_special(chain, poses, seed):
-    """Assert that no regular solution of special targets is missing, and that none is without an answer."""
+    """Assert that no regular solution of special targets is missing, and that regular targets have a solution."""
     solver = Solver(chain)
     for q in special_postures(poses, seed):
         g = target(chain, q)
@@ -310,7 +310,7 @@ print(json.dumps(found))
 
 
 def run_python(disabled):
-    """Return what the code prints, compiled or interpreted."""
+    """Return the output of the code, compiled or interpreted."""
     here = Path(__file__).parent
     paths = [str(ROOT), str(here), str(here.parent), os.environ.get('PYTHONPATH', '')]
     environment = {

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 @kernel
 def write_functions(out, y, x):
-    """Write what the functions make of eight pairs of numbers, a row for each."""
+    """Write the results of the functions for eight pairs of numbers, one row for each function."""
     a, b = lanes.load(y, 0), lanes.load(x, 0)
     sine, cosine = lanes.sine_cosine(a)
     lanes.store(out, 0, sine)
@@ -45,7 +45,7 @@ def write_functions(out, y, x):
 
 @kernel
 def write_halves(out, y, x):
-    """Write what the functions make of eight pairs of numbers, four at a time, in the rows of eight."""
+    """Write the results of the functions for eight pairs of numbers, four at a time, into the rows of eight."""
     for first in range(0, lanes.LANES, lanes.HALF_LANES):
         a, b = lanes.load_half(y, first), lanes.load_half(x, first)
         sine, cosine = lanes.sine_cosine(a)

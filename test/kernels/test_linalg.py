@@ -12,7 +12,7 @@ CONDITIONS = (1.0, 1e3, 1e6, 1e10)
 def solve(matrix, right):
     """Return the solution of a symmetric system, by factor and substitution."""
     factor, solution = np.tril(matrix), np.array(right)
-    # What stands above the diagonal must not matter.
+    # Entries above the diagonal must not matter.
     factor[np.triu_indices(len(matrix), 1)] = np.nan
     linalg.factorise(factor, len(matrix))
     linalg.solve_factored(factor, solution, len(matrix))

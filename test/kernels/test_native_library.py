@@ -1,4 +1,4 @@
-"""The native library: built from these sources, the same numbers as plain Python, clear about what does not fit."""
+"""The native library: built from these sources, with the numbers of plain Python and clear errors for misfits."""
 
 import ast
 import functools
@@ -67,7 +67,7 @@ def test_a_changed_a_new_and_a_missing_file_are_named():
 
 @pytest.fixture
 def known(monkeypatch, tmp_path):
-    """Return a folder with one kernel module, and what the build knows it by."""
+    """Return a folder with one kernel module, and its row of the manifest."""
     monkeypatch.setattr(sources, 'KERNELS', tmp_path)
     (tmp_path / 'a.py').write_text('value = 1\n')
     return tmp_path / 'a.py', {'a.py': sources.manifest()['a.py']}
@@ -311,7 +311,7 @@ STABLE_ABI_OF_PYTHON_3_10 = {
     *('PyTuple_New', 'PyTuple_SetItem', 'PyTuple_Size', 'PyType_FromSpec', 'PyType_GetFlags'),
     *('PyType_IsSubtype', 'PyUnicode_AsUTF8AndSize', 'PyUnicode_FromString'),
     *('_PyObject_New', '_Py_Dealloc', '_Py_NoneStruct'),
-    # Of the checked library alone.
+    # Only in the checked library.
     *('PyErr_SetObject', 'PyList_Append', 'PyList_New', 'PyLong_AsSsize_t'),
     *('PyUnicode_FromFormat', '_PyArg_ParseTuple_SizeT'),
 }

@@ -11,7 +11,7 @@ REAL = 1e-6
 
 
 def zeros_of(*coefficients):
-    """Return what the kernel finds."""
+    """Return the zeros that the kernel finds."""
     out = np.full(4, np.nan)
     return out[: trigonometric_zeros(out, *map(float, coefficients))]
 
@@ -145,7 +145,7 @@ def test_not_a_number_ends_without_zeros(place):
 
 
 coefficient = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: x if abs(x) > 1e-6 else 0.0)
-"""Leaves out what lies twelve orders below the rest; zeros at pi and vanishing coefficients are tested above."""
+"""Leaves out numbers twelve orders below the largest; zeros at pi and vanishing coefficients are tested above."""
 
 
 @given(st.tuples(*[coefficient] * 5))

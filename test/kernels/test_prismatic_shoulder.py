@@ -18,7 +18,7 @@ TURNS_FIRST = SIX_OF_THREE_TURNS + FEWER
 """Slides as bits, and the number of joints: three joints turn at most."""
 FOUND = 1e-6
 NEWTON_REACHES = 1e-2
-"""Distance from a solution from which the certification gets there."""
+"""Largest distance from a solution at which the certification converges."""
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -65,7 +65,7 @@ def random_posture(rng, slides, n):
 
 
 def distance(answers, q, slides):
-    """Return how far the nearest of the answers (k, n) is from a posture."""
+    """Return the distance of a posture to the nearest of the solutions (k, n)."""
     gaps = np.abs(np.exp(1j * answers) - np.exp(1j * q))
     for i in range(len(q)):
         if slides >> i & 1:

@@ -1,4 +1,4 @@
-"""The hull of what a chain reaches: it holds every place that joint values give, and little more."""
+"""The hull of a chain's reach: it contains every position that joint values give, and little more."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ class Chain:
     """A chain as axes, points and limits of slides, and one point of its last link."""
 
     def __init__(self, slides, axes, points, lower, upper, point):
-        """Make its hull, as that of the tip."""
+        """Make the hull of the chain's tip."""
         self.slides, self.axes, self.points = np.array(slides), axes, points
         self.lower, self.upper, self.point = lower, upper, point
         home = np.eye(4)

@@ -1,4 +1,4 @@
-"""The sequence of starts: the generator's numbers, their ranges, and what cannot be drawn."""
+"""The sequence of starts: the generator's numbers, their ranges, and joints that cannot be drawn."""
 
 import math
 

@@ -83,7 +83,7 @@ class Relation:
         self.q = state[problem.idx_q]
 
     def residual_at(self, q):
-        """Return the rows of the relation alone."""
+        """Return only the rows of the relation."""
         return self.packed.evaluate(q)[0][1:]
 
     def frames(self, q):

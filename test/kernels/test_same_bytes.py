@@ -33,7 +33,7 @@ compare_kernels.write(compare_kernels.Path({folder!r}))
 
 
 def obstacle():
-    """Return what keeps this machine from comparing both levels of x86-64, None when nothing does."""
+    """Return the reason why this machine cannot compare both levels of x86-64, or None."""
     missing = [level for level in LEVELS if not (NATIVE / f'_kernels.{level}.abi3.so').is_file()]
     if missing:
         return f'the library for {", ".join(missing)} is not built (make same-bytes builds it)'

@@ -1,4 +1,4 @@
-"""Rigid transforms: group axioms, what passes for a pose, distances, pinocchio as the oracle."""
+"""Rigid transforms: group axioms, the check of a pose, distances, pinocchio as the oracle."""
 
 import math
 

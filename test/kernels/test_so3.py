@@ -154,7 +154,7 @@ def test_the_logarithm_keeps_the_digits_of_small_angles(angle):
 @pytest.mark.parametrize('axis', AXES)
 def test_a_half_turn_gives_an_axis_whose_first_component_is_positive(axis):
     half_turn = 2.0 * np.outer(axis, axis) - np.eye(3)
-    # Symmetric to the last bit, so that the matrix really is that of pi.
+    # Symmetric to the last bit, so that the angle of the matrix really is pi.
     expected = np.array(axis) * math.copysign(math.pi, next(c for c in axis if c != 0.0))
     assert_close(log(half_turn), expected, 1e-14)
 

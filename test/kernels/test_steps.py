@@ -221,7 +221,7 @@ def test_a_pull_moves_no_fixed_joint():
 def fits(value, lower, upper):
     """Return whether an equivalent of an angle lies clearly inside limits, or clearly does not."""
     for end in (lower, upper):
-        # What lies within the slack of an end is put onto it; that set has tests of its own.
+        # A value within the slack of an end is put onto the end; these values have tests of their own.
         assume(
             math.isinf(end) or abs(math.remainder(end - value, TURN)) > 2.0 * steps.WINDING_SLACK
         )

@@ -1,4 +1,4 @@
-"""Subproblems: round trips, least-squares answers against dense scans, outcomes, degenerate input, near-tangent cases."""
+"""Subproblems: round trips, least-squares solutions against dense scans, outcomes, degenerate and tangent input."""
 
 from hypothesis import given, strategies as st
 import numpy as np
@@ -44,7 +44,7 @@ def gap(a, b):
 
 
 def contains(answers, wanted, tolerance):
-    """Return whether one of the answers (k, m) agrees with the wanted angles (m,)."""
+    """Return whether one of the solutions (k, m) agrees with the wanted angles (m,)."""
     answers = np.asarray(answers).reshape(-1, np.size(wanted))
     return bool((gap(answers, wanted).max(axis=1) < tolerance).any())
 
@@ -253,7 +253,7 @@ def sides_of_sp5(vectors, t):
 
 
 def random_sp5(rng, size=1.0):
-    """Return the vectors of a problem that has the angles returned beside them."""
+    """Return the vectors of a problem, and angles (3,) that solve it."""
     k1, k2, k3 = (unit(rng) for _ in range(3))
     p1, p2, p3 = (size * rng.standard_normal(3) for _ in range(3))
     t = rng.uniform(-np.pi, np.pi, 3)

@@ -1,4 +1,4 @@
-"""Stand-ins for launch and launch_ros, which most machines of developers do not have."""
+"""Doubles of launch and launch_ros, which most machines of developers do not have."""
 
 from pathlib import Path
 import runpy
@@ -25,7 +25,7 @@ CONTENTS = {
 
 
 class Recorded:
-    """Keeps what it was made with."""
+    """Keeps the arguments of its construction."""
 
     def __init__(self, *arguments, **keywords):
         self.arguments, self.keywords = arguments, keywords
@@ -44,7 +44,7 @@ def load_launch_file(name, monkeypatch):
     Return the names that a launch file defines.
 
     :param name: of the file.
-    :param monkeypatch: puts the stand-ins into place.
+    :param monkeypatch: installs the doubles.
     """
     for module_name, classes in CONTENTS.items():
         module = types.ModuleType(module_name)

@@ -1,7 +1,7 @@
 """
-A run of launch_testing: ik_server.launch.py is started, asked and ended.
+A run of launch_testing: ik_server.launch.py is started, called and ended.
 
-Not collected by pytest, whose versions differ in what they do to launch's plugins; test_launch_files.py runs it.
+Not collected by pytest, because its versions treat launch's plugins differently; test_launch_files.py runs it.
 """
 
 from pathlib import Path
@@ -50,7 +50,7 @@ def generate_test_description():
 
 
 class WhileItRuns(unittest.TestCase):
-    """What a client sees."""
+    """Services and responses, as a client sees them."""
 
     @classmethod
     def setUpClass(cls):
@@ -63,7 +63,7 @@ class WhileItRuns(unittest.TestCase):
         rclpy.shutdown()
 
     def call(self, kind, name, request):
-        """Return the answer of a service."""
+        """Return the response of a service."""
         client = self.node.create_client(kind, name)
         end = time.monotonic() + WAIT
         self.assertTrue(client.wait_for_service(WAIT), f'no service {name}')

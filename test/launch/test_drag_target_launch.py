@@ -1,4 +1,4 @@
-"""drag_target.launch.py run with stand-ins for launch, and the RViz configuration that it names."""
+"""drag_target.launch.py run with doubles of launch, and the RViz configuration that it names."""
 
 from pathlib import Path
 

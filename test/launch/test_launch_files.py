@@ -1,4 +1,4 @@
-"""The launch files: what they declare, and where launch is installed, what they start."""
+"""The launch files: their arguments, and, if launch is installed, the nodes that they start."""
 
 import ast
 from importlib.util import find_spec
@@ -165,7 +165,7 @@ PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
 
 
 def documented(command):
-    """Return the words behind a command in README and docs, one list for each line."""
+    """Return the words after a command in README and docs, one list for each line."""
     lines = []
     for page in PAGES:
         text = page.read_text(encoding='utf-8').replace('\\\n', ' ')
@@ -227,7 +227,7 @@ def test_other_arguments_are_left_to_others(words):
     require_known_arguments(words, '/somewhere/ik_server.launch.py', node_arguments('ik_server'))
 
 
-# The folder launch of this repository can be imported too, where there is no other: hence a module of it.
+# Without ROS, ``launch`` is the folder of this repository, so the test looks for other modules of launch.
 needs_launch = pytest.mark.skipif(
     find_spec('launch_ros') is None or find_spec('launch_testing') is None,
     reason='launch, launch_ros or launch_testing is not installed',
@@ -257,7 +257,7 @@ def run(command, folder):
     try:
         output, _ = process.communicate(timeout=WAIT)
     except subprocess.TimeoutExpired:
-        # By a signal that launch passes on: killed, it would leave its processes behind.
+        # launch passes this signal on; if it were killed, its processes would remain.
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=WAIT)
         pytest.fail(f'Not ended within {WAIT:g} s.\n{output}')

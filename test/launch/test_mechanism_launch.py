@@ -1,4 +1,4 @@
-"""mechanism.launch.py run with stand-ins for launch, which most machines of developers do not have."""
+"""mechanism.launch.py run with doubles of launch, which most machines of developers do not have."""
 
 from pathlib import Path
 
