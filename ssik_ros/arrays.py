@@ -1,5 +1,6 @@
-"""The types of arrays that annotations name, and arrays that nobody may write to."""
+"""Array types of annotations, read-only arrays, and arrays of angles."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,16 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+TURN = 2.0 * math.pi
+
+
+def wrap_angles(angles: FloatArray) -> FloatArray:
+    """
+    Return angles, or differences of angles, moved by whole turns into [-pi, pi) [rad].
+
+    :param angles: of any shape [rad].
+    """
+    return np.asarray(np.mod(angles + math.pi, TURN) - math.pi)
 
 
 def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:

@@ -7,16 +7,15 @@ The tail of a solve as single steps, for callers who want another order or a fil
 """
 
 from collections.abc import Iterator
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arrays import TURN, wrap_angles
 from ssik_ros.errors import counted, describe_choices, DimensionMismatch, InvalidOption
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.manipulator.solution import Solution
 
-FULL_ROTATION = 2.0 * math.pi
 WINDINGS = (0, -1, 1, -2, 2)
 """Windings that :func:`wrap_to_limits` tries, in this order."""
 METRICS = ('wrap_l2', 'wrap_linf')
@@ -71,7 +70,7 @@ def nearest_to_seed(
 
     def distance(sol: Solution) -> float:
         _check_length(sol, len(seed), 'the seed')
-        away = np.abs(np.mod(np.asarray(sol.q) - seed + math.pi, FULL_ROTATION) - math.pi)
+        away = np.abs(wrap_angles(np.asarray(sol.q) - seed))
         return float(np.linalg.norm(away) if metric == 'wrap_l2' else away.max(initial=0.0))
 
     return sorted(sols, key=distance)
@@ -114,5 +113,5 @@ def _wrap(value: float, limits: tuple[float, float] | None, kind: str) -> float:
     """Return an angle moved into its limits by the fewest windings, or as it is."""
     if limits is None or kind == 'prismatic':
         return value
-    moved = (value + k * FULL_ROTATION for k in WINDINGS)
+    moved = (value + k * TURN for k in WINDINGS)
     return next((angle for angle in moved if _is_inside(angle, limits)), value)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
@@ -311,7 +311,7 @@ class _Request:
         if measure is None or wanted is None or not len(rows):
             return rows
         away = np.array([measure.measure(q) - wanted for q in rows[:, : self._n]])
-        return rows[np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi) <= AT_ANGLE]
+        return rows[np.abs(wrap_angles(away)) <= AT_ANGLE]
 
     def _at_hold(self, rows: FloatArray) -> FloatArray:
         """Return the rows in which held joints have their values, exactly."""

@@ -6,13 +6,12 @@ closed form and solves that name a method.
 """
 
 from abc import ABC, abstractmethod
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.chosen_solutions import choose
@@ -254,7 +253,6 @@ def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> Float
         return q
     away = np.abs(q - settings.seed)
     endless = np.isinf(group.lower) & np.isinf(group.upper)
-    angles = np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi)
-    largest = np.where(endless, angles, away).max(axis=1)
+    largest = np.where(endless, np.abs(wrap_angles(away)), away).max(axis=1)
     ordered: FloatArray = q[np.argsort(largest, kind='stable')]
     return ordered

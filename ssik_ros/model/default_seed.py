@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
@@ -12,7 +12,6 @@ from ssik_ros.model.robot_model import RobotModel
 PREFERRED = ('home', 'ready')
 """Postures of an SRDF that give joints their default seed, the later name first; capital letters do not count."""
 SCALAR = (JointKind.REVOLUTE, JointKind.PRISMATIC)
-TURN = 2.0 * math.pi
 
 
 def default_seed(robot: RobotModel, group: JointGroup) -> FloatArray:

@@ -5,11 +5,9 @@ T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the
 the base frame with all joints at zero.
 """
 
-import math
-
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, freeze_fields, IntArray
+from ssik_ros.arrays import FloatArray, freeze_fields, IntArray, wrap_angles
 from ssik_ros.errors import quote, UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import joint_motion
@@ -126,8 +124,7 @@ class SerialChain:
 
         :param values: (..., n) [rad or m].
         """
-        wrapped = np.mod(values + math.pi, 2.0 * math.pi) - math.pi
-        return np.where(self.kinds == JointKind.PRISMATIC, values, wrapped)
+        return np.where(self.kinds == JointKind.PRISMATIC, values, wrap_angles(values))
 
     def pose(self, q: FloatArray) -> FloatArray:
         """

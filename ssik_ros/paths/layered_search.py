@@ -10,6 +10,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, layers as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS, SUM_OF_SQUARES
 from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.windings import wrap_steps
 from ssik_ros.value_class import dataclass
 
 ROWS_AT_ONCE = 4000
@@ -295,8 +296,7 @@ def make_layers(
     :param limits: largest steps and objective.
     :param own: (k,) cost of each row; None for zeros.
     """
-    turning = limits.turning != 0
-    q = np.where(turning, np.mod(q + math.pi, 2.0 * math.pi) - math.pi, q)
+    q = wrap_steps(q, limits.turning)
     key = _best_key(q, limits)
     order = np.lexsort((q[:, key], owners))
     starts = np.searchsorted(owners[order], np.arange(count + 1)).astype(np.int64)

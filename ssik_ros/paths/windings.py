@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, TURN, wrap_angles
 from ssik_ros.model.serial_chain import SerialChain
 
-TURN = 2.0 * math.pi
 ROUNDING = 1e-9
 """By how much a value may miss a limit [rad]; it is put on the limit then."""
 
@@ -19,7 +18,7 @@ def wrap_steps(steps: FloatArray, turning: IntArray) -> FloatArray:
     :param steps: (..., n).
     :param turning: (n,) 1 for such joints.
     """
-    return np.where(turning != 0, np.mod(steps + math.pi, TURN) - math.pi, steps)
+    return np.where(turning != 0, wrap_angles(steps), steps)
 
 
 def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) -> FloatArray:

@@ -8,13 +8,12 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.objects import ObjectTable
 
-WINDING = 2.0 * math.pi
 SLACK = 1e-9
 """If a winding ends beyond a limit by no more than this rounding, the value is set to the limit [rad]."""
 
@@ -79,9 +78,9 @@ def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[f
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
     """Return all value + 2 pi k in a closed interval, increasing; the value itself is not touched."""
-    first = math.ceil((lower - value - SLACK) / WINDING)
-    last = math.floor((upper - value + SLACK) / WINDING)
+    first = math.ceil((lower - value - SLACK) / TURN)
+    last = math.floor((upper - value + SLACK) / TURN)
     return [
-        value if k == 0 else min(max(value + WINDING * k, lower), upper)
+        value if k == 0 else min(max(value + TURN * k, lower), upper)
         for k in range(first, last + 1)
     ]

@@ -1,8 +1,8 @@
 """Limits, collisions and the orientation that a user ignores to see whether a pose is reachable then."""
 
 from dataclasses import replace
-import math
 
+from ssik_ros.arrays import TURN
 from ssik_ros.errors import quote
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
@@ -10,8 +10,6 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.srdf import LinkPair
 from ssik_ros.value_class import dataclass
-
-TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True)

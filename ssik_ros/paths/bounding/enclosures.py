@@ -35,11 +35,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
 from ssik_ros.paths.tool_chain import ToolChain
-from ssik_ros.paths.windings import TURN
 
 WIDER = 1.25
 """Size of the first box, as a multiple of the box that the derivatives give."""

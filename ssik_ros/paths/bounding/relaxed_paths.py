@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
@@ -37,7 +37,6 @@ from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes, ROUNDING
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, WristArm
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
-from ssik_ros.paths.windings import TURN
 
 FIRST_CELLS = {1: (512,), 2: (8, 64), 3: (4, 4, 16)}
 """Cells of each parameter at the beginning, by the number of parameters."""

@@ -6,15 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, TURN, wrap_angles
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import BranchOptions, LARGEST_RESPONSE
 from ssik_ros.solvers.closed_form.arm import METRICS
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
-
-TWO_PI = 2.0 * math.pi
 
 
 class Postures(NamedTuple):
@@ -55,14 +53,14 @@ class PostureOrder:
         :param q: (k, n) within limits.
         :param seed: (n,).
         """
-        windings = np.round((seed - q) / TWO_PI)
+        windings = np.round((seed - q) / TURN)
         with np.errstate(invalid='ignore'):
-            most, least = np.floor((self._upper - q) / TWO_PI), np.ceil((self._lower - q) / TWO_PI)
+            most, least = np.floor((self._upper - q) / TURN), np.ceil((self._lower - q) / TURN)
         windings = np.where(
             self._is_angle, np.clip(windings, np.minimum(least, 0), np.maximum(most, 0)), 0
         )
         # An angle that stays is not to change in its last digit.
-        return np.where(windings == 0.0, q, q + TWO_PI * windings)
+        return np.where(windings == 0.0, q, q + TURN * windings)
 
     def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
         """
@@ -81,8 +79,7 @@ class PostureOrder:
     def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
         """Return how far variables (k, n) are from others (n); joints without limits modulo 2 pi."""
         difference = q - other
-        wrapped = difference - TWO_PI * np.round(difference / TWO_PI)
-        return np.abs(np.where(self._is_free, wrapped, difference))
+        return np.abs(np.where(self._is_free, wrap_angles(difference), difference))
 
     def distances(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
@@ -127,5 +124,5 @@ class PostureOrder:
 
         :param q: (n,).
         """
-        windings = np.ceil(q / TWO_PI - 0.5).astype(np.int64) * self._is_angle
+        windings = np.ceil(q / TURN - 0.5).astype(np.int64) * self._is_angle
         return [int(winding) for winding in windings]

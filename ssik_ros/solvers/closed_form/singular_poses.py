@@ -9,15 +9,14 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 3. Descents within the limits from spread starts.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
-    one point of each curve: the point within the limits that is nearest to the seed.
+one point of each curve: the point within the limits that is nearest to the seed.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.singular import singular_postures
@@ -38,7 +37,6 @@ ASIDE = 0.1
 """Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
 """With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
-TURN = 2.0 * math.pi
 
 
 class Settled(NamedTuple):
@@ -194,20 +192,15 @@ class SingularPoses:
         hardly moves.
         """
         moved = self._moved_inside(q, limits)
-        if np.abs(self._wrapped(moved - q)).max() > ranking.BESIDE_LIMIT:
+        if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.BESIDE_LIMIT:
             return None
         return measure(self._plan, moved, pose)
-
-    def _wrapped(self, differences: FloatArray) -> FloatArray:
-        """Return differences of postures (..., n) with revolute joints wrapped to [-pi, pi]."""
-        wrapped = differences - TURN * np.rint(differences / TURN)
-        return np.where(self._turns, wrapped, differences)
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
         """Return the indices of different solutions; near ones are the same if their midpoint reaches the pose."""
         enough = SAFE * certify.rounding(pose_numbers(pose))
         errors = [measure(self._plan, q, pose)[-1] for q in settled]
-        differences = self._wrapped(settled[:, None] - settled)
+        differences = self._plan.chain.wrap_turns(settled[:, None] - settled)
         largest = np.abs(differences).max(axis=2)
         kept: list[int] = []
         for number in np.argsort(errors, kind='stable').tolist():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
 from ssik_ros.kernels.geometry.rotations import invert_pose
@@ -97,7 +97,7 @@ class StillCurves:
         free[curve_points.LOWER : curve_points.LOWER + 7] = -np.inf
         free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
         met = _descend(pose, seeds, free)
-        away = np.abs(_wrapped(met[:, each.between] - each.angle))
+        away = np.abs(wrap_angles(met[:, each.between] - each.angle))
         met = met[np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED)][:NEAREST]]
         found = []
         for q in met:
@@ -193,7 +193,7 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     :param rows: (k, 7) postures; the nearest to such an alignment are used.
     :param each: the two joints.
     """
-    away = np.abs(_wrapped(rows[:, each.between] - each.angle))
+    away = np.abs(wrap_angles(rows[:, each.between] - each.angle))
     rows = rows[np.argsort(away, kind='stable')[: np.count_nonzero(away < WIDE)][:NEAREST]]
     angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
     seeds = np.repeat(rows, SLIDES, axis=0)
@@ -258,11 +258,6 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
     along = axis * (axis @ away)
     turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
     return np.asarray(chain.points[joint] + along + turned)
-
-
-def _wrapped(angles: FloatArray) -> FloatArray:
-    """Return angles wrapped to [-pi, pi] [rad]."""
-    return np.asarray(angles - 2.0 * np.pi * np.round(angles / (2.0 * np.pi)))
 
 
 def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
