@@ -17,7 +17,7 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
     Write the eigenvalues of a matrix and return 0, or 1 when they were not found.
 
-    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
+    :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param a: (n n,) matrix, by rows or by columns.
     :param scratch: not used.
     """
@@ -33,7 +33,7 @@ def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch
     """
     Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 when they were not found.
 
-    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
+    :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param vectors: (n n,) one vector after the other, its largest entry real; of a pair, the real part and then the
         imaginary one.
     :param a: (n n,) matrix by rows.

@@ -1,4 +1,4 @@
-"""What artifacts of chains without structure do in addition; copied into them as :mod:`ssik_ros.artifact.runtime` is."""
+"""Extra functions in artifacts of chains without structure, copied into them like :mod:`ssik_ros.artifact.runtime`."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from ssik_ros.kernels.closed_form.elimination import general_search, loop_worksp
 
 def eliminate(*request: Any) -> int:
     """
-    Search one pose by elimination; return how many solutions stand in the first array, -1 when the pose is not rigid.
+    Search one pose by elimination; return the number of solutions in the first array, -1 if the pose is not rigid.
 
     :param request: as for the search in closed form.
     """
     ints, reals = request[2:4]
-    # A copy: where a joint is held, the constants become those of its present value.
+    # A copy: with a held joint, the search overwrites the constants for its present value.
     constants = reals[search.plan_size(ints[search.N]) :].copy()
     loop_work = np.zeros(general_search.loop_size(ints[search.N]))
     loop_ints = np.zeros(loop_workspace.INTS, dtype=np.int32)

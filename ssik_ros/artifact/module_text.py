@@ -30,7 +30,7 @@ REPLACED: Mapping[Origin, Origin] = {
         'generalised_eigenvalues',
     ),
 }
-"""Eigenvalues come from numpy, because QR steps in plain Python are slow. Tables may be those of Python."""
+"""Replaced functions: eigenvalues by numpy, as QR steps in plain Python are slow; tables by views of Python's numbers."""
 WIDTH = 95
 """Columns of a line of numbers."""
 
@@ -114,7 +114,7 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
 
     :param subject: the arm.
     :param validation: how the module was validated, one sentence.
-    :raises SourceNotPortable: when the solver of the arm cannot stand alone.
+    :raises SourceNotPortable: if the solver of the arm needs more than Python and numpy.
     """
     chain, plan = subject.chain, subject.arm.plan
     sources, find = _collect(plan.ints)
@@ -159,7 +159,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
 
 
 def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
-    """Return the statements that say what the arm is."""
+    """Return the statements that define the constants of the arm."""
     chain, plan = subject.chain, subject.arm.plan
     facts = describe_plan(plan)
     limits = zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)
@@ -203,7 +203,7 @@ def _number(value: float) -> str:
 
 
 def _printable(value: object) -> str:
-    """Return a text that can stand in a docstring, whatever names a description has."""
+    """Return a text that is valid inside a docstring, whatever names a description has."""
     return str(value).replace('\\', '/').replace('"""', "'''")
 
 

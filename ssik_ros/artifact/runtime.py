@@ -1,5 +1,5 @@
 """
-What every artifact does besides its kernels: read arguments, call the search, return solutions.
+The functions of every artifact that are not kernels: read arguments, call the search, return solutions.
 
 These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
 """
@@ -43,9 +43,10 @@ def solve_pose(
     :param pose: (4, 4) pose of the end effector in the base.
     :param q_seed: (n,) solutions are sorted by distance to it, at the windings next to it.
     :param max_solutions: largest number of solutions; None for all.
-    :param respect_limits: False keeps what is outside the limits; 'wrap' moves into them what can be moved.
+    :param respect_limits: False keeps solutions outside the limits; 'wrap' moves joints into them by whole turns if it
+        can.
     :raises ValueError: for a wrong shape or value.
-    :raises TypeError: for something that is no number.
+    :raises TypeError: if an argument does not hold real numbers.
     """
     n = int(plan.ints[search.N])
     target = read_numbers(pose, (4, 4), 'T')
@@ -77,7 +78,7 @@ def run_search(
     plan: ArtifactPlan, find: Any, capacity: int, request: Any, uses_views: bool
 ) -> Any:
     """
-    Return the number of solutions, -1 for a pose that is not rigid, and the rows in which they stand.
+    Return the number of solutions, -1 for a pose that is not rigid, and the rows of the solutions.
 
     :param plan: of the arm.
     :param find: the search.
@@ -146,7 +147,7 @@ def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
     """
     Return an array of finite numbers of its own.
 
-    :param value: what was given.
+    :param value: numbers in any form.
     :param shape: wanted.
     :param name: for messages.
     :raises TypeError, ValueError: when it is something else.
@@ -165,9 +166,9 @@ def read_count(value: Any, largest: int) -> int:
     """
     Return a number of solutions.
 
-    :param value: what was given; None for the largest.
+    :param value: the caller's number; None for the largest.
     :param largest: that makes sense.
-    :raises TypeError, ValueError: when it is no count.
+    :raises TypeError, ValueError: if the value is not a whole number, or is negative.
     """
     if value is None:
         return largest

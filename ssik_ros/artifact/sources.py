@@ -1,5 +1,5 @@
 """
-Sources of this package's own functions, as text that stands alone.
+Sources of this package's own functions, as text that needs only Python and numpy.
 
 From some functions down, everything that they call and every constant that they read is found in the syntax trees of
 their modules and written under names that cannot meet: ``dot`` of ``vectors`` becomes ``vectors_dot``. Of the
@@ -19,22 +19,22 @@ from ssik_ros.value_class import dataclass
 
 PACKAGE = 'ssik_ros.'
 FOREIGN = ('math', 'numpy', 'typing')
-"""What a text may import."""
+"""Modules that a text may import."""
 PLAIN_TWINS = 'JIT_DISABLED'
-"""Below ``if JIT_DISABLED`` a module defines in plain Python what it else defines for the compiler."""
+"""Name of a condition: below ``if JIT_DISABLED`` a module has plain Python in place of definitions for the compiler."""
 DROPPED_DECORATORS = ('kernel', 'inline_kernel')
 
 Origin = tuple[str, str]
 """A module and a name that it defines."""
 Known = int | tuple[int, ...]
-"""What can be known of a parameter: a number, or all of its numbers."""
+"""Known value of a parameter: a number, or all of its numbers."""
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _UNKNOWN = object()
 _BLOCKS = ('def ', 'class ')
 
 
 class SourceNotPortable(SolverError, NotImplementedError):
-    """Some source cannot stand outside of the package."""
+    """Raised for a source that needs more than Python and numpy."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,7 +55,7 @@ class _Module:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Scope:
-    """Where a text stands: its module, and the names that are local to the function."""
+    """The surroundings of a text: its module, and the names that are local to the function."""
 
     module: _Module
     locals: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class _Scope:
 
 
 Edit = tuple[int, int, int, int, str]
-"""Line and column of the first byte, line and column behind the last one, text; lines from one."""
+"""Line and column of the first byte, line and column after the last byte, text; lines from one."""
 
 
 class PortableSources:
@@ -96,7 +96,7 @@ class PortableSources:
         Collect a definition and all that it needs; return its name in the text.
 
         :param module, name: where it is defined.
-        :raises SourceNotPortable: when something has no source that could stand alone.
+        :raises SourceNotPortable: if a needed definition does not have a portable source.
         """
         return self._need(self._load(module), name)
 
@@ -105,7 +105,7 @@ class PortableSources:
         return tuple(sorted(self._imports, key=lambda line: (line.split()[1], line)))
 
     def text(self) -> str:
-        """Return all definitions, what is needed before what needs it."""
+        """Return all definitions; each comes after the definitions that it needs."""
         parts = []
         for name in self._order:
             texts = self._texts.get(name)
@@ -198,7 +198,7 @@ class PortableSources:
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield from self._edit_body(scope, node)
         elif not isinstance(node, ast.JoinedStr):
-            # Places inside formatted strings are wrong before Python 3.12; nothing of ours stands there.
+            # Positions inside formatted strings are wrong before Python 3.12; no name of ours needs an edit there.
             for child in ast.iter_child_nodes(node):
                 yield from self._edits(scope, child)
 
@@ -249,7 +249,7 @@ class PortableSources:
                 yield node.lineno, node.col_offset, *_end(node), written
 
     def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
-        """Leave out what a known value rules out."""
+        """Remove branches that a known value excludes."""
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
             text = self._chosen(scope, node, bool(verdict), node.col_offset)
@@ -333,7 +333,7 @@ def _read_module(name: str) -> _Module:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Return the statements of a module, those of the plain twins among them."""
+    """Return the statements of a module, including the statements of the plain twins."""
     for node in body:
         is_choice = isinstance(node, ast.If) and isinstance(node.test, ast.Name)
         if isinstance(node, ast.If) and is_choice and ast.unparse(node.test) == PLAIN_TWINS:
@@ -368,7 +368,7 @@ def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
 
 
 def _check_decorators(module: _Module, node: ast.FunctionDef) -> None:
-    """Raise for a decorator that changes what a function does."""
+    """Raise for a decorator that changes the behaviour of a function."""
     for decorator in node.decorator_list:
         if ast.unparse(decorator) not in DROPPED_DECORATORS:
             raise SourceNotPortable(f'{module.name}.{node.name}: @{ast.unparse(decorator)}.')
@@ -381,7 +381,7 @@ def _import_line(local: str, target: str, attribute: str) -> str:
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
-    """Return line and column behind a node."""
+    """Return line and column after the end of a node."""
     line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
     if line is None or column is None:
         raise SourceNotPortable(f'{ast.dump(node)} has no end.')
@@ -415,7 +415,7 @@ def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end:
 
 
 def _move(text: str, by: int) -> str:
-    """Return a text whose lines behind the first one are moved to the right by some columns, or to the left."""
+    """Return a text whose lines after the first one are moved to the right by some columns, or to the left."""
     first, *others = text.split('\n')
     moved = [line[-by:] if by < 0 else ' ' * by + line for line in others]
     return '\n'.join([first, *(line.rstrip() for line in moved)])

@@ -1,4 +1,4 @@
-"""Try an artifact before it is written: its solutions must be exact, and those of the library."""
+"""Try an artifact before it is written: its solutions must be exact, and the same as the library's."""
 
 from collections.abc import Callable, Iterator
 import math
@@ -22,7 +22,7 @@ Judge = Callable[[FloatArray], FloatArray]
 EXACT = 1e-9
 """Frobenius norm of FK - T that a solution may miss the pose by."""
 SAME = 1e-6
-"""Difference of a joint up to which two solutions are the same [rad]."""
+"""Largest difference of a joint at which two solutions are the same [rad]."""
 TRIAL_SEED = 20_250_715
 
 
@@ -45,7 +45,7 @@ class TrialReport:
     worst: float
     """Largest residual on the loaded chain."""
     different: int
-    """Poses whose solutions are not those of the library."""
+    """Poses whose solutions differ from the library's."""
     outside: int
     """Solutions outside of the limits in trials that respect limits."""
     raised: str
@@ -61,7 +61,7 @@ class TrialReport:
 
     @property
     def faults(self) -> str:
-        """Return what is wrong."""
+        """Return the faults as text; empty if all poses passed."""
         said = {
             f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
             f'{self.different} poses with other solutions than the library has': self.different,
@@ -151,7 +151,7 @@ class _Tally:
             self.worst = max(self.worst, _residual(self.judge(q), target))
 
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return what the module finds, and note how long it took."""
+        """Return the solutions of the module, and note the time."""
         start = time.perf_counter()
         found: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits
@@ -210,6 +210,6 @@ def _count_outside(chain: SerialChain, vectors: FloatArray) -> int:
 
 
 def _residual(actual: FloatArray, target: FloatArray) -> float:
-    """Return the Frobenius norm of a difference; infinite where it is no number."""
+    """Return the Frobenius norm of a difference; infinite if the norm is not finite."""
     residual = float(np.linalg.norm(actual - target))
     return residual if math.isfinite(residual) else math.inf

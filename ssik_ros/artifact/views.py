@@ -1,5 +1,5 @@
 """
-Views of flat arrays for artifacts, in place of those of the kernels.
+Views of flat arrays for artifacts, in place of the kernels' views.
 
 A ``memoryview`` hands out Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
 """

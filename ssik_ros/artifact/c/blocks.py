@@ -79,7 +79,7 @@ class Arm(NamedTuple):
     group: JointGroup
     form: Form | None
     reason: str
-    """Why this closed form, or why there is none."""
+    """Reason for this closed form, or cause of its absence."""
     plain: plain_requests.PlainRequests
     knowledge: Knowledge
     kinematics: ChainKinematics
@@ -109,7 +109,7 @@ def find_arm(robot: RobotModel, group: JointGroup, samples: int = SAMPLES) -> Ar
 
 
 def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form | None, str]:
-    """Return the closed form with its reason, or None and why there is none."""
+    """Return the closed form with its reason, or None with the cause of its absence."""
     try:
         chain = SerialChain.from_group(robot, group)
         if chain.joint_names != group.joint_names:
@@ -171,7 +171,7 @@ def pack(arm: Arm, digest: int) -> IntArray:
 
 def constants(arm: Arm) -> list[Frozen]:
     """
-    Return what is the same at every call of the kernels.
+    Return the arrays that are the same at every call of the kernels.
 
     :param arm: the arm.
     """

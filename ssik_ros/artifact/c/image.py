@@ -377,7 +377,7 @@ def _form_ints() -> list[Table]:
     most = MOST_OF_A_KIND
     conditions = (
         f'held_slides == {held}',
-        # How many of the joints that are not held slide: what the class has room for.
+        # Bounds on the number of sliding joints, the held joint aside, for which the class has room.
         f'{ones} <= {most} * {mixed} + ONES_OF[variant] * {shoulder}',
         f'{ones} >= (joints - (held >= 0) - {most}) * {mixed} + ONES_OF[variant] * {shoulder}',
     )

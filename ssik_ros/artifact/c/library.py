@@ -21,7 +21,7 @@ GENERIC = 'ssik'
 
 
 class ArmLibrary(NamedTuple):
-    """What is written for one arm."""
+    """Content of the library of one arm."""
 
     name: str
     version: str
@@ -64,7 +64,7 @@ class ArmLibrary(NamedTuple):
         }
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write what the compiler reads."""
+        """Write the sources of this arm for the compiler."""
         (folder / 'image.h').write_text(texts.image_header(self.words), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
@@ -101,7 +101,7 @@ class GenericLibrary(NamedTuple):
         return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write what the compiler reads."""
+        """Write the sources of all arms for the compiler."""
         (folder / 'checks.h').write_text(image.checks_header(), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
@@ -125,7 +125,7 @@ def _most_branches(upper: str, count: int) -> str:
 
 
 def memory_of(words: IntArray) -> tuple[int, int, int]:
-    """Return the size of a solver, what it needs more for any windings, and for each [bytes]; the C library computes the same."""
+    """Return the size of a solver, its extra size for any windings, and per winding [bytes], as in the C library."""
     at = image.HEAD + 2 * len(image.SECTIONS)
     numbers = dict(zip(image.NUMBERS, words[at : at + len(image.NUMBERS)].tolist(), strict=True))
     always, each, once = image.room_of(numbers)
@@ -144,7 +144,7 @@ def write_sources(
     """
     Write all that the compiler reads.
 
-    :param library: what is written.
+    :param library: the content.
     :param tools: name the architecture.
     :param folder: gets the files.
     """
@@ -164,7 +164,7 @@ def build(
     """
     Write the folder of a library.
 
-    :param library: what is written.
+    :param library: the content.
     :param tools: compiler and others.
     :param kernels: makes their object.
     :param report: is told of each step.
@@ -224,7 +224,7 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
 
 def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | None:
     """
-    Return what the self-test says; None where this machine cannot run it.
+    Return the output of the self-test; None if this machine cannot run it.
 
     :param tools: compiler and others.
     :param product: folder of the library.

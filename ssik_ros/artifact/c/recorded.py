@@ -18,7 +18,7 @@ START = 14695981039346656037
 
 
 class RecordedPose(NamedTuple):
-    """A pose, a seed, and what the package returns for them."""
+    """A pose, a seed, and the package's solutions for them."""
 
     pose: FloatArray
     seed: FloatArray

@@ -1,4 +1,4 @@
-"""Compiler, archiver and linker of a target, and what they make of the sources of a C library."""
+"""Compiler, archiver and linker of a target, and the libraries that they make of the sources of a C library."""
 
 from collections.abc import Callable, Sequence
 import os
@@ -13,7 +13,7 @@ from ssik_ros.kernels.native import freeze, portable, targets
 from ssik_ros.value_class import dataclass
 
 ARCHITECTURES = {'x86-64-v2': 'x86_64_v2', 'x86-64-v3': 'x86_64_v3', 'aarch64': 'aarch64'}
-"""Names on the command line, and those of the kernels' objects."""
+"""Names of the kernels' objects, by the names on the command line."""
 FLAGS = ('-std=c99', '-Os', '-fPIC', '-g0', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror')
 OWN_LOOPS = '-fno-builtin', '-fno-tree-loop-distribute-patterns'
 """A loop that fills memory stays a loop: it must not become a call of the function that it is."""
@@ -49,16 +49,16 @@ class Toolchain:
 
     @property
     def is_cross(self) -> bool:
-        """Return whether this machine does not run what the compiler makes."""
+        """Return whether this machine cannot run the compiler's programs."""
         return not self.target.startswith(os.uname().machine)
 
     def run(self, *words: object, folder: Path) -> str:
         """
-        Run a program and return what it prints.
+        Run a program and return its output.
 
         :param words: the program and its arguments.
         :param folder: where it runs.
-        :raises InvalidOption: with the first line of what it says when it fails.
+        :raises InvalidOption: if the program fails, with the first line of its error message.
         """
         command = [str(word) for word in words]
         try:
@@ -102,7 +102,7 @@ def make_libraries(
     Compile the sources in a folder, and write a static and a shared library.
 
     :param tools: compiler and others.
-    :param folder: with ``NAME.c`` and what it includes.
+    :param folder: with ``NAME.c`` and its included files.
     :param name: of the library.
     :param kernels: makes their object.
     :param product: folder of the libraries.
@@ -151,7 +151,7 @@ def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
 
 def kernels_of_all_arms(tools: Toolchain) -> Kernels:
     """
-    Return what makes the object that serves all arms.
+    Return a function whose object serves all arms.
 
     :raises NativeLibraryError: when the package was built without it.
     """
@@ -163,7 +163,7 @@ def kernels_of_one_arm(
     tools: Toolchain, constants: list[freeze.Frozen], report: Report
 ) -> Kernels:
     """
-    Return what makes an object with the constants of an arm.
+    Return a function that makes an object with the constants of an arm.
 
     :param constants: arguments that are the same at every call.
     :param report: is told that this takes a while.
