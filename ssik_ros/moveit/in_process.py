@@ -1,9 +1,9 @@
 """
 The group of a C++ host: descriptions come as text, requests and solutions as arrays that both sides share.
 
-The kinematics plugin of MoveIt embeds Python and calls what is here. A plain request is one call without
-arguments that have to be converted; everything else is translated for :class:`~ssik_ros.moveit.kinematics_base.KinematicsBase`,
-whose results and error codes these are.
+The kinematics plugin of MoveIt embeds Python and calls this module. A plain request is one call without arguments that
+have to be converted; everything else is translated for :class:`~ssik_ros.moveit.kinematics_base.KinematicsBase`, whose
+results and error codes these are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,15 +35,15 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, make_group_kinemat
 from ssik_ros.strict_yaml import parse_yaml
 
 PROTOCOL = 1
-"""Counts the changes of what the host calls; a host built for another number refuses to start."""
+"""Version of the interface to the host; a host that was built for another number refuses to start."""
 
 LOCK_REDUNDANT, APPROXIMATE = 1, 2
 """Bits of the options of a request."""
 
 REFUSED = 0
-"""What a callback returns for a candidate that it does not take."""
+"""Result of a callback that rejects a candidate."""
 SHORTEST = 1e-6
-"""What is left of a budget that is spent [s]: zero would mean the default."""
+"""Time for a request whose budget is used up [s]; zero would mean the default."""
 
 _LOGGER = logging.getLogger('ssik_ros.moveit.in_process')
 
@@ -71,11 +71,11 @@ def open_group(
     :param group: one of its groups.
     :param base_frame: of all poses; empty for the group's, which it has to be.
     :param tip_frames: links that poses are for. MoveIt names the last link of every group; a group that branches keeps
-        its own tips, those of the node, unless that link is rigid with its only tip.
+        its own tips, as in the node, unless that link is rigid with its only tip.
     :param search_discretization: step of redundant joints [rad or m].
-    :param parameters: values as YAML by key of the group, as they stand in a kinematics.yaml.
-    :param where: where the parameters stand, for messages.
-    :raises SsikError: when something of this is wrong; with the nearest valid name.
+    :param parameters: values as YAML by key of the group, as in a kinematics.yaml.
+    :param where: place of the parameters, for messages.
+    :raises SsikError: for a wrong argument, with the nearest valid name.
     """
     robot = load_robot(urdf, srdf)
     kinematics = make_group_kinematics(group, _read_values(parameters, where), where)
@@ -214,7 +214,7 @@ class Channel:
         self.poses: FloatArray = np.zeros((tips, 4, 4))
         """In: poses of the tips in the base frame."""
         self.seed: FloatArray = np.zeros(size)
-        """In: where the search starts, and what distances are measured from."""
+        """In: start of the search, and reference of distances."""
         self.limits: FloatArray = np.zeros(size)
         """In: consistency limits."""
         self.state: FloatArray = np.zeros(full_size)
@@ -258,14 +258,15 @@ class Channel:
         """
         Search for a solution with wishes; return MoveIt's code.
 
-        The solution of the plain request nearly always meets the wishes. Only if it does not, a request with the wishes follows.
+        The solution of the plain request nearly always meets the wishes. Only if it does not, a request with the wishes
+        follows.
 
         :param timeout: budget [s], above zero.
         :param options: bits of the options.
         :param is_limited: whether the consistency limits count.
         :param has_state: whether :attr:`state` holds the values of all joints of the robot.
         :param redundancy: redundant joints by index, and their steps.
-        :param accepts: what a candidate has to pass.
+        :param accepts: returns SUCCESS for a valid candidate; None accepts all.
         :param cost: which of several solutions is the best.
         """
         begun = time.monotonic()
@@ -329,7 +330,7 @@ class Channel:
         return solutions, int(replies.kinematic_error), replies.solution_percentage
 
     def reason(self) -> str:
-        """Return what became of the last request for one solution."""
+        """Return a sentence about the last request for one solution; empty before the first request."""
         if isinstance(self._last, IkReply):
             return self._last.text
         return '' if self._last is None else self._last.summary()
@@ -380,7 +381,7 @@ def _read_options(bits: int, method: int = 1) -> KinematicsQueryOptions:
 
 def send_log(emit: Callable[[int, str], object], level: int) -> None:
     """
-    Hand what the package logs on to the host, from now on.
+    Send the package's log messages to the host, from now on.
 
     :param emit: called with a level of :mod:`logging` and the text.
     :param level: the lowest level that the host wants.

@@ -2,7 +2,7 @@
 MoveIt's KinematicsBase in Python: the methods that MoveIt's plugins have, for every solver of the registry.
 
 Poses are (4, 4) transforms of the tips in the base frame, solutions are in the order of ``get_joint_names()``. Where
-MoveIt fills references, the methods return values; error codes are those of moveit_msgs.
+MoveIt fills references, the methods return values; error codes have the numbers of moveit_msgs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class KinematicError(IntEnum):
 
 @dataclass(frozen=True)
 class KinematicsQueryOptions:
-    """What MoveIt lets callers choose."""
+    """Options that MoveIt's callers may set."""
 
     lock_redundant_joints: bool = False
     """Hold the redundant joints at the values of the seed."""
@@ -84,11 +84,11 @@ DEFAULT_OPTIONS = KinematicsQueryOptions()
 
 
 class IkReply(NamedTuple):
-    """One solution, or why there is none."""
+    """One solution, or the cause of the failure."""
 
     solved: bool
     solution: FloatArray
-    """(n); empty when there is none."""
+    """(n); empty without a solution."""
     error_code: int
     cause: Cause
     text: str
@@ -409,7 +409,7 @@ class KinematicsBase:
         :param seed: (n).
         :param timeout: budget [s]; zero or less means the default.
         :param consistency_limits: (n) largest distance of each joint from the seed; empty for none.
-        :param solution_callback: what a candidate has to pass; the search goes on until one does.
+        :param solution_callback: tells whether a candidate is valid; the search goes on until one is.
         :param cost_function: of several solutions the one with the smallest cost is returned.
         :param options: MoveIt's options.
         :param context_state: (nq) full state, read for joints outside the group; None for default values.
