@@ -1,5 +1,5 @@
 """
-Inverse kinematics for any robot a URDF can describe: verified solutions, or the reason why there is none.
+Inverse kinematics for any robot a URDF can describe: verified solutions, or the cause of the failure.
 
 Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
 """
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from where it lives."""
+    """Import a public name from its module."""
     if name in _MODULES:
         return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:

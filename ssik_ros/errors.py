@@ -18,7 +18,7 @@ LONGEST_MESSAGE = 3000
 MOST_NAMES = 20
 """Longest list of names in a message."""
 _MISSPELT = 0.8
-"""Similarity [0 to 1] from which an unknown key counts as a misspelling."""
+"""Least similarity [0 to 1] of an unknown key that counts as a misspelling."""
 
 
 def shorten(text: object) -> str:
@@ -49,7 +49,7 @@ def list_names(names: Iterable[object], separator: str = ', ') -> str:
     Return at most 20 names, and the number of names if there are more.
 
     :param names: the names.
-    :param separator: what stands between two names.
+    :param separator: text between two names.
     """
     known = list(names)
     shown = separator.join(map(shorten, known[:MOST_NAMES]))
@@ -132,7 +132,7 @@ class SsikError(Exception):
         """
         Keep the message, and each piece of evidence as an attribute.
 
-        :param message: what is wrong, with the value that is wrong.
+        :param message: the fault, with the wrong value.
         :param evidence: the data a caller needs to react, by name.
         """
         super().__init__(message)
@@ -144,7 +144,7 @@ class SsikError(Exception):
         """
         Return the error for a name that does not exist: it ends with the nearest name and the known ones.
 
-        :param message: what is wrong, without the full stop.
+        :param message: the fault, without the full stop.
         :param name: the name as the user wrote it.
         :param known: the names that exist.
         """
@@ -160,7 +160,7 @@ class SsikError(Exception):
             raise AttributeError(name) from None
 
     def __str__(self) -> str:
-        """Return the message (KeyError alone would quote it)."""
+        """Return the message (plain KeyError would quote it)."""
         return self.message
 
 
@@ -263,7 +263,7 @@ MALFORMED = (
     UnicodeError,
     ValueError,
 )
-"""What a parser raises for content that nobody has thought of."""
+"""Exceptions that a parser may raise for malformed content, in addition to its own."""
 _Parameters = ParamSpec('_Parameters')
 _Content = TypeVar('_Content')
 

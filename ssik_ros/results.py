@@ -1,8 +1,8 @@
 """
-What a solve returns: outcomes are values, in one vocabulary for every solver.
+The result of a solve: outcomes are values, in one vocabulary for every solver.
 
-Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target
-poses, ``k`` the number of solutions.
+Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target poses, ``k`` the
+number of solutions.
 """
 
 from collections import namedtuple
@@ -32,15 +32,18 @@ class IkStatus(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why there is no (better) solution; one enumeration for all systems of the package."""
+    """Why a solve failed or has no better solution; one enumeration for all systems of the package."""
 
     NONE = 0
     UNREACHABLE = 1
     """Proved: no configuration reaches the target, whatever the joint limits and the locked joints. A closed form proves it of
     the exact target; of targets within the tolerance, a search from its candidates has come near none then."""
     LIMITS = 2
-    """The joint limits or locked joints keep the target out of reach: proved when no start was tried, otherwise the
-    target was reached outside them alone."""
+    """
+    The joint limits or locked joints keep the target out of reach.
+
+    This is proved if no start was tried. Otherwise the search reached the target only outside of them.
+    """
     COLLISION = 3
     CONSTRAINTS = 4
     CONSISTENCY = 5
@@ -60,7 +63,7 @@ class Cause(IntEnum):
     LOOP = 15
     """A kinematic loop could not be closed."""
     NOT_FOUND = 16
-    """No start of the search converged. Says how hard was tried, and nothing about what the robot reaches."""
+    """No start of the search converged. This does not prove that the target is out of reach."""
 
 
 CAUSE_TEXT: dict[Cause, str] = {
@@ -120,7 +123,7 @@ class IkResult:
     status: IkStatus
     cause: Cause
     solutions: FloatArray
-    """(k, n) verified joint vectors, best first; (0, n) when there is none [rad or m]."""
+    """(k, n) verified joint vectors, best first; (0, n) without a solution [rad or m]."""
     errors: FloatArray
     """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target, one after the other."""
     nearest: FloatArray | None
@@ -165,7 +168,7 @@ class IkResult:
         return len(FIELDS)
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the field at a place, or those of a slice."""
+        """Return the field at an index, or the fields of a slice."""
         return tuple(self)[place]
 
     def __iter__(self) -> Iterator[Any]:
@@ -186,7 +189,7 @@ class IkResult:
         return f'IkResult({values})'
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copies are made of."""
+        """Return class and fields, with which a copy is made."""
         return IkResult, tuple(self)
 
     def _replace(self, **changes: Any) -> 'IkResult':
@@ -200,7 +203,7 @@ class IkResult:
 
     @property
     def is_proved(self) -> bool:
-        """Return whether a proof says that there is no solution: whatever the limits, or within those of the robot."""
+        """Return whether the failure is proved: no solution exists, either at all or within the robot's limits."""
         if self.cause == Cause.UNREACHABLE:
             return True
         return self.cause == Cause.LIMITS and self.searches == 0
@@ -222,9 +225,9 @@ class IkResult:
 
     def summary(self, left_over: str = '') -> str:
         """
-        Return one sentence that says what happened and, if nothing was found, why.
+        Return one sentence about the outcome, with the cause of a failure.
 
-        :param left_over: what the nearest state leaves, in words, from someone who knows its poses.
+        :param left_over: error of the nearest state in words, if the caller knows its poses; empty for the residual.
         """
         work = counted(self.searches, 'search'), counted(self.iterations, 'iteration')
         if self.status == _SOLVED:
@@ -254,7 +257,7 @@ class _AllFields(_Fields, IkResult):  # type: ignore[misc]
     """A result that holds its fields as a tuple."""
 
     __slots__ = ()
-    # Not those of tuples.
+    # These methods of IkResult replace the tuple's.
     __eq__, __repr__, __reduce__ = IkResult.__eq__, IkResult.__repr__, IkResult.__reduce__
     __ne__ = object.__ne__
     __hash__ = None  # type: ignore[assignment]
@@ -272,10 +275,10 @@ class OneSolution(IkResult):
 
     def __new__(cls, q: FloatArray, report: Report) -> 'OneSolution':
         """
-        Take what a kernel leaves.
+        Keep the output of a kernel.
 
         :param q: (n,) read-only joint vector.
-        :param report: whatever the kernel says, with the numbers of :data:`Report` at their places.
+        :param report: the kernel's report, with the numbers of :data:`Report` at their places.
         """
         result = object.__new__(cls)
         result._q, result._report = q, report
@@ -312,7 +315,7 @@ class OneSolution(IkResult):
 
     def summary(self, left_over: str = '') -> str:
         """
-        Return one sentence that says what happened.
+        Return one sentence about the outcome.
 
         :param left_over: not read.
         """

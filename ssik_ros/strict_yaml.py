@@ -45,7 +45,7 @@ def read_yaml(path: str | Path) -> Any:
     Return the content of a YAML file.
 
     :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: when it is not UTF-8 text or not YAML; with line and column.
     """
     return parse_yaml(read_text(path), str(path))
@@ -56,7 +56,7 @@ def read_text(path: str | Path) -> str:
     Return the text of a file.
 
     :param path: the file.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: when it is not UTF-8 text.
     """
     path = Path(path)
@@ -87,8 +87,8 @@ def refuse(place: str, message: str, hint: str = '') -> NoReturn:
     Raise the error for a wrong entry of a file.
 
     :param place: where, as ``file:line``.
-    :param message: what is wrong, without the full stop.
-    :param hint: a sentence about what would be right.
+    :param message: the fault, without the full stop.
+    :param hint: a sentence about valid values.
     :raises ConfigError: always.
     """
     raise ConfigError(f'{place}: {message}. {hint}'.rstrip(), place=place)
@@ -104,7 +104,7 @@ def checked_mapping(
     :param place: where it was written.
     :param what: its name in messages.
     :param known: the keys that it may have; None for any.
-    :raises ConfigError: when the content is no mapping, or has an unknown key.
+    :raises ConfigError: if the content is not a mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
         refuse(place, f'{what} is no mapping but {shorten(repr(content))}')
@@ -136,7 +136,7 @@ class EntryReader:
 
     def __init__(self, content: Any, place: str, what: str, keys: Iterable[str]) -> None:
         """
-        Refuse what is no mapping, and unknown keys.
+        Raise ConfigError if the content is not a mapping, or has unknown keys.
 
         :param content: the mapping.
         :param place: where it was written.
@@ -148,7 +148,7 @@ class EntryReader:
         self.place, self.what = place, what
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """Return a mapping with any keys; an empty one where there is none."""
+        """Return a mapping with any keys; an empty one if the key is missing."""
         return checked_mapping(self.entry.get(key, {}), self.where(key), quote(key))
 
     def choice(self, key: str, choices: Iterable[str]) -> str:

@@ -1,9 +1,10 @@
 """
 The decorator ``dataclass`` with methods that all classes share: it takes half of the time.
 
-The standard one compiles the text of six methods for each class, a third of what importing this package took. Only the
-initialiser depends on the fields so much that it has to be compiled; what compares, hashes and shows an object is the same here for
-all classes. The rest is the standard decorator: ``fields``, ``replace`` and ``asdict`` work as ever.
+The standard decorator compiles the text of six methods for each class, a third of the time to import this package. Only
+the initialiser depends on the fields so much that it has to be compiled. The methods that compare, hash and show an
+object are the same here for all classes. The rest is the standard decorator: ``fields``, ``replace`` and ``asdict``
+work as ever.
 """
 
 from collections.abc import Callable
@@ -22,10 +23,10 @@ def _dataclass(
     """
     Return a class as a data class, or the decorator that does so.
 
-    :param cls: the class; None where there are options.
-    :param eq: whether objects with equal fields are equal; otherwise each equals itself alone.
+    :param cls: the class; None if options are given.
+    :param eq: whether objects with equal fields are equal; otherwise each object equals only itself.
     :param frozen: whether fields never change; equal objects have the same hash then.
-    :param slots: whether there are no attributes beside the fields.
+    :param slots: whether objects have no attributes other than their fields.
     """
     if cls is None:
         return functools.partial(_make, eq=eq, frozen=frozen, slots=slots)
@@ -52,7 +53,7 @@ if not TYPE_CHECKING:
 
 
 def _nothing(thing: Any) -> tuple[()]:
-    """Return what an object without fields is compared by."""
+    """Return the key by which objects without fields are compared."""
     del thing
     return ()
 

@@ -31,7 +31,7 @@ class YamlNote(NamedTuple):
     """``file:line``."""
     key: str
     text: str
-    """What is wrong, and how it was read."""
+    """The fault, and how the place was read."""
 
     def __str__(self) -> str:
         """Return the note as one line."""
@@ -43,7 +43,7 @@ MOST_VALUES = 2_000_000
 
 
 class _Located:
-    """Turns what the construction of a value raises into an error with its line."""
+    """Turns an exception from the construction of a value into an error with its line."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """Return the value of a node."""
@@ -84,7 +84,7 @@ if yaml.__with_libyaml__:
         notes: list[YamlNote] | None = None
 
         def __init__(self, text: io.StringIO) -> None:
-            """Begin to read a text; its ``name`` stands in messages."""
+            """Begin to read a text; its ``name`` appears in messages."""
             CParser.__init__(self, text)
             yaml.composer.Composer.__init__(self)
             yaml.constructor.SafeConstructor.__init__(self)
@@ -128,7 +128,7 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Locat
 
 
 def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
-    """Return a key as text; a key that is no scalar is an error."""
+    """Return a key as text; a key that is not a scalar is an error."""
     if not isinstance(node, yaml.ScalarNode):
         raise yaml.constructor.ConstructorError(
             None, None, 'a key must be plain text', node.start_mark
@@ -137,7 +137,7 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
 
 
 def _find_duplicates(loader: Any, node: yaml.MappingNode) -> None:
-    """Raise or note when a key stands twice in one mapping; merged keys (<<) may be overridden."""
+    """Raise an error or add a note if a key appears twice in one mapping; merged keys (<<) may be overridden."""
     seen: dict[str, int] = {}
     for key_node, _ in node.value:
         key, mark = _key(loader, key_node), key_node.start_mark
@@ -248,7 +248,7 @@ def _parts(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _explain(error: yaml.YAMLError, source: str) -> str:
-    """Return one line that says where and what."""
+    """Return one line with the place and the problem."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
     where = f'{source}, line {mark.line + 1}, column {mark.column + 1}' if mark else source
     problem = getattr(error, 'problem', None) or str(error).replace('\n', ' ')
