@@ -12,22 +12,22 @@ At least one posture on every arc of every branch.
 
 Method
 ------
-1. The margin of a branch is the smallest distance of a joint to its limits. Where the branch does not exist, its room is minus
-   the residual of the nearest posture. The branch is inside where the margin is not negative and the room is 0.
+1. The margin of a branch is the smallest distance of a joint to its limits. Where the branch does not exist, its room
+   is minus the residual of the nearest posture. A branch is inside if its margin is not negative and its room is 0.
 2. Scan values. An arc that contains no scanned value lies between two neighbours that are both outside.
 3. Assume that, between two neighbours, a joint deviates from its chord by at most half the width times the change of slope
    towards the adjacent intervals. This is exact where two straight lines meet, and four times too large for a parabola.
    It bounds the part of the interval in which each joint may be within its limits. The slopes bound the room:
-   it is at most (f(a) + f(b) + K (b - a)) / 2. If no part is left, there is no arc. Otherwise try values in between until an
-   arc is found or ruled out.
+   it is at most (f(a) + f(b) + K (b - a)) / 2. If no part is left, the interval has no arc. Otherwise try values in
+   between until an arc is found or ruled out.
 4. There may be another arc next to a sampled one. If a branch leaves the limits by joints that move steadily, it does not
    return. If two joints may leave and return between two values that are inside, there may be a third arc between them.
 
 Degeneracies
 ------------
-If an arc is a single value (two joints on their limits, or one that touches its limit), the bounds close in on it down to
-NARROWEST. A branch that bends sharply next to a singular posture has large slopes, so more values are tried there. What
-a curve does between two values without an effect on its slopes is missed.
+If an arc is a single value (two joints on their limits, or one that touches its limit), the bounds close in on it down
+to NARROWEST. A branch that bends sharply next to a singular posture has large slopes, so more values are tried there.
+Any detour of a curve between two values that leaves its slopes unchanged is missed.
 
 Cost
 ----
@@ -36,7 +36,7 @@ intervals, or several values in fewer intervals.
 
 References
 ----------
-[Shimizu2008] for the arcs of an arm with two spherical joints.
+[Shimizu2008] describes the arcs of an arm with two spherical joints.
 """
 
 import math
@@ -48,40 +48,41 @@ from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LEAST_BEND = 0.03
-"""Deviation of a joint from its chord that its changes need not show, over the width of the interval."""
+"""Extra deviation of a joint from its chord, beyond the deviation that its slopes show, per width of the interval."""
 GROWTH = 1.5
-"""Most that slopes of the room inside an interval exceed the measured ones, as a factor."""
+"""Largest factor by which slopes of the room inside an interval exceed the measured slopes."""
 LEAST_SLOPE = 0.1
-"""Slope of the room that is assumed even if none was measured [1/rad]."""
+"""Least assumed slope of the room [1/rad]."""
 STEADY = 0.1
-"""A joint moves steadily if its changes next to an interval go back by at most this share of the change in the interval."""
+"""A joint moves steadily if its changes next to an interval reverse by at most this share of the change in the
+interval."""
 LARGEST_TURN = 2.0
-"""Change of a joint between two places beyond which its direction is not known [rad]."""
+"""If a joint changes by more than this between two places, its direction is unknown [rad]."""
 NEIGHBOURS = 2e-4
 """Arcs next to a sampled one and nearer to it than this [rad] are not searched for."""
 NARROWEST = 1e-12
-"""Width of an interval that is not divided any further [rad]."""
+"""Width of an interval at which it is not divided any further [rad]."""
 MOST = 600
-"""Values that are tried for one pose between those of the scan."""
+"""Most values that are tried for one pose between the scanned values."""
 COLUMNS = 4
-"""Numbers of an interval on the stack: the place before, both ends, the place behind."""
+"""Numbers of an interval on the stack: the place before it, both ends, the place after it."""
 STACK_HEAD = LANES + 3
 """Rows of the stack that hold the intervals under examination, and a chain of LANES + 4 places."""
 
 
 class Interval(NamedTuple):
-    """Two neighbouring places, and how far the next ones are."""
+    """Two neighbouring places, with the places next to them."""
 
     p: int
-    """The place before; ``a`` for none."""
+    """The place before ``a``; ``a`` itself if ``a`` is the first place."""
     a: int
     b: int
     r: int
-    """The place behind; ``b`` for none."""
+    """The place after ``b``; ``b`` itself if ``b`` is the last place."""
     width: float
-    """Between a and b [rad]."""
+    """Distance between a and b [rad]."""
     before: float
-    """One over the width from p to a [1/rad]; 0 for none."""
+    """Inverse of the distance between p and a [1/rad]; 0 if p is a."""
     between: float
     after: float
 
@@ -89,9 +90,9 @@ class Interval(NamedTuple):
 @inline_kernel
 def places_needed(last):
     """
-    Return how many places a search needs.
+    Return the number of places for a search.
 
-    :param last: number of the last scanned place.
+    :param last: index of the last scanned place.
     """
     return last + 1 + MOST
 
@@ -99,11 +100,11 @@ def places_needed(last):
 @inline_kernel
 def stack_size(last):
     """
-    Return how many numbers the stack of a search needs.
+    Return the size of the stack of a search.
 
-    :param last: number of the last scanned place.
+    :param last: index of the last scanned place.
     """
-    # A round takes at least one interval away and adds one more for each of its values.
+    # A round removes at least one interval and adds one more than it has values.
     return COLUMNS * (STACK_HEAD + last + 2 * MOST)
 
 
@@ -135,10 +136,10 @@ def _turned(a, b):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return what the branches do with a joint, angles modulo 2 pi [rad].
+    Return the course of a joint for all branches, with angles modulo 2 pi [rad].
 
-    :returns: angle at a from the middle of the range; changes from a to b, from p to a, from b to r; how far the joint
-        may be from its chord.
+    :returns: angle at a relative to the middle of the range; changes from a to b, from p to a, from b to r; largest
+        deviation of the joint from its chord.
     """
     at_a = lanes.load(places, hb.row_at(interval.a, joint, n))
     at_b = lanes.load(places, hb.row_at(interval.b, joint, n))
@@ -146,7 +147,7 @@ def _step(places, ranges, n, interval, joint):
     after = _turned(at_b, lanes.load(places, hb.row_at(interval.r, joint, n)))
     change = _turned(at_a, at_b)
     slope = change * interval.between
-    # At an end of the range only one side is known: half of the change stands for it.
+    # At an end of the range one neighbour is missing: assume half of the slope there.
     left = before * interval.before if interval.before > 0.0 else 0.5 * slope
     right = after * interval.after if interval.after > 0.0 else 0.5 * slope
     turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
@@ -157,18 +158,18 @@ def _step(places, ranges, n, interval, joint):
 @inline_kernel
 def _shares_inside(start, change, reach):
     """
-    Return from which to which share of an interval a joint may be within limits; the first is above the second for none.
+    Return the first and last share of an interval at which a joint may be within limits; first > last if it cannot be.
 
-    :param start: angle at a from the middle of the range [rad].
-    :param change: from a to b [rad].
-    :param reach: half the width of the range and what the joint may be from its chord [rad].
+    :param start: angle at a relative to the middle of the range [rad].
+    :param change: change from a to b [rad].
+    :param reach: half the width of the range plus the largest deviation from the chord [rad].
     """
     start = lanes.select(change < 0.0, -start, start)
     size = lanes.absolute(change)
     inverse = 1.0 / lanes.select(size > 0.0, size, 1.0)
     first, last = lanes.spread(2.0), lanes.spread(-1.0)
     for turn in range(2):
-        # A joint that rotates upwards is within the range at its winding, or at the next one.
+        # A joint that turns upwards meets the range at its winding or at the next winding.
         middle = 2.0 * math.pi * turn - start
         low, high = middle - reach, middle + reach
         is_met = (high >= 0.0) & (low <= size)
@@ -182,7 +183,7 @@ def _shares_inside(start, change, reach):
 
 @inline_kernel
 def _rooms(places, n, interval):
-    """Return the rooms of the branches at both places, and where they exist at neither and it is known by how much."""
+    """Return the rooms at both places, and which branches exist at neither place with known residuals."""
     a = lanes.load(places, hb.row_at(interval.a, n + hb.ROOM, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
     return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
@@ -193,9 +194,9 @@ def existing(places, n, interval):
     """
     Return the bits of the branches that may exist between two places.
 
-    :param places: flat.
+    :param places: flat table of places.
     :param n: number of joints.
-    :param interval: between two of them.
+    :param interval: interval between the two places.
     """
     a, b, is_absent = _rooms(places, n, interval)
     if lanes.bits_of(is_absent) == 0:
@@ -213,7 +214,7 @@ def existing(places, n, interval):
 
 @inline_kernel
 def _stays(start, change, bend, half):
-    """Return where a joint is within its range from a to b; arguments as for :func:`_shares_inside`."""
+    """Return which branches keep a joint within its range from a to b; arguments as for :func:`_shares_inside`."""
     there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
     return there + bend <= half
 
@@ -221,11 +222,11 @@ def _stays(start, change, bend, half):
 @inline_kernel
 def _leaves_once(start, change, before, after, half, is_forward):
     """
-    Return where a joint leaves its range on a steady course, between the end that is inside and the other one.
+    Return which branches move a joint steadily out of its range between the end that is inside and the other end.
 
     :param start, change, before, after: from :func:`_step`.
     :param half: half the width of the range [rad].
-    :param is_forward: where a is the end that is inside.
+    :param is_forward: true for branches that are inside at a.
     """
     out = lanes.select(is_forward, start + change, start)
     out = out - 2.0 * math.pi * lanes.floor(out * (0.5 / math.pi) + 0.5)
@@ -239,7 +240,9 @@ def _leaves_once(start, change, before, after, half, is_forward):
 @inline_kernel
 def _staying(places, ranges, n, interval):
     """
-    Return the bits of the branches all of whose joints, within limits at both places, are so between them.
+    Return the bits of the branches whose joints stay within limits between two places.
+
+    They must be within limits at both places.
 
     :param places, ranges, n, interval: as for :func:`is_doubtful`.
     """
@@ -254,12 +257,12 @@ def _staying(places, ranges, n, interval):
 @kernel
 def is_doubtful(places, ranges, n, interval):
     """
-    Return whether an arc of some branch may lie between two places and not have been sampled.
+    Return whether an arc of some branch may lie between two places without having been sampled.
 
-    :param places: flat.
+    :param places: flat table of places.
     :param ranges: from :func:`held_branches.write_ranges`.
     :param n: number of joints.
-    :param interval: between two places.
+    :param interval: interval between the two places.
     """
     hit_a = hb.bits_at(places, interval.a, hb.HIT_BITS, n)
     hit_b = hb.bits_at(places, interval.b, hb.HIT_BITS, n)
@@ -287,7 +290,7 @@ def is_doubtful(places, ranges, n, interval):
                 return False
             continue
         stays = _stays(start, change, bend, half)
-        # Nearly pi may have been a rotation the other way round.
+        # A change of nearly pi may be a rotation in the other direction.
         is_large = lanes.absolute(change) > LARGEST_TURN
         leaving = leaving + lanes.select(
             stays, 0.0, lanes.select(is_large, 2.0, lanes.spread(1.0))
@@ -311,7 +314,7 @@ def bridge(places, ranges, n, p, a, b, r, wanted):
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param p, a, b, r: places of an :class:`Interval`.
-    :param wanted: bits of the branches to look at.
+    :param wanted: bits of the branches to examine.
     """
     bits = hb.bits_at(places, a, hb.INSIDE_BITS, n) & wanted
     bits &= hb.bits_at(places, b, hb.INSIDE_BITS, n)
@@ -323,11 +326,11 @@ def bridge(places, ranges, n, p, a, b, r, wanted):
 @kernel
 def _inherit(places, ranges, n, p, a, b, r, other):
     """
-    Count the branches of a place as hit that are so at its neighbour and stay within the limits on the way.
+    Mark branches of a place as hit if they are hit at its neighbour and stay within the limits between both.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param p, a, b, r: places of an :class:`Interval`.
-    :param other: the neighbour, a or b; the place is the other one of both.
+    :param other: the neighbour, a or b; the place is the other end.
     """
     at = a + b - other
     hit = hb.bits_at(places, at, hb.HIT_BITS, n)
@@ -339,10 +342,10 @@ def _inherit(places, ranges, n, p, a, b, r, other):
 @kernel
 def push_scanned(stack, last):
     """
-    Put the intervals between the scanned places on the stack, the first one on top; return how many there are.
+    Put the intervals between the scanned places on the stack, the first one on top; return their number.
 
     :param stack: (stack_size(last),), rows of COLUMNS.
-    :param last: number of the last scanned place.
+    :param last: index of the last scanned place.
     """
     for size in range(last):
         a, row = last - 1 - size, COLUMNS * (STACK_HEAD + size)
@@ -356,13 +359,15 @@ def choose_values(places, ranges, n, pending, stack, size, values):
     """
     Take up to eight intervals that may hide an arc from the stack, and write values between their ends.
 
-    Half way in each of several intervals, or more in each of a few: eight values cost as much as one.
+    Eight values cost as much as one. So eight intervals get one value each, and fewer intervals get several values
+    each.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param pending: as for :func:`held_branches.keep_place`.
-    :param stack: (stack_size(last),), rows of COLUMNS, of which ``size`` are in use; the intervals are put at its head.
-    :param values: (8,) out: of the held joint [rad].
-    :returns: how many intervals there are, how many values in each, and how many intervals are left on the stack.
+    :param stack: (stack_size(last),), rows of COLUMNS; ``size`` rows are in use. The taken intervals are written to its
+        head.
+    :param values: (8,) out: values of the held joint [rad].
+    :returns: number of taken intervals, number of values in each, and number of intervals left on the stack.
     """
     count = 0
     while size > 0 and count < LANES:
@@ -373,7 +378,7 @@ def choose_values(places, ranges, n, pending, stack, size, values):
         if not is_doubtful(places, ranges, n, interval):
             continue
         if interval.width < NARROWEST:
-            # A single value within rounding: certification decides.
+            # A single value within rounding: let certification decide.
             hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
             hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
             continue
@@ -395,9 +400,9 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     Sample the places that were written for the chosen values, and put the intervals between them on the stack.
 
     :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
-    :param count, parts: intervals, and values in each.
-    :param first: number of the first of the new places.
-    :returns: how many intervals are on the stack.
+    :param count, parts: number of intervals, and number of values in each.
+    :param first: index of the first new place.
+    :returns: number of intervals on the stack.
     """
     chain = vector(stack, COLUMNS * LANES, LANES + 4)
     for i in range(count - 1, -1, -1):
@@ -416,10 +421,10 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
 @kernel
 def _keep_chain(places, ranges, n, pending, chain, count):
     """
-    Sample the new places between two old ones, those branches that are on no sampled stretch already.
+    Sample the new places between two old ones, except branches on a stretch that has been sampled already.
 
     :param places, ranges, n, pending: as for :func:`choose_values`.
-    :param chain: an old place, the first end, ``count`` new places, the other end, an old place.
+    :param chain: place before, first end, ``count`` new places, other end, place after.
     """
     for k in range(1, count + 2):
         places[hb.number_at(chain[k], hb.NEXT, n)] = float(chain[k + 1])

@@ -1,7 +1,7 @@
 """
-Every branch of many poses in one call, pose by pose exactly as :mod:`ssik_ros.kernels.closed_form.branches.search` does one.
+Find every branch of many poses in one call, like :mod:`ssik_ros.kernels.closed_form.branches.search` for each pose.
 
-Only what differs between poses is handled here: the target, its seed, and the first value of a held joint.
+This kernel sets the parts that differ between poses: target, seed, and first value of a held joint.
 """
 
 from ssik_ros.kernels._jit import kernel
@@ -10,7 +10,7 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry.vectors import copy
 
 NOT_RIGID = -1
-"""Count of a pose that is no rigid transform."""
+"""Count of a pose that is not a rigid transform."""
 
 
 @kernel
@@ -30,17 +30,17 @@ def search_many(
     work,
 ):
     """
-    Write the solutions of m poses one after the other and return how many rows are written.
+    Write the solutions of m poses one after the other; return the number of written rows.
 
-    :param q: (m capacity, n) solutions, best first for each pose.
-    :param residuals: (m capacity,) Frobenius norm of FK - T of each.
-    :param counts: (m, COUNTERS) what the search of each pose counts; COUNT is NOT_RIGID for no rigid transform.
+    :param q: (m capacity, n) out: solutions, best first for each pose.
+    :param residuals: (m capacity,) out: Frobenius norm of FK - T of each solution.
+    :param counts: (m, COUNTERS) out: counters of each search; COUNT is NOT_RIGID if the pose is not a rigid transform.
     :param poses: (m, 4, 4) targets.
-    :param seeds: (m, n) one seed for each pose, or (1, n) the same for all; read if options say so.
-    :param held_range: (2,) range of the held joint into which a seed's value is moved [rad or m].
+    :param seeds: (m, n) one seed for each pose, or (1, n) one for all; read if HAS_SEED is set.
+    :param held_range: (2,) range of the held joint; a seed's value is moved into it [rad or m].
     :param ints, reals, options: as for :func:`search.search`.
-    :param samples: values of the held joint; the first is the seed's, written here, where a seed is read.
-    :param rows: (capacity, n + 3) what one search writes; scratch.
+    :param samples: values of the held joint; with a seed, the first value is overwritten by the seed's value.
+    :param rows: (capacity, n + 3) scratch for the result of one search.
     :param counters, work: scratch of one search.
     """
     n, held, has_seed = ints[search.N], ints[search.HELD], options[search.HAS_SEED] != 0.0

@@ -1,14 +1,14 @@
 """
-Every branch of one pose by one call from Python with two arrays.
+Find every branch of one pose by one call from Python that passes only two arrays.
 
 Problem
-    The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. Its numbers are the
-    same to the bit.
+        The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. The
+        results are bitwise equal.
 
 Method
-    All arrays that stay from call to call lie in one block of memory, so that a call passes an address and what is
-    new: the pose and the seed. The solutions stay in the block, where Python has views of them. At the head of the block
-    stands where each part begins and how many numbers it has.
+        All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the
+        block, the pose and the seed. Solutions are written into the block, and Python has views of them. The head of
+        the block has the offset and the size of each part.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
@@ -20,26 +20,27 @@ from ssik_ros.kernels.geometry.vectors import put
 # Parts of a block. The first two hold integers.
 PLAN_INTS, COUNTERS, PLAN_REALS, SAMPLES, OPTIONS, POSE, SEED, ROWS, FOUND, WORK, OWN = range(11)
 """
-SAMPLES: the value of a held joint, which is not read; POSE: (4, 4); SEED: (n,); ROWS: solutions with their errors
-(capacity, n + 3); FOUND: solutions alone (capacity, n); OWN: what a caller keeps in the block.
+SAMPLES: one number that is not read; POSE: (4, 4); SEED: (n,); ROWS: solutions with their errors (capacity, n + 3);
+FOUND: solutions without errors (capacity, n); OWN: numbers of the caller.
 """
 PARTS = 11
 HEAD = 2 * PARTS
-"""Numbers at the head: begin and size of each part, in numbers of eight bytes."""
+"""Size of the head: offset and size of each part, in numbers of eight bytes."""
 BAD_SEED, DOUBTFUL = -2, -3
-"""Returned in place of a number of solutions: a value of the seed is not finite or too large; others may be missing."""
+"""Returned in place of the number of solutions. BAD_SEED: a seed value is not finite or too large; DOUBTFUL: others may
+exist."""
 
 
 @inline_kernel
 def integers(address, part):
-    """Return a part of a block that holds integers."""
+    """Return a part of a block with integers."""
     head = integers_at(address, 0, HEAD)
     return integers_at(address, head[2 * part], head[2 * part + 1])
 
 
 @inline_kernel
 def floats(address, part):
-    """Return a part of a block that holds real numbers."""
+    """Return a part of a block with real numbers."""
     head = integers_at(address, 0, HEAD)
     return floats_at(address, head[2 * part], head[2 * part + 1])
 
@@ -58,11 +59,11 @@ def rows_of(address, n):
 @kernel
 def search_block(address, pose, seed):
     """
-    Write the solutions of one pose into the ROWS of a block, best first, and return how many; -1 as the search does.
+    Write the solutions of one pose into ROWS, best first; return their number, -1 if the pose is not a rigid transform.
 
-    :param address: of the block.
+    :param address: address of the block.
     :param pose: (4, 4), contiguous.
-    :param seed: (n,) contiguous; read if the options say so.
+    :param seed: (n,) contiguous; read if HAS_SEED is set.
     """
     return search.search(
         rows_of(address, seed.shape[0]),
@@ -80,13 +81,13 @@ def search_block(address, pose, seed):
 @kernel
 def solve(address, pose, seed):
     """
-    Write the solutions of one pose into the ROWS and FOUND of a block, best first.
+    Write the solutions of one pose into ROWS and FOUND of a block, best first.
 
-    :param address: of the block.
-    :param pose: (4, 4); a rotation that is off by rounding or less than ``rigid`` is made exact.
-    :param seed: (n,); read if the options say so.
-    :returns: how many; -1 when the pose is no rigid transform, BAD_SEED for a seed that is not finite or too large, DOUBTFUL
-        where the search counts a doubt; the solutions in the block are then those that it found.
+    :param address: address of the block.
+    :param pose: (4, 4); its rotation may deviate from a rotation by less than ``rigid`` and is made orthonormal.
+    :param seed: (n,); read if HAS_SEED is set.
+    :returns: number of solutions; -1 if the pose is not a rigid transform; BAD_SEED if the seed is not finite or too
+        large; DOUBTFUL if the search is in doubt. In doubt, the block has the solutions that were found.
     """
     n = seed.shape[0]
     own_pose, own_seed = matrix(floats(address, POSE), 0, 4, 4), floats(address, SEED)

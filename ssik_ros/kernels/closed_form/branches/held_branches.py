@@ -1,8 +1,8 @@
 """
-The branches of six joints at values of the seventh, and how far each is inside the limits.
+Branches of six joints at values of the seventh, held joint, with their distances to the limits.
 
-A place is what is known of one value of the held joint: rows of eight numbers, one for each branch. Branches keep their
-number from value to value, so that one branch is a curve over the held joint.
+A place stores the branches at one value of the held joint: rows of eight numbers, one for each branch. A branch has the
+same index at all values, so it is a curve over the held joint.
 """
 
 import math
@@ -16,33 +16,35 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
 
 BRANCHES = LANES
-"""Branches of the closed forms of six joints."""
+"""Number of branches of the closed forms of six joints."""
 EVERY = (1 << BRANCHES) - 1
-"""The bits of all branches."""
+"""Bit mask of all branches."""
 
 MARGIN, ROOM = 0, 1
-"""Rows of a place behind those of its n joints: least distance to a limit [rad]; minus the residual where the branch does
-not exist and 0 where it does."""
+"""Rows of a place after the rows of its n joints. MARGIN: least distance to a limit [rad]. ROOM: 0 if the branch
+exists, otherwise minus its residual."""
 NUMBERS = 2
-"""The row behind these holds single numbers."""
+"""The row after these rows holds single numbers."""
 ROWS = 3
 VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS, NEXT = 0, 1, 2, 3, 4
-"""Value of the held joint [rad]; bits of the branches that exist within the limits; of those whose stretch within the limits
-has been sampled; of those that stay within the limits up to the next scanned place; number of the next place by value."""
+"""Single numbers of a place: value of the held joint [rad]; bits of the branches that exist within the limits; bits of
+the branches whose stretch within the limits has been sampled; bits of the branches that stay within the limits up to
+the next scanned place; index of the place with the next larger value."""
 
 INSIDE = -1e-10
-"""Margin from which on a branch is within the limits [rad]: what certification puts on the limit."""
+"""Least margin of a branch within the limits [rad]; certification moves tiny excesses onto the limit."""
 ROUNDING = 1e-6
-"""Candidates of an exact class are no further from the solution [rad], and doubled ones reach the pose to this."""
+"""Largest distance of candidates of an exact class from the solution [rad], and largest pose error of double
+candidates."""
 EVERYTHING = -1e300
-"""Margin that every branch has for which there is a candidate."""
+"""Margin that every existing candidate exceeds."""
 MISSING = 2.0
-"""Mark of a branch for which there is no candidate."""
+"""Mark of a branch without a candidate."""
 FAR = 0.6
-"""Beyond this margin [rad] the existence of a branch is not checked."""
+"""If a branch is farther outside the limits than this, its existence is not checked [rad]."""
 
 VALUES = held_wrist_lanes.SCRATCH
-"""Places in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
+"""Offsets in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
 AXES, POINTS = VALUES + LANES, VALUES + LANES + 18
 SPECIAL, TARGET = POINTS + 18, POINTS + 24
 AREA = TARGET + 12
@@ -51,7 +53,7 @@ AREA = TARGET + 12
 @inline_kernel
 def place_size(n):
     """
-    Return how many numbers a place has.
+    Return the size of a place, in numbers.
 
     :param n: number of joints.
     """
@@ -61,7 +63,7 @@ def place_size(n):
 @inline_kernel
 def ranges_size(n):
     """
-    Return how many numbers :func:`write_ranges` writes.
+    Return the size of the ranges of :func:`write_ranges`, in numbers.
 
     :param n: number of joints.
     """
@@ -71,10 +73,10 @@ def ranges_size(n):
 @inline_kernel
 def waiting_size(n, capacity):
     """
-    Return how many numbers candidates need that wait for certification: how many they are, then rows.
+    Return the size of the table of candidates that wait for certification: their number, then rows.
 
     :param n: number of joints.
-    :param capacity: how many can wait; more are dropped.
+    :param capacity: largest number of waiting candidates; more are dropped.
     """
     return 1 + (n + 1) * capacity
 
@@ -82,7 +84,7 @@ def waiting_size(n, capacity):
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers :func:`write_by_lanes` and :func:`write_margins` need.
+    Return the size of the scratch of :func:`write_by_lanes` and :func:`write_margins`, in numbers.
 
     :param n: number of joints.
     """
@@ -92,9 +94,9 @@ def scratch_size(n):
 @inline_kernel
 def row_at(at, row, n):
     """
-    Return where a row of a place begins.
+    Return the offset of a row of a place.
 
-    :param at: number of the place.
+    :param at: index of the place.
     :param row: index of a joint, or n + MARGIN, n + ROOM.
     :param n: number of joints.
     """
@@ -104,10 +106,9 @@ def row_at(at, row, n):
 @inline_kernel
 def number_at(at, what, n):
     """
-    Return where a number of a place stands.
+    Return the offset of a single number of a place: VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS or NEXT.
 
-    :param at: number of the place.
-    :param what: VALUE, ...
+    :param at: index of the place.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + n + NUMBERS) + what
@@ -116,11 +117,10 @@ def number_at(at, what, n):
 @inline_kernel
 def bits_at(places, at, what, n):
     """
-    Return bits of a place, one for each branch.
+    Return a bit mask of a place with one bit for each branch: INSIDE_BITS, HIT_BITS or BRIDGE_BITS.
 
-    :param places: flat.
-    :param at: number of the place.
-    :param what: INSIDE_BITS, ...
+    :param places: flat table of places.
+    :param at: index of the place.
     :param n: number of joints.
     """
     return int(places[number_at(at, what, n)])
@@ -129,10 +129,10 @@ def bits_at(places, at, what, n):
 @inline_kernel
 def margin(value, center, half):
     """
-    Return how far an angle is inside a joint's limits, modulo 2 pi [rad]; negative outside.
+    Return the distance of an angle to the limits of a joint, modulo 2 pi [rad]; negative outside the limits.
 
     :param value: the angle [rad].
-    :param center, half: middle of the range and half its width, infinite where every angle has a winding inside.
+    :param center, half: middle and half width of the range; the half width is infinite if the range covers a full turn.
     """
     away = value - center
     return half - abs(away - 2.0 * math.pi * math.floor(away / (2.0 * math.pi) + 0.5))
@@ -141,10 +141,10 @@ def margin(value, center, half):
 @kernel
 def write_ranges(ranges, ints, reals):
     """
-    Write middle and half width of the range of every joint but the held one.
+    Write middle and half width of the range of every joint except the held joint.
 
-    :param ranges: (ranges_size(n),) middles, then half widths [rad], infinite where every angle has a winding inside; how
-        many joints have limits; their indices, narrow ranges first, as those settle most.
+    :param ranges: (ranges_size(n),) out: middles, then half widths [rad], infinite if the range covers a full turn;
+        number of joints with limits; their indices, narrow ranges first because they decide most.
     :param ints, reals: the plan.
     """
     n, count = ints[search.N], 0
@@ -167,12 +167,12 @@ def write_ranges(ranges, ints, reals):
 @kernel
 def prepare(ranges, ints, reals, g, scratch):
     """
-    Write what all values of the held joint have in common.
+    Write the numbers that all values of the held joint share.
 
     :param ranges: (ranges_size(n),) out.
     :param ints, reals: the plan.
     :param g: (12,) G of the seven joints.
-    :param scratch: (scratch_size(n),).
+    :param scratch: (scratch_size(n),) scratch.
     """
     n = ints[search.N]
     write_ranges(ranges, ints, reals)
@@ -200,7 +200,7 @@ def prepare(ranges, ints, reals, g, scratch):
 @inline_kernel
 def is_done_by_lanes(ints):
     """
-    Return whether eight values of the held joint are done at once.
+    Return whether a kernel solves eight values of the held joint at once.
 
     :param ints: the plan.
     """
@@ -215,13 +215,13 @@ def is_done_by_lanes(ints):
 @kernel
 def write_by_lanes(places, first, count, ints, reals, scratch):
     """
-    Write the joints of some places, marks in place of their rooms; return the bits of values at which they are of no use.
+    Write the joints of places, with marks in place of rooms; return a bit mask of the values with unusable branches.
 
-    :param places: flat.
-    :param first: number of the first place to write.
-    :param count: how many values, up to eight, stand in the scratch from VALUES on.
+    :param places: flat table of places.
+    :param first: index of the first place to write.
+    :param count: number of values in the scratch at VALUES, at most eight.
     :param ints, reals: the plan.
-    :param scratch: prepared.
+    :param scratch: scratch after :func:`prepare`.
     """
     n = ints[search.N]
     if not is_done_by_lanes(ints):
@@ -262,19 +262,20 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 @kernel
 def take_candidates(places, at, raw, count, n):
     """
-    Write the joints of one place, marks in place of its rooms.
+    Write the joints of one place from candidates, with marks in place of rooms.
 
-    :param places: flat.
-    :param at: number of the place.
-    :param raw: (., n) candidates, of which there are ``count``; those that one subproblem makes differ by one bit of
-        their number.
+    :param places: flat table of places.
+    :param at: index of the place.
+    :param raw: (., n) candidates. The two solutions of one subproblem differ by one bit of their index.
+    :param count: number of candidates.
+    :param n: number of joints.
     """
     for branch in range(BRANCHES):
         for k in range(n):
             places[row_at(at, k, n) + branch] = raw[branch, k] if branch < count else 0.0
         mark = 0.0 if branch < count else MISSING
         for bit in (1, 2, 4):
-            # A tangent subproblem returns one candidate twice, and so does one out of reach.
+            # A subproblem that is tangent or out of reach returns one candidate twice.
             if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
                 mark = 1.0
         places[row_at(at, n + ROOM, n) + branch] = mark
@@ -282,7 +283,7 @@ def take_candidates(places, at, raw, count, n):
 
 @inline_kernel
 def _are_same(raw, a, b, n):
-    """Return whether two candidates are one, to the last bit."""
+    """Return whether two candidates are bitwise equal."""
     same = True
     for k in range(n):
         same = same and raw[a, k] == raw[b, k]
@@ -292,14 +293,14 @@ def _are_same(raw, a, b, n):
 @kernel
 def write_margins(run, places, at, ranges, rounding, scratch):
     """
-    Write how far the branches of a place are inside the limits, and whether those exist that are marked as doubtful.
+    Write the margins of the branches of a place, and the rooms of the branches whose existence is in doubt.
 
-    :param run: of the search.
-    :param places: flat.
-    :param at: number of the place, whose joints are written, and marks in place of rooms.
+    :param run: arrays of the search.
+    :param places: flat table of places.
+    :param at: index of the place; it has its joints, and marks in place of rooms.
     :param ranges: from :func:`write_ranges`.
-    :param rounding: by how much candidates that reach the pose may miss it.
-    :param scratch: (scratch_size(n),).
+    :param rounding: residual below which a candidate counts as reaching the pose.
+    :param scratch: (scratch_size(n),) scratch.
     """
     n = run.ints[search.N]
     least = lanes.spread(math.inf)
@@ -328,11 +329,11 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 @inline_kernel
 def misses(run, places, at, scratch):
     """
-    Return what the branches of a place miss the pose by.
+    Return the residuals of the branches of a place.
 
-    :param run: of the search.
-    :param places, at: a place whose joints are written.
-    :param scratch: (scratch_size(n),).
+    :param run: arrays of the search.
+    :param places, at: table of places, and index of a place with its joints.
+    :param scratch: (scratch_size(n),) scratch.
     """
     n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
     area = vector(scratch, AREA, lane_pipeline.area_size(n))
@@ -346,14 +347,15 @@ def misses(run, places, at, scratch):
 @kernel
 def keep_place(places, at, least, ranges, pending, n):
     """
-    Let the branches of a place with a margin and not hit yet wait for certification.
+    Append branches of a place to the candidates for certification: those with a margin that are not hit yet.
 
-    :param places: flat.
-    :param at: number of the place; these branches count as hit from now on.
-    :param least: the margin that they shall have: INSIDE; -ROUNDING where certification is to decide; EVERYTHING for all
-        candidates, whether they reach the pose or not.
-    :param ranges: from :func:`write_ranges`; what is outside of them by rounding is put on the limit.
-    :param pending: (waiting_size(n, capacity),) how many wait, then joint values and number of the place of each.
+    :param places: flat table of places.
+    :param at: index of the place; its appended branches are marked as hit.
+    :param least: least margin: INSIDE; -ROUNDING if certification shall decide; EVERYTHING for all candidates, whether
+        or not they reach the pose.
+    :param ranges: from :func:`write_ranges`; joints outside by rounding are moved onto the limit.
+    :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
+        each.
     :param n: number of joints.
     """
     margins = lanes.load(places, row_at(at, n + MARGIN, n))
@@ -380,7 +382,7 @@ def keep_place(places, at, least, ranges, pending, n):
 
 @inline_kernel
 def _put_on_limits(pending, start, ranges, n):
-    """Put what is outside of the limits by rounding on the limit; the candidate stands from ``start`` on."""
+    """Move joints that rounding puts outside the limits onto them; the candidate begins at ``start``."""
     for k in range(n):
         value, center = pending[start + k], ranges[k]
         beyond = min(0.0, margin(value, center, ranges[n + k]))
@@ -391,12 +393,12 @@ def _put_on_limits(pending, start, ranges, n):
 @inline_kernel
 def add_candidate(pending, q, held, value, at, n):
     """
-    Let one more candidate wait for certification.
+    Append a candidate for certification.
 
     :param pending: as for :func:`keep_place`.
     :param q: (n,) the candidate.
-    :param held, value: index of the held joint, and its value there [rad].
-    :param at: number of the place that it belongs to.
+    :param held, value: index of the held joint, and its value [rad].
+    :param at: index of the candidate's place.
     :param n: number of joints.
     """
     start = 1 + int(pending[0]) * (n + 1)
@@ -409,11 +411,11 @@ def add_candidate(pending, q, held, value, at, n):
 @kernel
 def read_waiting(raw, pending, first, n):
     """
-    Read up to eight candidates that wait, those of one place together, and return how many.
+    Read up to eight waiting candidates; return their number. Candidates of one place are not separated if possible.
 
     :param raw: (., n) out.
     :param pending: as for :func:`keep_place`.
-    :param first: the first of them.
+    :param first: index of the first candidate to read.
     :param n: number of joints.
     """
     waiting = int(pending[0])

@@ -1,8 +1,9 @@
 """
-Every branch of one pose of seven joints within limits: the held joint is sampled on the arcs that are inside them.
+Find the branches of one pose of seven joints within limits, by sampling the held joint on the arcs inside the limits.
 
-One kernel call for a pose. The seed's own value of the held joint comes first, then values that are spread over its
-range, then what :mod:`ssik_ros.kernels.closed_form.branches.arcs` finds between those, then more values on the arcs that were found.
+One kernel call solves a pose. It tries the seed's value of the held joint, then values spread over its range. Then
+:mod:`ssik_ros.kernels.closed_form.branches.arcs` finds further arcs between these values, and long arcs get more
+    values.
 """
 
 import math
@@ -16,18 +17,19 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import put
 
 LEAST_SCAN = 12
-"""Values that are looked at, however few are to be kept."""
+"""Least number of scanned values, even if fewer are requested."""
 LOW, HIGH, WANTED, TRIED = 0, 1, 2, 3
-"""Numbers of a spread: range of the held joint [rad], values that shall be tried at least; values tried, written."""
+"""Numbers of a spread: range of the held joint [rad]; least number of values to try; number of tried values,
+written."""
 SPREAD = 4
 LEAST_GAP = 1e-3
-"""Stretches within the limits are not filled up with values nearer to each other than this, for one branch [rad]."""
+"""Least distance between extra values on a stretch within the limits, for one branch [rad]."""
 DRIFT = 0.05
-"""How far a chain is from its class, over the residual of candidates from which Newton may start."""
+"""Ratio of a chain's distance from its class to the largest residual of candidates that Newton may start from."""
 
 
 class Collected(NamedTuple):
-    """What :func:`collect` returns."""
+    """Counts of :func:`collect`: tried values; candidates at the seed's value; how many of these are outside limits."""
 
     tried: int
     seeds: int
@@ -37,25 +39,25 @@ class Collected(NamedTuple):
 @inline_kernel
 def scan_size(wanted):
     """
-    Return how many values are scanned, a multiple of those wanted.
+    Return the number of scanned values, a multiple of the requested number.
 
-    :param wanted: values that shall be tried at least.
+    :param wanted: least number of values to try.
     """
     return wanted * ((LEAST_SCAN + wanted - 1) // wanted)
 
 
 @inline_kernel
 def last_scanned(wanted):
-    """Return the number of the last scanned place: both ends of the range are looked at besides the values."""
+    """Return the index of the last scanned place; both ends of the range are scanned in addition to the values."""
     return scan_size(wanted) + 1
 
 
 @inline_kernel
 def places_needed(last):
     """
-    Return how many places a search needs: the scanned ones, the seed's, and those that are tried between.
+    Return the number of places for a search: scanned places, places between them, and places for extra values.
 
-    :param last: number of the last scanned place.
+    :param last: index of the last scanned place.
     """
     return arcs.places_needed(last) + LANES
 
@@ -63,11 +65,11 @@ def places_needed(last):
 @inline_kernel
 def scratch_size(n, wanted, capacity):
     """
-    Return how many numbers of scratch a search needs beside its places.
+    Return the size of the scratch of a search, without its places, in numbers.
 
     :param n: number of joints.
-    :param wanted: values that shall be tried at least.
-    :param capacity: how many branches can be kept.
+    :param wanted: least number of values to try.
+    :param capacity: largest number of branches to keep.
     """
     waiting = hb.waiting_size(n, capacity)
     return hb.scratch_size(n) + hb.ranges_size(n) + fill_size(wanted) + waiting
@@ -75,22 +77,22 @@ def scratch_size(n, wanted, capacity):
 
 @inline_kernel
 def fill_size(wanted):
-    """Return how many values may be added to those that were tried."""
+    """Return the largest number of extra values that may be added to the tried values."""
     return hb.BRANCHES * (wanted + 2)
 
 
 @inline_kernel
 def turning_range(low, high, limits_count):
     """
-    Return the range over which the values of a held revolute joint are spread: its limits, or 2 pi [rad].
+    Return the range of values for a held revolute joint [rad]: its limits, or a range of 2 pi.
 
-    :param low, high: its limits, infinite for none.
-    :param limits_count: whether solutions outside the limits are dropped.
+    :param low, high: limits of the joint; may be infinite.
+    :param limits_count: True if solutions outside the limits are dropped.
     """
     if not limits_count or not math.isfinite(high - low):
         return -math.pi, math.pi
     if high - low >= 2.0 * math.pi:
-        # Every angle has a winding inside: 2 pi is the whole range.
+        # The limits cover a full turn, so a range of 2 pi is enough.
         middle = 0.5 * (low + high)
         return middle - math.pi, middle + math.pi
     return low, high
@@ -99,10 +101,10 @@ def turning_range(low, high, limits_count):
 @inline_kernel
 def into_range(value, low, high, slides):
     """
-    Return the winding of an angle inside a range, or the nearest end of the range if none is inside.
+    Return the winding of an angle inside a range, or the nearest end of the range if no winding is inside.
 
-    :param value, low, high: [rad], or [m] of a joint that slides.
-    :param slides: whether the joint slides, and has no windings.
+    :param value, low, high: angle and range [rad], or [m] for a prismatic joint.
+    :param slides: True for a prismatic joint, which has no windings.
     """
     turn = 2.0 * math.pi
     moved = value
@@ -120,15 +122,16 @@ def search(
     out, counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch
 ):
     """
-    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+    Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    What is tried waits, and is certified together: then the machine code of the certification stands here alone.
+    Candidates are collected and certified in one loop, so that the certification is compiled only once.
 
-    :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits count.
-    :param spread: (SPREAD,).
+    :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits are
+        respected.
+    :param spread: (SPREAD,) settings of the samples.
     :param places: (places_needed(last_scanned(wanted)) * place_size(n),) scratch.
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
-    :param scratch: (scratch_size(n, wanted, capacity),) numbers.
+    :param scratch: (scratch_size(n, wanted, capacity),) scratch.
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
     if not common.begin(run, matrix_t):
@@ -155,10 +158,10 @@ def search(
 @inline_kernel
 def open_scratch(n, wanted, capacity, scratch):
     """
-    Return the ranges of the joints, values to add, and candidates that wait for certification.
+    Return the ranges of the joints, the extra values, and the candidates that wait for certification.
 
     :param n, wanted, capacity: as for :func:`scratch_size`.
-    :param scratch: of the search.
+    :param scratch: scratch of the search.
     """
     own = hb.scratch_size(n)
     after = own + hb.ranges_size(n)
@@ -172,12 +175,11 @@ def open_scratch(n, wanted, capacity, scratch):
 @kernel
 def collect(run, spread, places, stack, scratch):
     """
-    Let candidates wait for certification: all within limits at the scanned values, and at least one on every arc.
+    Collect candidates for certification: all within limits at the requested values, and at least one on every arc.
 
-    :param run: of the search, after its ``begin``.
+    :param run: arrays of the search, after ``begin``.
     :param spread, places, stack, scratch: as for :func:`search`.
-    :returns: how many values were tried, how many of the candidates are at the seed's value, and how many of these outside
-        the limits.
+    :returns: number of tried values, number of candidates at the seed's value, and number of these outside the limits.
     """
     n, wanted, options, seed = run.ints[common.N], int(spread[WANTED]), run.options, run.seed
     last, ints = last_scanned(wanted), run.ints
@@ -188,7 +190,7 @@ def collect(run, spread, places, stack, scratch):
     seeded = _start(
         spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
-    # The scanned places and the seed's behind them, eight at a time.
+    # Write the scanned places, then the seed's place, eight at a time.
     beside, scanned = arcs.places_needed(last), last + 1
     free = scanned + (seeded == seeded)
     for first in range(0, free, LANES):
@@ -199,13 +201,13 @@ def collect(run, spread, places, stack, scratch):
         write_places(run, places, first, count, ranges, scratch)
     own = 0
     if seeded == seeded:
-        # All of them: the pose may be singular, and the seed one of its postures.
+        # Keep all candidates at the seed's value: the pose may be singular, and the seed one of its postures.
         hb.keep_place(places, scanned, hb.EVERYTHING, ranges, pending, n)
         if ints[common.CUT] >= 0:
-            # The nearby chain may have no branch at a fold of the true one: the seed itself is a candidate too.
+            # The nearby chain may have no branch at a fold of the true chain, so the seed is a candidate, too.
             hb.add_candidate(pending, seed, ints[common.HELD], seeded, scanned, n)
         own = hb.bits_at(places, scanned, hb.INSIDE_BITS, n)
-    # Of these, those outside the limits do not count.
+    # Candidates at the seed's value that are outside the limits do not count.
     seeds = int(pending[0])
     outside = seeds - _count_bits(own)
     _keep_scanned(places, ranges, n, pending, seeded, wanted)
@@ -222,26 +224,26 @@ def collect(run, spread, places, stack, scratch):
 
 @inline_kernel
 def _start(spread, value):
-    """Return the seed's value of the held joint inside the range, or no number where there is none."""
-    # Chains with slides are not sampled on arcs.
+    """Return the seed's value of the held joint, moved into the range; NaN without a seed."""
+    # Chains with prismatic joints are not sampled on arcs.
     return into_range(value, spread[LOW], spread[HIGH], False) if value == value else value
 
 
 @kernel
 def write_places(run, places, first, count, ranges, scratch):
     """
-    Write the branches at some values of the held joint, which stand in the scratch from VALUES on.
+    Write the branches at values of the held joint; the values are in the scratch at VALUES.
 
-    :param run: of the search, after its ``begin``.
-    :param places: flat.
-    :param first: number of the first place to write.
-    :param count: how many values, up to eight.
+    :param run: arrays of the search, after ``begin``.
+    :param places: flat table of places.
+    :param first: index of the first place to write.
+    :param count: number of values, at most eight.
     :param ranges: from :func:`held_branches.write_ranges`.
-    :param scratch: prepared, see :func:`held_branches.prepare`.
+    :param scratch: scratch after :func:`held_branches.prepare`.
     """
     n, rounding = run.ints[common.N], hb.ROUNDING
     if run.ints[common.CUT] >= 0:
-        # The true chain may have a branch where the nearby one has none by less than this.
+        # The true chain may have a branch where the nearby chain misses the pose by less than this.
         rounding = DRIFT * run.options[common.NEAR]
     useless = hb.write_by_lanes(places, first, count, run.ints, run.reals, scratch)
     for lane in range(count):
@@ -255,7 +257,7 @@ def write_places(run, places, first, count, ranges, scratch):
 
 @inline_kernel
 def _choose_scanned(values, spread, first, count, last):
-    """Write the values of some scanned places: the low end of the range, values half a step apart from it, the high end."""
+    """Write the values of scanned places: the low end of the range, midpoints of equal steps, the high end."""
     step = (spread[HIGH] - spread[LOW]) / (last - 1)
     for i in range(count):
         value = spread[LOW] + (first + i - 0.5) * step
@@ -265,11 +267,11 @@ def _choose_scanned(values, spread, first, count, last):
 @kernel
 def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
-    Sample the scanned places: as many as are wanted, and in every run of them inside the limits at least one.
+    Sample the requested values among the scanned places, and at least one place in every run inside the limits.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
-    :param seeded: the seed's value, which has been sampled.
-    :param wanted: values that shall be tried at least.
+    :param seeded: seed's value of the held joint, which has been sampled; NaN without a seed.
+    :param wanted: least number of values to try.
     """
     last = last_scanned(wanted)
     every = (last - 1) // wanted
@@ -283,7 +285,7 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
     low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
     if high - low > 2.0 * math.pi - common.SAME_VALUE:
-        # Both ends of a revolution are one value.
+        # Both ends of a full turn are the same value.
         hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
         places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)
     hb.keep_place(places, last, -hb.ROUNDING, ranges, pending, n)
@@ -292,13 +294,13 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
 @kernel
 def _keep_runs(places, ranges, n, pending, last):
     """
-    Sample the runs of scanned places inside the limits that hold no sample yet; all places of a run then count as hit.
+    Sample the runs of scanned places inside the limits that have no sample yet; mark all places of a run as hit.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
-    :param last: number of the last scanned place, both ends of the range included.
+    :param last: index of the last scanned place, counting both ends of the range.
     """
     for i in range(last):
-        # Two samples need no bridge between them.
+        # If both places are sampled, the stretch between them needs no test.
         both = hb.bits_at(places, i, hb.HIT_BITS, n) & hb.bits_at(places, i + 1, hb.HIT_BITS, n)
         before, behind, others = max(i - 1, 0), min(i + 2, last), hb.EVERY & ~both
         bits = both | arcs.bridge(places, ranges, n, before, i, i + 1, behind, others)
@@ -323,7 +325,7 @@ def _keep_runs(places, ranges, n, pending, last):
 
 @inline_kernel
 def _count_bits(bits):
-    """Return how many of eight bits are set."""
+    """Return the number of set bits among eight."""
     count = 0
     for branch in range(hb.BRANCHES):
         count += (bits >> branch) & 1
@@ -332,7 +334,7 @@ def _count_bits(bits):
 
 @inline_kernel
 def _stretch(places, at, n):
-    """Return the width of the interval behind a place, and how many branches are within limits at both ends."""
+    """Return the width of the interval after a place, and the number of branches within limits at both ends."""
     behind = hb.bits_at(places, at, hb.NEXT, n)
     if behind < 0:
         return 0.0, 0
@@ -345,14 +347,14 @@ def _stretch(places, at, n):
 @kernel
 def _choose_more(fill, places, n, wanted, kept):
     """
-    Write more values on the stretches within the limits, evenly, where few have been tried; return how many.
+    Write extra values on the stretches within the limits, evenly spaced, if few have been tried; return their number.
 
-    As many postures are wanted as if every branch with an arc had one at each requested value, and at the seed's.
+    The goal is one posture for each branch with an arc, at each requested value and at the seed's value.
 
     :param fill: (fill_size(wanted),) out.
-    :param places, n: of the search, after that between the scanned places.
+    :param places, n: places of the search, linked by NEXT in the order of values, and number of joints.
     :param wanted: number of requested values.
-    :param kept: postures that wait for certification.
+    :param kept: number of postures that wait for certification.
     """
     met, length, at = 0, 0.0, 0
     while at >= 0:
@@ -379,17 +381,17 @@ def _choose_more(fill, places, n, wanted, kept):
 @kernel
 def _certify(run, pending, seeds, scratch):
     """
-    Certify the candidates that wait and keep those that are wanted, eight at the cost of one.
+    Certify the waiting candidates and keep the wanted ones, eight at a time.
 
     :param pending: as for :func:`held_branches.keep_place`.
-    :param seeds: how many of the first of them are at the seed's value of the held joint.
-    :param scratch: as for the search.
+    :param seeds: number of leading candidates with the seed's value of the held joint.
+    :param scratch: scratch of the search.
     """
     n, first, raw = run.ints[common.N], 0, common.candidates_of(run)
     while first < int(pending[0]):
         count = hb.read_waiting(raw, pending, first, n)
         if run.ints[common.CUT] >= 0:
-            # The seed's value is held, others only say where to look: then no fold is in the way.
+            # Fix the held joint only at the seed's value. Other values are rough, and a free joint avoids folds.
             _polish(run, raw, count, run.ints[common.HELD] if first < seeds else -1, scratch)
         common.keep(run, count, run.counters[common.KEPT] if first >= seeds else 0)
         first += count
@@ -398,11 +400,12 @@ def _certify(run, pending, seeds, scratch):
 @kernel
 def _polish(run, raw, count, held, scratch):
     """
-    Move the candidates of a chain that is nearly of a class to the true chain's solutions, in place.
+    Move candidates of a chain that nearly fits a class to solutions of the true chain, in place.
 
-    :param raw: (8 or more, n), of which ``count`` rows are candidates.
-    :param held: index of a joint that does not move, -1 for none.
-    :param scratch: as for the search; what values were tried with is no longer needed.
+    :param raw: (8 or more, n) candidates in the first ``count`` rows.
+    :param count: number of candidates.
+    :param held: index of a joint that does not move; -1 lets all joints move.
+    :param scratch: scratch of the search; the arrays for trying values are overwritten.
     """
     n, own = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
     area, own_scratch = vector(scratch, own, LANES * n), vector(scratch, 0, own)

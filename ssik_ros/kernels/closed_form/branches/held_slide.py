@@ -1,10 +1,10 @@
 """
-How far a held slide can be for a pose.
+Compute the range of a held prismatic joint in which a pose can be reached.
 
 Problem
 -------
-A rail is long and an arm is short: of all values of a held slide only those are worth a try from which the rest of the
-chain reaches to the target.
+A rail is long and an arm is short. Only values of the held joint are useful at which the rest of the chain can reach
+the target.
 
 Solutions
 ---------
@@ -12,16 +12,17 @@ One range.
 
 Method
 ------
-The tip is never further from the first axis than L, the sum of the gaps between the points of neighbouring axes and to
-the tip, and of the longest ways of other slides. With d = t - o, t the target's and o the first point's place at zero:
+The distance of the tip from the first axis is at most L. L is the sum of the gaps between the points of neighbouring
+axes and the tip, and of the longest travels of other prismatic joints. Let d = t - o, with target position t and the
+position o of the first point at zero.
 
-* The slide comes first, along h: |d - s h| <= L, s within h . d +- sqrt(L^2 - |d|^2 + (h . d)^2); o is that of the second
-  axis.
+* If the held joint comes first, along h: |d - s h| <= L, so s is within h . d +- sqrt(L^2 - |d|^2 + (h . d)^2). Here o
+  is the point of the second axis.
 * Otherwise |s| <= |d| + L.
 
 Degeneracies
 ------------
-Out of reach: the one value that comes nearest. Other slides without limits: no bound.
+Out of reach: the value that comes nearest. Other prismatic joints without limits: the range is infinite.
 
 Cost
 ----
@@ -43,9 +44,9 @@ from ssik_ros.kernels.geometry import vectors
 @kernel
 def slide_range(ints, reals, matrix_t):
     """
-    Return (low, high) of a held slide: within its limits where it can be, else where it would have to be [m].
+    Return the useful range (low, high) of a held prismatic joint [m]; ignore its limits if they exclude all of it.
 
-    :param ints, reals: a plan whose held joint slides.
+    :param ints, reals: a plan with a prismatic held joint.
     :param matrix_t: (4, 4) T.
     """
     n, held = ints[search.N], ints[search.HELD]

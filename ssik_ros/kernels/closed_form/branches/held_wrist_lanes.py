@@ -1,28 +1,28 @@
 """
-Branches of seven joints at eight values of the first or the last one, where the six others have a spherical wrist.
+Branches of seven joints at eight values of the first or last joint, if the other six have a spherical wrist.
 
 Problem
 -------
-Joint L of seven, the first or the last, is held at each of eight values; of the six others axes 4, 5, 6 meet in W and
-axes 1, 2 in A, on the chain or on the reversed chain.
+Joint L of seven, the first or the last, is held at each of eight values. Of the other six joints, axes 4, 5 and 6 meet
+in W and axes 1 and 2 in A, on the chain or on the reversed chain.
 
 Solutions
 ---------
-Eight branches at each value, in the order of :mod:`spherical_wrist`, so that a branch has one number at all values.
+Eight branches at each value in the order of :mod:`spherical_wrist`, so that a branch has the same index at all values.
 
 Method
 ------
-1. With the last joint held E_1 ... E_6 = G E_7^-1, with the first one E_2 ... E_7 = E_1^-1 G: only the target depends on
-   the value, and every axis stays where it is. On the reversed chain the target is the inverse.
-2. The subproblems of MEETING_12 in :mod:`spherical_wrist`, one value in each lane: 3 for joint 3, 2 for joints 1 and 2,
-   and the wrist of :mod:`spherical_wrist_lanes` for each of the four postures.
-3. A subproblem out of reach has its nearest solution twice. Branches that come from one are marked: whether they are
-   tangent or do not exist follows from their pose error.
+1. If the last joint is held, E_1 ... E_6 = G E_7^-1. If the first is held, E_2 ... E_7 = E_1^-1 G. So only the target
+   depends on the value, and all axes stay in place. On the reversed chain the target is the inverse.
+2. Solve the subproblems of MEETING_12 in :mod:`spherical_wrist`, one value in each lane: subproblem 3 for joint 3,
+   subproblem 2 for joints 1 and 2, and the wrist of :mod:`spherical_wrist_lanes` for each of the four postures.
+3. A subproblem out of reach returns its nearest solution twice. Its branches are marked. Their pose error decides later
+   whether they are tangent solutions or do not exist.
 
 Degeneracies
 ------------
-Values at which a wrist is nearly straight, or the target puts W or its circle about joint 3 into A, are reported and left to
-the kernel for one value.
+Values with a nearly straight wrist are reported, and so are values whose target puts W, or its circle about joint 3,
+into A. The kernel for a single value must solve them.
 
 Cost
 ----
@@ -47,19 +47,19 @@ from ssik_ros.kernels.geometry.subproblems import sp2, sp4, three_axes
 
 BRANCHES = 8
 COLUMNS = 7
-"""Six joints of the class, and behind them 1 where a subproblem was tangent or out of reach and 0 elsewhere."""
+"""Six joints of the class, then a mark: 1 if a subproblem was tangent or out of reach, else 0."""
 ARM = 10
-"""Numbers of a posture of the first three joints: angle, sine and cosine of each, and that mark."""
+"""Rows for a posture of the first three joints: angle, sine and cosine of each joint, and the mark."""
 RESULT = 0
 ARMS = BRANCHES * COLUMNS * LANES
 TARGET = ARMS + 4 * ARM * LANES
 SCRATCH = TARGET + 12 * LANES
-"""Numbers that :func:`write_branches` needs: the branches, the postures of the arm, the eight targets."""
+"""Size of the scratch of :func:`write_branches`: the branches, the postures of the arm, the eight targets."""
 
 
 @inline_kernel
 def column_of(branch, column):
-    """Return where in the scratch the values of a column of a branch begin, one for each value of the held joint."""
+    """Return the offset of a column of a branch in the scratch; one number for each value of the held joint follows."""
     return (branch * COLUMNS + column) * LANES
 
 
@@ -85,19 +85,20 @@ def _load_target(scratch):
 @kernel
 def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
     """
-    Write the targets of the six free joints at eight values of the held one.
+    Write the targets of the six free joints at eight values of the held joint.
 
-    :param scratch: (SCRATCH,).
+    :param scratch: (SCRATCH,) scratch.
     :param g: (12,) G of the seven joints, or its inverse if ``is_reversed``.
-    :param h, o: axis of the held joint and a point of it.
-    :param values: (8,) its angles [rad].
-    :param is_behind: whether it is the last of the chain; it is the first one otherwise.
+    :param h, o: axis of the held joint, and a point on it.
+    :param values: (8,) angles of the held joint [rad].
+    :param is_behind: True if the held joint is the last of the chain, False if it is the first.
+    :param is_reversed: True if the class fits the reversed chain.
     """
     angle = lanes.load(values, 0)
     sine, cosine = lanes.sine_cosine(angle)
     if not is_reversed:
         sine = -sine
-    # On the right for G E^-1 and for G^-1 E, on the left for E^-1 G and E G^-1.
+    # The held joint is multiplied from the right in G E^-1 and G^-1 E, from the left in E^-1 G and E G^-1.
     is_right = is_behind != is_reversed
     for k in range(3):
         if is_right:
@@ -121,7 +122,7 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
 
 @inline_kernel
 def _store_angle(scratch, arm, joint, y, x):
-    """Write the angle of the vector (x, y) of one joint of an arm, with its sine and cosine."""
+    """Write the angle of the vector (x, y) for one joint of an arm posture, with its sine and cosine."""
     s, c = lane_angles.turned_by(y, x)
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     lanes.store(scratch, start, lanes.arc_tangent(y, x))
@@ -132,21 +133,21 @@ def _store_angle(scratch, arm, joint, y, x):
 
 @inline_kernel
 def _load_angle(scratch, arm, joint):
-    """Return sine and cosine of a joint of an arm."""
+    """Return sine and cosine of a joint of an arm posture."""
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
 
 
 @inline_kernel
 def _sign_of(value):
-    """Return 1 where a value is not negative, and -1 elsewhere."""
+    """Return 1 for lanes with a value of at least 0, else -1."""
     return lanes.select(value >= 0.0, 1.0, lanes.spread(-1.0))
 
 
 @kernel
 def _write_arms(scratch, axes, points, special):
     """
-    Write the four postures of the first three joints; return the bits of values at which that cannot be done here.
+    Write the four postures of the first three joints; return a bit mask of the values that this kernel cannot solve.
 
     :param scratch: (SCRATCH,) with the targets.
     :param axes, points: (18,) the free joints in the order of the class.
@@ -201,11 +202,11 @@ def _write_arms(scratch, axes, points, special):
 @kernel
 def _write_wrists(scratch, axes, arm):
     """
-    Write both branches of a posture of the arm; return the bits of values at which the wrist is nearly straight.
+    Write both branches of an arm posture; return a bit mask of the values with a nearly straight wrist.
 
-    :param scratch: (SCRATCH,) with the targets and the arms.
+    :param scratch: (SCRATCH,) with the targets and the arm postures.
     :param axes: (18,) the free joints in the order of the class.
-    :param arm: number of the posture.
+    :param arm: index of the arm posture.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
@@ -246,9 +247,10 @@ def _write_wrists(scratch, axes, arm):
 @kernel
 def write_branches(scratch, axes, points, special):
     """
-    Write the branches at eight values; return the bits of those at which they are of no use.
+    Write the branches at eight values; return a bit mask of the values whose branches are unusable.
 
-    :param scratch: (SCRATCH,) with the targets from :func:`write_targets`; :func:`column_of` says where branches stand.
+    :param scratch: (SCRATCH,) with the targets of :func:`write_targets`; :func:`column_of` gives the places of the
+        branches.
     :param axes, points: (18,) the free joints in the order of the class.
     :param special: (6,) W and A.
     """

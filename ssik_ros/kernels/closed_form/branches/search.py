@@ -1,7 +1,7 @@
 """
-Every branch of one pose: candidates, certification, limits, order, in one kernel call.
+Find every branch of one pose by one kernel call: candidates, certification, limits, order.
 
-An arm with seven joints is solved once for every value of its held joint.
+An arm with seven joints is solved once for every given value of its held joint.
 """
 
 import math
@@ -22,11 +22,11 @@ from ssik_ros.kernels.rows import reach_hull
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
 FREE = 7
-"""The first of the joints that may move, N of them."""
+"""First of the N places with the indices of the joints; the held joint is not among the joints that may move."""
 CUT = FREE + 8
-"""Where an elimination cuts the loop of the chain, -1 for classes that need none."""
+"""Joint where an elimination cuts the loop of the chain; -1 for classes without elimination."""
 SLIDES = CUT + 1
-"""Which joints are prismatic: bit i for joint i from zero, see :mod:`chain`."""
+"""Bit mask of the prismatic joints: bit i for joint i from zero, see :mod:`chain`."""
 PLAN_INTS = SLIDES + 1
 
 # Options of a call.
@@ -34,36 +34,38 @@ MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2,
 RIGID = 8
 OPTIONS = 9
 
-# What a call counts.
+# Counters of a call.
 RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT, PROVED, DOUBT = 0, 1, 2, 3, 4, 5, 6, 7
 """
-PROVED: 1 if the hull of the chain's reach proves the pose out of reach, before any candidate is made.
-DOUBT: 1 if branches within limits may exist that the search did not find, because the pose is singular or nearly so, or
-because a candidate nearly reaches the pose.
+PROVED: 1 if the reach hull of the chain proves the pose out of reach before any candidate is made.
+DOUBT: 1 if the search may have missed branches within limits: the pose is singular or nearly so, or a candidate nearly
+reaches the pose.
 """
 COUNTERS = 8
 
-# Places in the scratch: G, T, what is left at a candidate, then what depends on the number of joints.
+# Offsets in the scratch: G, T, the errors of a candidate, then parts whose size depends on the number of joints.
 TARGET, LEFT, STORE = 12, 24, 27
 
 ALMOST = 1e-5
-"""Residual below which candidates that cannot be certified are tried again from beside."""
+"""If no candidate is certified but the smallest residual is below this, candidates are refined from shifted starts."""
 NUDGES = (1e-4, 0.2)
 """
-How far from beside, the next one where the one before gave nothing [rad].
+Shifts of the starts; a shift is tried if the shift before it gave no solution [rad].
 
-At a singular posture there is no first-order motion to the solution; the larger way is for poses that the arm can almost
+At a singular posture no first-order motion leads to the solution. The larger shift is for poses that a continuum of
+postures almost reaches and few postures reach exactly.
 reach by a continuum of postures, and exactly by few of them.
 """
 
 CLOSING = 1e-7
-"""Residual that Newton leaves, in the size of the chain and in radians, above which a candidate misses the pose for certain."""
+"""If Newton leaves a larger residual, in sizes of the chain and in radians, a candidate surely misses the pose."""
 IRREGULAR = 1e-4
-"""Smallest pivot of the Jacobian, relative to its largest entry, up to which other postures may lie close to a solution."""
+"""Smallest pivot of the Jacobian, relative to its largest entry; if not larger, other postures may be near a
+solution."""
 OUTSIDE = 1e-5
-"""How far outside of its limits a joint has to be for certain [rad or m]."""
+"""If a joint is farther outside its limits than this, it is surely outside [rad or m]."""
 SAME_VALUE = 1e-9
-"""Largest difference of two values of a held joint that count as one [rad or m]."""
+"""Largest difference between two values of a held joint that count as one [rad or m]."""
 
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
@@ -71,7 +73,7 @@ BRANCHES_OF_SIX = 16
 
 def plan_size(n: int) -> int:
     """
-    Return how many real numbers the plan of a chain has.
+    Return the number of real numbers in the plan of a chain.
 
     :param n: number of joints.
     """
@@ -81,7 +83,7 @@ def plan_size(n: int) -> int:
 @inline_kernel
 def at_hull(n):
     """
-    Return where the hull of a chain begins in the plan, its point in the base frame with all joints at zero.
+    Return the offset of the reach hull in a plan. Its point is in the base frame, with all joints at zero.
 
     :param n: number of joints.
     """
@@ -90,10 +92,10 @@ def at_hull(n):
 
 def work_size(n: int, capacity: int) -> int:
     """
-    Return how many numbers of scratch a search needs.
+    Return the size of the scratch of a search, in numbers.
 
     :param n: number of joints.
-    :param capacity: how many branches can be kept.
+    :param capacity: largest number of branches that the search keeps.
     """
     own = candidates.SCRATCH + singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
     return STORE + 2 * n + BRANCHES_OF_SIX * n + own + (n + 4) * capacity
@@ -101,19 +103,19 @@ def work_size(n: int, capacity: int) -> int:
 
 @inline_kernel
 def _own_scratch(n):
-    """Return where the scratch of the certification begins, and of the refinement, which needs more."""
+    """Return the offset of the scratch that certification and refinement share."""
     return STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
 
 
 @inline_kernel
 def _area(n):
-    """Return where the candidates stand that are measured together."""
+    """Return the offset of the candidates that are measured together."""
     return _own_scratch(n) + singular_refinement.scratch_size(n)
 
 
 @inline_kernel
 def _store(n):
-    """Return where the branches that are kept begin: rows of n + 3 numbers, then the keys of their order."""
+    """Return the offset of the kept branches: rows of n + 3 numbers, then the sort keys."""
     return _area(n) + lane_pipeline.area_size(n)
 
 
@@ -131,13 +133,13 @@ def pack_plan(
     """
     Return the real numbers of a plan.
 
-    :param axes, points: (n, 3) the chain, on which candidates are certified.
+    :param axes, points: (n, 3) chain on which candidates are certified.
     :param home: (12,) M.
     :param lower, upper: (n,) limits.
-    :param special: (6,) special points of the class, NaN for none.
-    :param own_axes, own_points: (n, 3) the chain from which candidates are made: the same, or the nearest one that
-        the class fits exactly.
-    :param hull: (BLOCK,) of what the chain reaches, see :mod:`ssik_ros.kernels.rows.reach_hull`; None for none.
+    :param special: (6,) special points of the class; NaN for a missing point.
+    :param own_axes, own_points: (n, 3) chain that gives the candidates: the same chain, or the nearest chain that fits
+        the class exactly.
+    :param hull: (BLOCK,) reach hull of the chain, see :mod:`ssik_ros.kernels.rows.reach_hull`; None means no hull.
     """
     inverse = np.empty(12)
     se3.invert(inverse, home)
@@ -148,7 +150,7 @@ def pack_plan(
 
 
 class BranchRun(NamedTuple):
-    """One search: a plan, what is wanted, and where the search works and counts."""
+    """Arrays of one search: plan, request, scratch and counters."""
 
     counters: np.ndarray
     ints: np.ndarray
@@ -157,7 +159,7 @@ class BranchRun(NamedTuple):
     options: np.ndarray
     work: np.ndarray
     capacity: int
-    """Rows of the store of branches."""
+    """Number of rows for kept branches."""
 
 
 @inline_kernel
@@ -184,16 +186,17 @@ def target_of(run):
 @inline_kernel
 def candidates_in(work, n):
     """
-    Return (BRANCHES_OF_SIX, n) the candidates of the last value of a held joint, before certification.
+    Return the candidates for the last value of a held joint, before certification (BRANCHES_OF_SIX, n).
 
-    :param work, n: scratch of a search, and number of joints.
+    :param work: scratch of a search.
+    :param n: number of joints.
     """
     return matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
 
 
 @inline_kernel
 def candidates_of(run):
-    """Return the same of a search."""
+    """Return the candidates of a search for the last value of a held joint, before certification."""
     return candidates_in(run.work, run.ints[N])
 
 
@@ -206,47 +209,47 @@ def class_scratch(run):
 
 @inline_kernel
 def certification_scratch(run):
-    """Return the scratch of the certification and of the refinement."""
+    """Return the scratch of certification and refinement."""
     n = run.ints[N]
     return vector(run.work, _own_scratch(n), singular_refinement.scratch_size(n))
 
 
 @inline_kernel
 def _candidate(run):
-    """Return (n,) the candidate in hand."""
+    """Return the current candidate (n,)."""
     n = run.ints[N]
     return vector(run.work, STORE + n, n)
 
 
 @inline_kernel
 def _area_of(run):
-    """Return where eight candidates are measured together."""
+    """Return the area where eight candidates are measured together."""
     n = run.ints[N]
     return vector(run.work, _area(n), lane_pipeline.area_size(n))
 
 
 @inline_kernel
 def _rows_of(run):
-    """Return (capacity, n + 3) the branches that are kept, with their errors."""
+    """Return the kept branches with their errors (capacity, n + 3)."""
     n = run.ints[N]
     return matrix(run.work, _store(n), run.capacity, n + 3)
 
 
 @inline_kernel
 def _keys_of(run):
-    """Return (capacity,) the keys of the order of the branches that are kept."""
+    """Return the sort keys of the kept branches (capacity,)."""
     return vector(run.work, _store(run.ints[N]) + (run.ints[N] + 3) * run.capacity, run.capacity)
 
 
 @inline_kernel
 def _has_seed(run):
-    """Return whether there is a seed."""
+    """Return whether the request has a seed."""
     return run.options[HAS_SEED] != 0.0
 
 
 @inline_kernel
 def _measure(run, q, errors):
-    """Write what is left at joint values (n,)."""
+    """Write the errors at joint values (n,): position [m], rotation [rad], Frobenius norm of FK - T."""
     axes, points, home = chain_of(run)
     n, slides, scratch = run.ints[N], run.ints[SLIDES], certification_scratch(run)
     certify.measure(axes, points, home, n, slides, q, target_of(run), errors, scratch)
@@ -255,16 +258,16 @@ def _measure(run, q, errors):
 @kernel
 def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
-    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+    Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    :param out: (capacity, n + 3) a solution in each row, then the errors at exactly these numbers: position error
+    :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
-    :param counters: (COUNTERS + capacity,) integers: counts, then scratch.
+    :param counters: (COUNTERS + capacity,) integers: counters, then scratch.
     :param ints, reals: the plan.
-    :param samples: values of the held joint [rad]; one number that is not read where none is held.
-    :param matrix_t: (4, 4) T; a rotation that is off by rounding or less than ``rigid`` is made exact.
-    :param seed: (n,) reference of the order, and of the winding of each joint; read if options say so.
-    :param options: (OPTIONS,).
+    :param samples: values of the held joint [rad or m]; if no joint is held, one number that is not read.
+    :param matrix_t: (4, 4) T; its rotation may deviate from a rotation by less than ``rigid`` and is made orthonormal.
+    :param seed: (n,) sorts the solutions and selects the winding of each joint; read if HAS_SEED is set.
+    :param options: (OPTIONS,) options of the call.
     :param work: (work_size(n, capacity),) scratch.
     """
     run = BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
@@ -284,9 +287,9 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
 @inline_kernel
 def write_candidates(run, value):
     """
-    Write the candidates of the closed form and return how many there are.
+    Write the candidates of the closed form for one value of the held joint; return their number.
 
-    :param value: of the held joint.
+    :param value: value of the held joint [rad or m].
     """
     n, ints, reals = run.ints[N], run.ints, run.reals
     count, is_free = candidates.write_candidates(
@@ -314,15 +317,16 @@ def write_candidates(run, value):
 @inline_kernel
 def note_doubt(run, count):
     """
-    Count a doubt if the search has no solution and its candidates do not prove that none exists.
+    Set DOUBT if the search has no solution and its candidates do not prove that none exists.
 
-    Poses for which an angle is hardly determined are in doubt anyway. A held joint is sampled, which proves nothing.
+    Poses with a nearly free angle are in doubt already. With a held joint nothing is counted, because samples prove
+    nothing.
 
-    :param count: how many candidates stand in the scratch, before certification.
+    :param count: number of candidates in the scratch, before certification.
     """
     counters = run.counters
     is_met = counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
-    # Most searches end here, without the call.
+    # Most searches end here, without the call of _is_proof.
     if not is_met and run.ints[HELD] < 0 and counters[DOUBT] == 0 and not _is_proof(run, count):
         counters[DOUBT] = 1
 
@@ -330,9 +334,10 @@ def note_doubt(run, count):
 @kernel
 def _is_proof(run, count):
     """
-    Return whether the candidates of six joints prove that no solution lies within the limits.
+    Return whether the candidates of six joints prove that the limits contain no solution.
 
-    The proof: each candidate misses the pose by much, or reaches it at a regular posture well outside of the limits.
+    The proof: each candidate either clearly misses the pose, or reaches it at a regular posture well outside the
+    limits.
 
     :param count: as for :func:`note_doubt`.
     """
@@ -361,12 +366,12 @@ def _is_proof(run, count):
 
 @inline_kernel
 def _offered_angle(run):
-    """Return the angle of the last joint of the class where a pose leaves it free: the seed's, inside the limits."""
+    """Return the angle of the last joint of the class for poses that leave it free: the seed's, within the limits."""
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
     if is_slide(slides, joint):
         for i in range(n):
-            # Slides behind the last revolute joint: only where the order of the class is the chain's.
+            # Prismatic joints after the last revolute joint occur only if the class fits the chain without reversal.
             if i != ints[HELD] and not is_slide(slides, i):
                 joint = i
     wish = run.seed[joint] if _has_seed(run) else run.options[OFFERED]
@@ -379,7 +384,7 @@ def _offered_angle(run):
 @kernel
 def begin(run, matrix_t):
     """
-    Put the target into the scratch and the counts to zero; return whether it is a rigid transform.
+    Write the target into the scratch and clear the counters; return whether the target is a rigid transform.
 
     :param matrix_t: as for :func:`search`.
     """
@@ -395,10 +400,10 @@ def begin(run, matrix_t):
 
 @kernel
 def is_refused(run):
-    """Return whether the hull of what the chain reaches proves that the target is outside, whatever the limits."""
+    """Return whether the reach hull proves that the target is out of reach, whatever the limits."""
     hull = vector(run.reals, at_hull(run.ints[N]), reach_hull.BLOCK)
     tolerance = run.options[TOLERANCE]
-    # What moves the tip from where it is with all joints at zero moves the point, too.
+    # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
     if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
         run.counters[PROVED] = 1
         return True
@@ -408,7 +413,7 @@ def is_refused(run):
 @kernel
 def finish(out, run):
     """
-    Write the solutions that were kept, best first, and return how many.
+    Write the kept solutions, best first; return their number.
 
     :param out: as for :func:`search`.
     """
@@ -431,10 +436,10 @@ def finish(out, run):
             _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
-        # The seed's value of a held joint may be one of its samples, too, or Newton may lead to it from one of them.
+        # The seed's value of a held joint may also be a sample, or Newton may lead to it from a sample.
         is_copy = run.ints[HELD] >= 0 and written > 0
         is_copy = is_copy and _are_copies(out[written], out[written - 1], n)
-        # Putting a value on its limit moves the tip.
+        # A value that was clipped to its limit moves the tip, so check the residual again.
         if out[written, n + 2] <= run.options[TOLERANCE] and not is_copy:
             written += 1
     run.counters[COUNT] = written
@@ -444,10 +449,10 @@ def finish(out, run):
 @kernel
 def keep(run, count, first):
     """
-    Certify the candidates for one value of the held joint, keep those that are wanted; return the smallest residual.
+    Certify the candidates for one value of the held joint and keep the wanted ones; return the smallest residual.
 
-    :param count: how many candidates stand in the scratch.
-    :param first: row of the store from which on branches are for the same value of the held joint.
+    :param count: number of candidates in the scratch.
+    :param first: first row of the kept branches with the same value of the held joint.
     """
     n, held, counters = run.ints[N], run.ints[HELD], run.counters
     counters[RAW] += count
@@ -459,7 +464,7 @@ def keep(run, count, first):
             smallest = min(smallest, _keep_refined(run, count, nudge, first))
             if counters[CERTIFIED] > certified:
                 break
-    # A continuum of solutions may have been represented outside the limits: the seed may lie on it.
+    # The candidate of a continuum of solutions may be outside the limits while the seed lies on the continuum.
     if _has_seed(run) and counters[CERTIFIED] > certified and counters[KEPT] == kept:
         q, raw = _candidate(run), candidates_of(run)
         for k in range(n):
@@ -471,9 +476,9 @@ def keep(run, count, first):
 @kernel
 def _keep_refined(run, count, nudge, first):
     """
-    Refine candidates to rounding from a little beside, keep those that arrive; return the smallest residual.
+    Refine candidates from shifted starts and keep those that reach the pose; return the smallest residual.
 
-    :param nudge: how far from beside [rad].
+    :param nudge: size of the shift [rad].
     :param count, first: as for :func:`keep`.
     """
     n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
@@ -485,7 +490,7 @@ def _keep_refined(run, count, nudge, first):
         if certify.repeats(raw, row, n, slides, run.options[SAME]):
             continue
         for k in range(n):
-            # A fixed pattern leaves the singular posture in every direction.
+            # A fixed pattern of shifts leaves the singular posture in every direction.
             aside = nudge * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
             q[k] = raw[row, k] + (aside if k != held else 0.0)
         singular_refinement.refine(q, aim, scratch)
@@ -499,9 +504,10 @@ def _keep_refined(run, count, nudge, first):
 @inline_kernel
 def aim_at(run, free, moving, unit):
     """
-    Return the chain and the pose as a refinement wants them.
+    Return chain and pose as the refinement expects them.
 
-    :param free: (n,) indices of the joints that may move, ``moving`` of them.
+    :param free: (n,) indices of the joints; the first ``moving`` of them may move.
+    :param moving: number of joints that may move.
     :param unit: length that counts as one [m].
     """
     n, slides, target = run.ints[N], run.ints[SLIDES], target_of(run)
@@ -511,7 +517,7 @@ def aim_at(run, free, moving, unit):
 
 @kernel
 def _extent(run):
-    """Return the largest distance of a point of the chain, or of the target, from its first point; one if all meet."""
+    """Return the largest distance of the chain's points and the target from the first point [m]; 1 if it is zero."""
     n, target = run.ints[N], target_of(run)
     _, points, _ = chain_of(run)
     origin, square = triple(points, 0), 0.0
@@ -525,11 +531,11 @@ def _extent(run):
 @kernel
 def _keep_group(run, start, group, first):
     """
-    Certify up to eight candidates, keep those that are wanted, and return the smallest residual.
+    Certify up to eight candidates and keep the wanted ones; return the smallest residual.
 
-    What reaches the target to rounding is done with; the others go the long way one by one.
+    Candidates that reach the target up to rounding are finished. Other promising candidates are certified one by one.
 
-    :param start, group: the first of the candidates in the scratch, and how many.
+    :param start, group: index of the first candidate in the scratch, and number of candidates.
     :param first: as for :func:`keep`.
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
@@ -544,7 +550,7 @@ def _keep_group(run, start, group, first):
         metric = int(options[METRIC])
         lane_pipeline.write_distances(area, run.seed, n, slides, lower, upper, metric)
     enough = min(certify.rounding(target), options[TOLERANCE])
-    # Branches that came another way than these have no mark to compare.
+    # Branches that were kept in another way have no bits to compare.
     value = raw[start, run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
     dropped = run.counters[DROPPED] - 1
     is_first = run.counters[KEPT] == first and not _is_dropped_at(run, dropped, value)
@@ -574,7 +580,7 @@ def _keep_group(run, start, group, first):
 
 @inline_kernel
 def _store_row(run, area, lane, kept):
-    """Write one of the candidates that were measured together into a row of the store, with its key."""
+    """Write one of the candidates that were measured together into a row of the store, with its sort key."""
     n, rows = run.ints[N], _rows_of(run)
     for k in range(n):
         rows[kept, k] = area[LANES * k + lane]
@@ -587,10 +593,10 @@ def _store_row(run, area, lane, kept):
 @kernel
 def _keep_all(run, done, lost):
     """
-    Keep all candidates that were measured together and are done with, none like another; return the smallest residual.
+    Keep all measured candidates that are finished; all of them differ. Return the smallest residual.
 
-    :param done: bits of those that reach the target to rounding.
-    :param lost: bits of those that are outside the limits.
+    :param done: bits of the candidates that reach the target up to rounding.
+    :param lost: bits of the candidates outside the limits.
     """
     n, counters, area, q = run.ints[N], run.counters, _area_of(run), _candidate(run)
     residual = lane_pipeline.row_of(n, lane_pipeline.RESIDUAL)
@@ -600,7 +606,7 @@ def _keep_all(run, done, lost):
         is_done, is_lost = (done >> lane) & 1, (lost >> lane) & 1
         certified += is_done
         if kept < run.capacity:
-            # Written in any case, and left to the next one unless it counts: a processor cannot predict which ones do.
+            # Write every candidate, and overwrite it if it does not count: a branch here would be unpredictable.
             _store_row(run, area, lane, kept)
             kept += is_done & (1 - is_lost)
     counters[KEPT] = kept
@@ -617,7 +623,7 @@ def _keep_all(run, done, lost):
 
 @inline_kernel
 def _drop(run, q):
-    """Count a branch outside the limits, and remember it behind those that are kept, from the end on."""
+    """Count a branch outside the limits, and store it at the end of the table, from the last row backwards."""
     n, counters, rows = run.ints[N], run.counters, _rows_of(run)
     row = run.capacity - 1 - counters[DROPPED]
     if row > counters[KEPT]:
@@ -630,9 +636,9 @@ def _drop(run, q):
 @inline_kernel
 def _is_dropped_at(run, number, value):
     """
-    Return whether a branch outside the limits is remembered, and is for this value of the held joint.
+    Return whether a branch outside the limits is stored and has this value of the held joint.
 
-    :param number: which one, in the order in which they were dropped; -1 for none.
+    :param number: index in the order of dropped branches; -1 returns False.
     """
     row, held = run.capacity - 1 - number, run.ints[HELD]
     if number < 0 or row <= run.counters[KEPT]:
@@ -643,11 +649,11 @@ def _is_dropped_at(run, number, value):
 @inline_kernel
 def _keep_measured(run, lane, is_alike, is_lost, first):
     """
-    Keep the candidate in the scratch, one of eight that were measured, if it is new and wanted.
+    Keep one of eight measured candidates if it is new and wanted; it is the current candidate in the scratch.
 
-    :param lane: its place among the eight.
-    :param is_alike: whether it may be one of those kept of this sample already.
-    :param is_lost: whether it is outside the limits.
+    :param lane: index among the eight candidates.
+    :param is_alike: True if it may equal a branch that is kept for this sample already.
+    :param is_lost: True if it is outside the limits.
     :param first: as for :func:`keep`.
     """
     area, q, counters = _area_of(run), _candidate(run), run.counters
@@ -666,7 +672,7 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
 @kernel
 def _keep_one(run, first):
     """
-    Certify the candidate in the scratch, keep it if it is wanted, and return its residual.
+    Certify the current candidate, keep it if it is wanted, and return its residual.
 
     :param first: as for :func:`keep`.
     """
@@ -687,7 +693,7 @@ def _keep_one(run, first):
     copy(placed, q)
     is_inside = ranking.place(placed, n, slides, lower, upper, wishes, mode)
     if is_inside and not _are_equal(placed, q, n):
-        # A joint on its limit may need the others to follow.
+        # A joint that was clipped to its limit may require the other joints to follow.
         _measure(run, placed, left)
         is_inside = left[2] <= options[TOLERANCE]
     is_inside = is_inside or _put_on_limits(run, wishes)
@@ -697,7 +703,7 @@ def _keep_one(run, first):
     if not is_inside:
         _drop(run, q)
     elif kept < run.capacity:
-        # A joint at another winding or on its limit has to be measured again.
+        # The errors of a posture at another winding or on a limit are measured later.
         is_same, rows = _are_equal(placed, q, n), _rows_of(run)
         for k in range(n):
             rows[kept, k] = placed[k]
@@ -713,7 +719,7 @@ def _keep_one(run, first):
 
 @inline_kernel
 def _are_copies(q, other, n):
-    """Return whether two postures (n,) at values of a held joint are one."""
+    """Return whether two postures (n,) at values of a held joint are equal up to SAME_VALUE."""
     largest = 0.0
     for k in range(n):
         largest = max(largest, abs(q[k] - other[k]))
@@ -722,7 +728,7 @@ def _are_copies(q, other, n):
 
 @inline_kernel
 def _are_equal(q, other, n):
-    """Return whether two postures (n,) have the same numbers."""
+    """Return whether two postures (n,) are exactly equal."""
     is_same = True
     for k in range(n):
         is_same = is_same and q[k] == other[k]
@@ -732,13 +738,13 @@ def _are_equal(q, other, n):
 @kernel
 def _put_on_limits(run, wishes):
     """
-    Put the joints of a solution that are just outside their limits on these, and let the others make up for it.
+    Move joints that are just outside their limits onto them, and let the other joints compensate.
 
-    That is possible at a fold, where solutions lie together in a direction, and only there. Indices stand behind the
-    counts for a while.
+    This works only at a fold, where solutions are close together in one direction. The indices of the moving joints are
+    stored temporarily after the counters.
 
-    :param wishes: (n,) where joints should rather be.
-    :returns: whether there is a result, beside the solution in the scratch.
+    :param wishes: (n,) preferred joint values.
+    :returns: whether a solution is found; it is written next to the current candidate in the scratch.
     """
     n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
     placed, free, on_limit = vector(run.work, STORE, n), vector(run.counters, COUNTERS, n), 0
@@ -768,18 +774,18 @@ def _put_on_limits(run, wishes):
 @kernel
 def _is_known(run, first, q, error, is_inside):
     """
-    Return whether a solution is among those of this sample already, kept or dropped.
+    Return whether a solution is already among the kept or dropped solutions of this sample.
 
-    Beside a fold a solution within the limits may have a neighbour outside of them: only dropped solutions are compared with
-    those that were dropped.
+    Near a fold a solution within the limits may have a neighbour outside. So a solution within the limits is not
+    compared with dropped solutions.
 
-    Near a fold two true solutions are close, and the pose half way is off by the square of their distance: only
-    rounding is allowed there, not the tolerance of solutions.
+    Near a fold two different solutions are close, and their midpoint misses the pose by the square of their distance.
+    So the midpoint may miss the pose only by rounding, not by the tolerance of solutions.
 
     :param q: (n,) the solution.
     :param error: residual at q.
     :param first: as for :func:`keep`.
-    :param is_inside: whether the solution is within the limits.
+    :param is_inside: True if the solution is within the limits.
     """
     for row in range(first, run.counters[KEPT]):
         if _is_same_as(run, row, q, error):
@@ -787,7 +793,7 @@ def _is_known(run, first, q, error, is_inside):
     if is_inside:
         return False
     value = q[run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
-    # Those of this sample are the last ones.
+    # The dropped solutions of this sample are the last ones.
     for number in range(run.counters[DROPPED] - 1, -1, -1):
         if not _is_dropped_at(run, number, value):
             break
@@ -798,7 +804,7 @@ def _is_known(run, first, q, error, is_inside):
 
 @kernel
 def _is_same_as(run, row, q, error):
-    """Return whether a solution is that of a row."""
+    """Return whether a solution equals the solution in a row."""
     n, slides, rows, scratch = (
         run.ints[N],
         run.ints[SLIDES],
@@ -810,7 +816,7 @@ def _is_same_as(run, row, q, error):
     axes, points, home = chain_of(run)
     there = rows[row, n + 2]
     if there < 0.0:
-        # It is at another winding or on a limit and not measured yet, or it lies outside the limits.
+        # Not measured yet: the row is at another winding, on a limit, or outside the limits.
         errors = vector(run.work, _own_scratch(n) + 6 * n + 12, 3)
         _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
         there = errors[2]
