@@ -7,9 +7,11 @@ import sys
 from setuptools import Distribution, find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools.command.develop import develop
+from setuptools.command.install_scripts import install_scripts
 
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / 'tools'))
+from early_scripts import WritesEarlyScripts  # noqa: E402
 from native import provide  # noqa: E402
 
 try:
@@ -84,7 +86,13 @@ class BuildWithLibrary(build_py):
             generate_parameter_modules(Path(self.build_lib, package_name, 'ros', 'generated'))
 
 
-class DevelopWithLibrary(develop):
+class InstallScripts(WritesEarlyScripts, install_scripts):
+    """Installs scripts that signals end from their first line on."""
+
+    command_name = 'install_scripts'
+
+
+class DevelopWithLibrary(WritesEarlyScripts, develop):
     """Links the sources into an installation, once the native library lies beside them."""
 
     command_name = 'develop'
@@ -140,7 +148,11 @@ setup(
         'build': ['llvmlite>=0.50'],
     },
     distclass=PlatformDistribution,
-    cmdclass={'build_py': BuildWithLibrary, 'develop': DevelopWithLibrary},
+    cmdclass={
+        'build_py': BuildWithLibrary,
+        'develop': DevelopWithLibrary,
+        'install_scripts': InstallScripts,
+    },
     # The native library keeps to Python's stable interface: one wheel for all versions.
     options={'bdist_wheel': {'py_limited_api': 'cp310'}},
     zip_safe=False,

@@ -1,0 +1,77 @@
+"""Signals from the first moment of a process on: the scripts of the executables end with their exit codes."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+from ros_domain import claimed_domain
+
+from bench import start_signals
+from bench.ros.processes import REPOSITORY
+
+pytest.importorskip('rclpy', reason='no rclpy on this machine')
+pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
+
+pytestmark = pytest.mark.ros
+
+STARTS = 12
+LONGEST = 0.4
+"""The script of setuptools has its handlers later than this [s]."""
+
+
+@pytest.fixture(scope='module')
+def early_scripts():
+    """Give the module that writes the scripts."""
+    path = REPOSITORY / 'tools' / 'early_scripts.py'
+    spec = importlib.util.spec_from_file_location('early_scripts', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def written(early_scripts, folder, name):
+    """Return the file of a script."""
+    path = folder / name
+    path.write_text(early_scripts.early_script(name, f'#!{sys.executable}\nimport re\n'))
+    path.chmod(0o755)
+    return path
+
+
+def with_environment(monkeypatch, domain):
+    """Run executables in a domain of their own, and with the package of the tests."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    folders = [str(REPOSITORY), os.environ.get('PYTHONPATH', '')]
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join(filter(None, folders)))
+
+
+@pytest.mark.parametrize('name', ['ik_server', 'ik_benchmark'])
+def test_signals_from_the_start_of_the_process_on(early_scripts, tmp_path, monkeypatch, name):
+    if not early_scripts.can_block():
+        pytest.skip('env has no --block-signal: signals before the first line of a script kill it')
+    script = written(early_scripts, tmp_path, name)
+    with claimed_domain() as domain:
+        with_environment(monkeypatch, domain)
+        starts = start_signals.run_starts(name, script, STARTS, LONGEST, seed=3)
+    assert [start for start in starts if not start.is_right(name)] == []
+
+
+def test_a_script_gets_signals_after_its_start(early_scripts, tmp_path, monkeypatch):
+    """Blocked signals would be those of the programs that the executable starts, too."""
+    script = written(early_scripts, tmp_path, 'ik_server')
+    text = script.read_text().partition('import sys\n')[0]
+    script.write_text(f'{text}print(*_signal.pthread_sigmask(_signal.SIG_BLOCK, ()))\n')
+    run = subprocess.run([script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ''
+
+
+def test_scripts_are_those_of_the_executables(early_scripts):
+    from ssik_ros.ros.executables import EXECUTABLES
+
+    assert early_scripts.EXIT_CODES.keys() == EXECUTABLES.keys() == start_signals.PARAMETERS.keys()
+    other = '#!/usr/bin/python3\nimport re\n'
+    assert early_scripts.early_script('ssik', other) == other
+    assert early_scripts.early_script('ik_server', '#!/usr/bin/env python3\n').startswith('#!/usr')
+    far = early_scripts.early_script('ik_server', f'#!/{"x" * 120}/python3\n').partition('\n')[0]
+    assert far == f'#!/{"x" * 120}/python3 -S'

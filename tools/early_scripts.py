@@ -1,0 +1,75 @@
+"""
+Scripts of the executables in a workspace: a signal ends them properly from their first moment on.
+
+The script that setuptools writes imports for a tenth of a second and more before the package is reached. A signal within
+that time ends the process with a traceback or a code that says "killed". pip writes scripts of its own.
+"""
+
+import functools
+import subprocess
+
+EXIT_CODES = {
+    'ik_server': 0,
+    'ik_stream': 0,
+    'ik_view': 0,
+    'joint_state_relay': 0,
+    'ik_benchmark': 1,
+}
+"""Exit code of each executable that a signal ends while it starts."""
+BLOCKED = '/usr/bin/env -S --block-signal=INT,TERM'
+"""Starts a program that gets no signal before it asks for it: GNU coreutils from 8.31 on."""
+LONGEST_SHEBANG = 127
+"""Characters of a first line that every Linux reads."""
+
+# Signals wait while the interpreter starts. -S leaves the folders of installed packages to site.main, as their .pth files
+# may import modules; _signal and posix are part of the interpreter and take no time.
+TEXT = """\
+{shebang}
+import _signal, posix
+for number in (_signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(number, lambda *_: posix._exit({code}))
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT, _signal.SIGTERM))
+import site
+site.main()
+import sys
+from ssik_ros.ros.executables import {name}
+sys.exit({name}())
+"""
+
+
+@functools.lru_cache
+def can_block() -> bool:
+    """Return whether this machine has the program of :data:`BLOCKED`."""
+    program, option, rest = BLOCKED.split(' ', 2)
+    try:
+        return not subprocess.run([program, option, f'{rest} true'], check=False).returncode
+    except OSError:
+        return False
+
+
+def early_script(name: str, contents: str) -> str:
+    """
+    Return the script of an executable; the given one if the executable is not in :data:`EXIT_CODES`.
+
+    :param name: of the executable.
+    :param contents: the script that setuptools has made; its first line names the interpreter.
+    """
+    shebang = contents.partition('\n')[0].strip()
+    if name not in EXIT_CODES or not shebang.startswith('#!') or ' ' in shebang:
+        return contents
+    first = f'#!{BLOCKED} {shebang[2:]} -S'
+    if len(first) > LONGEST_SHEBANG or not can_block():
+        first = f'{shebang} -S'
+    return TEXT.format(shebang=first, code=EXIT_CODES[name], name=name)
+
+
+class WritesEarlyScripts:
+    """Mixed into a command of setuptools that writes scripts."""
+
+    def write_script(self, script_name, contents, mode='t', *ignored):
+        """
+        Write a script.
+
+        :param script_name, contents, mode, ignored: as for commands of setuptools.
+        """
+        super().write_script(script_name, early_script(script_name, contents), mode, *ignored)
