@@ -6,8 +6,7 @@ values of 1e308 among them. After each round it puts robot, world and joint stat
 kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
 not move it. It ends with 1 when the node has ended, a response is lost or too long, a judgement fails, the node's memory is
 more than a bound or has grown by more than another one, or the 99 % quantile of the overrun that the node reports is more
-than a bound. The middleware is told to give its buffers back, for it would keep them as large as the largest message.
-Needs ROS (``. ./activate``).
+than a bound. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -38,7 +37,7 @@ from std_msgs.msg import String
 from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.ros.hostile_messages import good_request, Hostile, HostileMessages, SERVICES, TOPICS
-from bench.ros.processes import REPOSITORY, ServerProcesses
+from bench.ros.processes import ServerProcesses
 from bench.soak import add_bounds, memory_of, overrun_faults, OverrunWatch
 
 ROBOT, GROUP = 'panda', 'panda_arm'
@@ -53,13 +52,6 @@ SETTLING = 0.2
 """Part of the messages after which the memory counts as that at the start: everything has been used by then."""
 TOLERANCE = 1e-6
 SHOWN = 10
-PROFILE = REPOSITORY / 'config' / 'middleware' / 'fastdds.xml'
-"""Of the node's middleware."""
-MIDDLEWARE = (
-    'RMW_FASTRTPS_USE_QOS_FROM_XML=1',
-    f'FASTDDS_DEFAULT_PROFILES_FILE={PROFILE}',
-    f'FASTRTPS_DEFAULT_PROFILES_FILE={PROFILE}',
-)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -368,15 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(conditions.as_text(around), flush=True)
     lifetime = int(START_LIMIT + 2.0 * RESPONSE_LIMIT + options.messages)
     log = options.output / 'hostile.log'
-    node = [
-        'env',
-        *MIDDLEWARE,
-        sys.executable,
-        '-m',
-        'ssik_ros.ros.executables',
-        'ik_server',
-        '--ros-args',
-    ]
+    node = [sys.executable, '-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args']
     with ServerProcesses(None, lifetime) as servers:
         process = servers.start([*node, '-p', 'task_sets_file:=panda'], log)
         tally = attack(options, process)

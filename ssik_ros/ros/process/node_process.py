@@ -27,6 +27,7 @@ from ssik_ros.ros.process.early_end import (
 from ssik_ros.ros.process.executors import InlineExecutor
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
 from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.memory_bounds import bound_memory
 
 _LOGGER = logging.getLogger('ssik_ros.node')
 _MESSAGES = logging.getLogger('ssik_ros.messages')
@@ -94,6 +95,7 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
     """
     # Also where a program of a user calls the main function of a node.
     EARLY_END.arm(0)
+    bound_memory()
     node = _begin(name, make, arguments)
     if node is None:
         return 1

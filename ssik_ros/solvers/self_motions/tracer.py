@@ -45,6 +45,8 @@ LEAST_SECOND = 8
 """Least number of values of the second held joint. It gets half the values of the first: no proof depends on it."""
 STARTS = 128
 """Postures at which Newton iterations start in the search for short closed curves."""
+KEPT_SHARES = 8
+"""Resolutions whose values of the held joint are kept for later requests."""
 SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 """The default resolution is the range of the held joint divided by the first number. If arcs between two values of the
 joint are not searched, it is divided by the second one. The finest resolution is the range divided by the third."""
@@ -174,9 +176,12 @@ class SelfMotionTracer:
 
     def _find(self, pose: FloatArray, shares: int) -> Traced | None:
         """Return the curves from one kernel call; None if it neither finds a curve nor proves the pose unreachable."""
-        if shares not in self._prepared:
-            self._prepared[shares] = self._arm.prepare_arcs(BranchRequest(samples=shares))
-        prepared = self._prepared[shares]
+        prepared = self._prepared.get(shares)
+        if prepared is None:
+            prepared = self._arm.prepare_arcs(BranchRequest(samples=shares))
+            if len(self._prepared) >= KEPT_SHARES:
+                self._prepared.clear()
+            self._prepared[shares] = prepared
         arrays = self._pool.pop() if self._pool else PoseArrays(prepared)
         if len(arrays.seeds) < prepared.capacity:
             arrays = PoseArrays(prepared)
