@@ -14,8 +14,9 @@ class ArmPair:
     """
     Two arms at their places, and the postures of both that were accepted so far.
 
-    While one arm works, the other one waits in its rest posture. An arm without one may be in any of its accepted postures, so that
-    each of them is free of each accepted posture of the other arm. What no joint moves is always in the way.
+    While one arm works, the other one waits in its rest posture. An arm without a rest posture may be in any of its
+    accepted postures. Each of them must then be free of each accepted posture of the other arm. Links that no joint
+    moves are always checked.
     """
 
     def __init__(self, arms: Sequence[PlacedArm], places: Sequence[FloatArray]) -> None:
@@ -36,7 +37,7 @@ class ArmPair:
         """Links of the arms while they do nothing."""
 
     def at_rest(self) -> tuple[str, str] | None:
-        """Return a link of each arm that collide although no arm works, None for none."""
+        """Return a link of each arm that collide although no arm works; None if the arms are apart."""
         first, second = self._standing
         return find_touching_links(first, second, self._coal)
 

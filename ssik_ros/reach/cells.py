@@ -1,11 +1,11 @@
 """
 Poses decided: reachable, proved to be out of reach, or unknown.
 
-What is proved
-    A pose is REACHABLE by a posture within the limits whose forward kinematics is the pose. It is OUT_OF_REACH where the hull of
-    what the arm reaches does not contain it, where the closed form of six joints gives all branches and none of them is
-    within the limits, or where in each cell of the seventh joint a joint of each branch is outside of its limits. Samples of the
-    seventh joint and a search without a posture prove nothing: UNKNOWN.
+Proofs
+    A pose is REACHABLE by a posture within the limits whose forward kinematics is the pose. It is OUT_OF_REACH in
+    three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints gives all branches,
+    and each is outside of the limits. Or in each cell of the seventh joint a joint of each branch is outside of its
+    limits. Samples of the seventh joint and a search without a posture prove nothing: UNKNOWN.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ MOST_EFFORT = 65_535
 
 
 class Decided(NamedTuple):
-    """What is known of n poses."""
+    """Status and measures of n poses."""
 
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
@@ -57,7 +57,7 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReachSettings:
-    """What is to be known of each pose, and how hard to look."""
+    """The quantities to find for each pose, and whether to search for postures."""
 
     measures: bool = False
     """Whether manipulability and limit margin are wanted."""
@@ -77,7 +77,7 @@ class ReachArm:
         Prepare the solver.
 
         :param chain: from the base link, in which poses are given, to the tip link.
-        :param settings: what is wanted.
+        :param settings: the quantities to find.
         """
         self.chain, self.settings = chain, settings
         self._limits = KeptLimits(chain.lower, chain.upper, True)
@@ -87,7 +87,7 @@ class ReachArm:
             self._arm = None
         plan = None if self._arm is None else self._arm.plan
         self.is_complete = plan is not None and plan.is_complete
-        """Whether all branches are found, so that none proves that there is none."""
+        """Whether all branches are found, so that a pose without any is proved to be out of reach."""
         is_countable_arm = self._arm is not None and is_countable(self._arm)
         self._is_counted = self.is_complete and is_countable_arm and not settings.measures
         held = 0 if plan is None else max(0, plan.held)
@@ -114,7 +114,7 @@ class ReachArm:
 
         :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
         :raises DimensionMismatch: for other shapes.
-        :raises InvalidTarget: for a pose that is no rigid transform.
+        :raises InvalidTarget: if a pose is not a rigid transform.
         """
         matrices = as_matrices(poses)
         decided = nothing_known(len(matrices))
@@ -174,7 +174,7 @@ class ReachArm:
     def _with_searched(
         self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
     ) -> ManyBranches:
-        """Return branches with those of the poses that are left, and write their status and effort."""
+        """Return the branches with those found for the poses in ``left``, and write their status and effort."""
         counts = found.counts.copy()
         cells = np.zeros(len(left), dtype=np.int64)
         if self._proof is not None:
@@ -197,7 +197,7 @@ class ReachArm:
         self, poses: FloatArray, decided: Decided, left: NDArray[np.int64], cells: IntArray
     ) -> dict[int, FloatArray]:
         """
-        Return the postures (k, n) that searches find of some poses, and write what is proved and the effort.
+        Return the postures (k, n) that searches find for some poses, and write proved statuses and the effort.
 
         :param left: numbers of the poses.
         :param cells: of a sampled joint that were looked at for each before.
@@ -241,7 +241,7 @@ def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _check_rigid(poses: FloatArray, counts: IntArray) -> None:
-    """Raise for a pose that is no rigid transform, by the counts of the poses."""
+    """Raise InvalidTarget for the first pose that is not a rigid transform; such poses have a negative count."""
     if (counts < 0).any():
         bad = int(np.argmax(counts < 0))
         raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)

@@ -1,10 +1,11 @@
 """
-Poses decided with collisions, clearance and self-motions: what needs the postures of a pose, not their number alone.
+Poses decided with collisions, clearance and self-motions, from all postures of each pose.
 
-What is proved
-    REACHABLE has a posture that collides with nothing. COLLIDES is said only where all branches are known, none of them is singular,
-    and each collides. Seven joints have curves of postures: where all samples collide, more are taken along the curves, and where
-    these collide too the pose is UNKNOWN. So it is for a singular posture, beside which there are others, and for searches.
+Proofs
+    A REACHABLE pose has a posture that collides with nothing. A pose is COLLIDES only if all branches are known, none
+    of them is singular, and each collides. Seven joints have curves of postures: if all samples collide, more are
+    taken along the curves, and if these collide too the pose is UNKNOWN. If a posture is singular or comes from a
+    search and all collide, the pose is UNKNOWN too, because there may be others.
 """
 
 import numpy as np
@@ -45,10 +46,10 @@ def make_arm(
     chain: SerialChain, settings: ReachSettings, scene: ChainScene | None = None
 ) -> ReachArm:
     """
-    Return what decides the poses of a chain.
+    Return the object that decides the poses of a chain.
 
     :param chain: the chain.
-    :param settings: what is wanted.
+    :param settings: the quantities to find.
     :param scene: shapes that postures must not touch; None where collisions do not matter.
     """
     if scene is None and not (settings.clearance or settings.self_motions):
@@ -57,7 +58,7 @@ def make_arm(
 
 
 class _Postures:
-    """The postures of some poses, those of one pose behind those of the pose before."""
+    """The postures of some poses, ordered by pose."""
 
     def __init__(self, q: FloatArray, counts: IntArray) -> None:
         """Take postures (k, n), and how many each pose has (m,)."""
@@ -90,7 +91,7 @@ class CheckedArm(ReachArm):
         Prepare the solver and the shapes.
 
         :param chain: from the base link, in which poses are given, to the tip link.
-        :param settings: what is wanted.
+        :param settings: the quantities to find.
         :param scene: the shapes; None where collisions do not matter.
         :raises InvalidOption: for self-motions of another number of joints, and for clearance without shapes.
         """

@@ -1,9 +1,12 @@
 """
-Data sets of poses with all postures, branch labels and causes, for learning: unit by unit, the same bytes however they are made.
+Data sets of poses with all postures, branch labels and causes, for learning.
+
+They are made unit by unit, with the same bytes in whatever order.
 
 How
-    A unit is a number of samples with a generator of its own, seeded by the seed and the number of the unit. It is written beside
-    its place and moved there. A run that was interrupted goes on; a data set of something else is refused.
+    A unit is a number of samples with a generator of its own, seeded by the seed and the number of the unit. It is
+    written to a temporary name in its folder and renamed when complete. A run that was interrupted goes on; a data set
+    with another plan is refused.
 """
 
 from collections.abc import Callable
@@ -51,7 +54,7 @@ EQUAL_SHARES = tuple(1.0 / len(STRATA) for _ in STRATA)
 
 @dataclass(frozen=True, eq=False)
 class DatasetPlan:
-    """What a data set holds; sent to everybody who makes units."""
+    """Definition of a data set; sent to every process that makes units."""
 
     chain: SerialChain
     robot: str
@@ -120,7 +123,7 @@ class PoseSamples(NamedTuple):
     counts: IntArray
     """(m,) postures within the limits."""
     q: FloatArray
-    """(k, n) postures, those of one sample behind those of the sample before."""
+    """(k, n) postures, ordered by sample."""
     labels: NDArray[np.int8]
     """(k, 3) signs of shoulder, elbow and wrist; 0 where a class has none."""
 
@@ -168,7 +171,7 @@ class DatasetJob:
 
     def __init__(self, plan: DatasetPlan, path: Path) -> None:
         """
-        Take what a worker needs.
+        Keep plan and folder for the workers.
 
         :param plan: of the data set.
         :param path: its folder, which every worker sees.
@@ -237,7 +240,7 @@ def _check_closed_form(plan: DatasetPlan) -> None:
 
 
 def _create(plan: DatasetPlan, path: Path) -> None:
-    """Make an empty data set; one that is there already is left alone if it is of the same plan."""
+    """Make an empty data set; an existing one of the same plan is not changed."""
     file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
     if file.exists():
         if file.read_text(encoding='utf-8') != text:

@@ -1,12 +1,14 @@
 """
 Independent units of work, done by this process, by all cores, or by a Dask cluster.
 
-The engine knows units by their numbers alone. Short units are sent in batches: a scheduler takes milliseconds for a task, whatever
-it holds. Only a few more batches than workers are under way at a time, so that neither the scheduler nor this process grows with the
-map; a worker that is lost costs the batches that it had. What a unit writes depends neither on workers nor on batches.
+The engine knows only the numbers of units. Short units are sent in batches: a scheduler takes milliseconds for a task,
+whatever it holds. Only a few more batches than workers are under way at a time, so that neither the scheduler nor this
+process grows with the map; a worker that is lost costs the batches that it had. The output of a unit depends neither on
+workers nor on batches.
 
-The worker processes of this machine listen nowhere: each has one end of a socket pair without a name, so that no other program can
-send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the caller names one.
+The worker processes of this machine listen nowhere: each has one end of a socket pair without a name, so that no other
+program can send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the
+caller names one.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -37,12 +39,16 @@ AHEAD = 4
 BATCH = 1.0
 """Shortest time that a batch shall take, about [s]."""
 SCHEDULED = 0.016
-"""The same for each worker [s]: four times what a scheduler takes for a task, so that it is busy for a quarter of the time."""
+"""
+Shortest time of a batch for each worker [s].
+
+It is four times the time that a scheduler takes for a task, so that the scheduler is busy for a quarter of the time.
+"""
 MOST_BATCHED = 4096
 """Units of the largest batches."""
 MOST_WORKERS = 4096
 LOSSES = 1000
-"""Workers that a unit may lose before it counts as what ends them."""
+"""Workers that may be lost with a unit before the unit counts as the cause."""
 LOGGERS = ('distributed', 'tornado', 'asyncio')
 CONNECT = 10.0
 """How long to wait for a scheduler [s]."""
@@ -65,7 +71,7 @@ SURROUNDINGS = {
 
 
 class BatchReport(NamedTuple):
-    """What a batch of units says when it is done."""
+    """Report of a finished batch of units."""
 
     units: int
     """How many there were."""
@@ -80,7 +86,11 @@ class BatchReport(NamedTuple):
 
 
 class Job(Protocol):
-    """Work in units, small: it is sent with each batch, and what is large is read by the process that does it."""
+    """
+    Work in units.
+
+    A job is small because it is sent with each batch. The process that does the work reads large data itself.
+    """
 
     def run(self, unit: int) -> NDArray[np.int64]:
         """
@@ -109,7 +119,7 @@ class Workers:
     """Who does the work."""
 
     count: int | None = None
-    """Processes on this machine; 0 for this process alone, None for one for each core."""
+    """Processes on this machine; 0 to work in this process, None for one process per core."""
     scheduler: str | None = None
     """Address of a Dask scheduler, whose workers are asked instead."""
 
@@ -129,12 +139,12 @@ def run_units(
     """
     Do units, and return the sum of their counts.
 
-    :param job: what to do.
+    :param job: the work.
     :param units: their numbers; read as they are needed.
     :param workers: who does it.
     :param report: called after each batch.
     :param left: number of units, if known: the last batches are smaller, so that all workers end together.
-    :raises SsikError: what a unit raises, and when no scheduler responds.
+    :raises SsikError: if a unit raises one, or if the scheduler does not respond.
     """
     total, progress = np.zeros(0, dtype=np.int64), Progress(0, 0, 0.0, 0)
     with contextlib.closing(_reports(job, _Batches(units, left), workers)) as reports:
@@ -165,13 +175,13 @@ def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
 
 def _largest_memory() -> int:
     """Return the largest memory of this process so far [bytes]."""
-    # Not getrusage: its figure begins with what the parent held when it started this process.
+    # Not getrusage: its figure begins with the memory of the parent when it started this process.
     lines = Path('/proc/self/status').read_text(encoding='ascii', errors='replace').splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith('VmHWM'))
 
 
 class _Batches:
-    """The units of a run, taken in batches whose size follows from what units have taken so far."""
+    """The units of a run, taken in batches whose size follows from the times of earlier units."""
 
     def __init__(self, units: Iterator[int], left: int | None) -> None:
         """Take the units, and how many there are."""
@@ -228,7 +238,7 @@ def serve(descriptor: int) -> None:
             while True:
                 waiting.put(pipe.recv())
         except (EOFError, OSError):
-            # The first process has ended, whatever ended it: nobody wants what is under way.
+            # The first process has ended, for whatever reason, so that the results of this one are not needed.
             os._exit(0)
 
     threading.Thread(target=receive, daemon=True).start()
@@ -352,7 +362,7 @@ def _distributed(
     distributed, count = import_extra('distributed'), max(1, sum(client.ncores().values()))
 
     def send(units: Sequence[int]) -> Any:
-        # The job goes with the units: what lies on workers is lost with them.
+        # The job is sent with the units, because data kept on a worker is lost with the worker.
         return client.submit(run_batch, job, units, pure=False)
 
     more = (batches.take(count) for _ in range(AHEAD * count - 1))
@@ -401,7 +411,7 @@ def _client(scheduler: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep the log free of lost workers and closed connections: they are expected, and what matters is raised."""
+    """Keep lost workers and closed connections out of the log: they are expected, and real failures are raised."""
     names = [*logging.root.manager.loggerDict, *LOGGERS]
     loggers = [logging.getLogger(name) for name in names if name.partition('.')[0] in LOGGERS]
     levels = [logger.level for logger in loggers]

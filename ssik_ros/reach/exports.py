@@ -56,7 +56,11 @@ class DexterityCloud(NamedTuple):
 
     @property
     def top(self) -> float:
-        """Return the value of the brightest colour: 1 for shares, the largest finite value of others; 1 where there is none."""
+        """
+        Return the value of the brightest colour.
+
+        This is 1 for shares, otherwise the largest finite value, or 1 if no value is above zero.
+        """
         if self.measure in SHARES:
             return 1.0
         finite = self.shown[np.isfinite(self.shown)]
@@ -226,7 +230,7 @@ def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
             [*STATUS_COLOURS.values()],
         )
     page = importlib.resources.files('ssik_ros.reach').joinpath('page.html').read_text('utf-8')
-    # A name from a URDF must not end the script that it stands in.
+    # A name from a URDF must not end the script that contains it.
     data = json.dumps(facts).replace('<', '\\u003c')
     for mark, text in (
         ('@TITLE@', html.escape(title)),

@@ -15,7 +15,7 @@ def import_extra(name: str) -> Any:
     :raises SolverError: when it is not installed, with what to do.
     """
     try:
-        # What these packages tell each other is nothing that their users could change.
+        # Warnings between these packages are hidden, because users cannot act on them.
         with warnings.catch_warnings(record=True):
             return importlib.import_module(name)
     except ImportError as error:

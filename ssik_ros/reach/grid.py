@@ -1,8 +1,8 @@
 """
 The cells of a map, and their parts that are decided together: units.
 
-A cell is a pose of the tip in the base. Units depend on the cells alone, never on who decides them, so that a map has the same
-bytes however it was made. Nothing here is as long as the map: places are computed from their numbers.
+A cell is a pose of the tip in the base. Units depend only on the cells, never on who decides them, so that a map has
+the same bytes however it was made. Nothing here is as long as the map: places are computed from their numbers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,14 +26,14 @@ AT_ONCE = 4096
 MOST_UNITS = 1_000_000
 """Units of the largest maps; theirs have more cells each."""
 LARGEST_UNIT = 4_194_304
-"""Cells of the largest units: what is written of one stays below 50 MiB."""
+"""Cells of the largest units: the files of one unit stay below 50 MiB."""
 FARTHEST = 1e4
 """Largest coordinate of a region [m]."""
 SPHERE, BOX = 'sphere', 'box'
 
 
 class UnitPoses(NamedTuple):
-    """Poses of a unit, and where they stand in it."""
+    """Poses of a unit, and their indices in the unit."""
 
     poses: FloatArray
     """(n, 4, 4) poses of the tip in the base; they hold until the next ones are asked for."""
@@ -150,7 +150,7 @@ class Grid:
 
     def key(self, unit: int) -> tuple[int, ...]:
         """
-        Return where a unit stands among the chunks of an array.
+        Return the index of a unit's chunk along each axis of an array.
 
         :param unit: its number.
         """
@@ -250,7 +250,7 @@ class PoseList:
         return iter(range(self.unit_count))
 
     def key(self, unit: int) -> tuple[int, ...]:
-        """Return where a unit stands, as :meth:`Grid.key`."""
+        """Return the index of a unit's chunk, as :meth:`Grid.key`."""
         return (unit,)
 
     def pieces(self, unit: int) -> Iterator[UnitPoses]:

@@ -27,9 +27,9 @@ from ssik_ros.reach.store import (
 )
 
 MEASURES = ('manipulability', 'limit_margin')
-"""Arrays of what the postures are worth."""
+"""Arrays of the quality of postures."""
 QUANTITIES = (*MEASURES, 'clearance', 'self_motions', 'branches')
-"""What users may ask for; the branches are always there."""
+"""Quantities that users may request; the branches are always there."""
 COMPRESSED = 0.4
 """Share of its bytes that a cell takes on the disk, at most, about."""
 SECONDS = {True: 5e-6, False: 7e-4}
@@ -37,7 +37,7 @@ SECONDS = {True: 5e-6, False: 7e-4}
 
 
 class Estimate(NamedTuple):
-    """What a map takes."""
+    """Estimated cost of a map."""
 
     cells: int
     units: int
@@ -58,12 +58,12 @@ class MapJob:
     """
     Decides the units of a map and writes them.
 
-    It is sent with each unit and is small for that: what a process needs it reads from the map, once.
+    It is small because it is sent with each unit: each process reads arm and cells from the map, once.
     """
 
     def __init__(self, store: MapStore) -> None:
         """
-        Take what a worker needs.
+        Keep path and checksum of the map for the workers.
 
         :param store: the map, which every worker sees.
         """
@@ -93,7 +93,7 @@ class MapJob:
 
 @functools.lru_cache(maxsize=2)
 def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
-    """Return the plan of a map and the solver of its arm; a process keeps those of the last two maps."""
+    """Return the plan of a map and the solver of its arm; a process keeps both for the last two maps."""
     del made_of
     store = MapStore(path)
     saved = store.read_attributes()
@@ -146,7 +146,7 @@ def make_plan(
             raise InvalidOption.unknown(f"A map has no quantity '{name}'", name, QUANTITIES)
     arrays = tuple(name for name in FILLS if name in ALWAYS or name in quantities)
     plan = MapPlan(chain, robot, cells, arrays, {'searches': searches}, scene)
-    # What the arm does not have is said now, not by the first worker.
+    # A quantity that the arm does not have is refused here, not by the first worker.
     make_arm(chain, settings_of(plan), scene)
     if np.prod(cells.chunks, dtype=float) > LARGEST_UNIT:
         raise InvalidOption(

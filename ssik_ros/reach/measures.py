@@ -9,7 +9,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.labels import move_axes
 
 SINGULAR = 1e-5
-"""Smallest singular value of a Jacobian, relative to its largest, up to which a posture counts as singular."""
+"""Largest ratio of smallest to largest singular value of a Jacobian at which a posture counts as singular."""
 
 AT_ONCE = 16_384
 """Postures whose Jacobians are in memory at once."""
@@ -22,7 +22,7 @@ def best_measures(
     Return the best manipulability and the largest limit margin of each pose (m,), NaN for poses without posture.
 
     :param chain: the arm.
-    :param q: (k, n) postures, those of one pose behind those of the pose before.
+    :param q: (k, n) postures, ordered by pose.
     :param counts: (m,) how many postures each pose has.
     """
     return tuple(
@@ -71,7 +71,7 @@ def jacobians(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     """
-    Return which postures are singular (k,), within rounding: other postures of the same pose may be beside them.
+    Return which postures (k,) are singular, within rounding: other postures of the same pose may be near them.
 
     :param chain: the arm.
     :param q: (k, n) postures.
@@ -114,7 +114,7 @@ def largest_of(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
     """
     Return the largest value of each pose (m,), NaN for none.
 
-    :param values: (k,) those of one pose behind those of the pose before.
+    :param values: (k,) ordered by pose.
     :param counts: (m,) how many values each pose has.
     """
     largest = np.full(len(counts), np.nan, dtype=np.float32)

@@ -3,8 +3,9 @@ Where to put the base of an arm, or of two, for a list of tasks.
 
 Problem
 -------
-A place gives each task a best posture: within limits, free of collision with the robot itself and the cell. Wanted is the place
-with the largest weight of tasks that are reached; of equal ones that whose worst posture is best by the objective.
+A place gives each task a best posture: within limits, free of collision with the robot itself and the cell. Wanted is
+the place with the largest weight of reached tasks. Among equal places, the one whose worst posture is best by the
+objective wins.
 
 Method
 ------
@@ -13,9 +14,10 @@ Method
 3. From each a search in a box around the best place so far, which shrinks while nothing better is found: the worst of several
    postures is not smooth, and a descent would stop at a kink.
 
-What is proved
---------------
-Each task that counts as reached has a posture that was checked, against the other arm, too. That no better place exists is not proved.
+Proofs
+------
+Each task that counts as reached has a posture that was checked, against the other arm, too. That no better place exists
+is not proved.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +58,7 @@ class PlaceSettings:
     """How a place is looked for."""
 
     objective: str = 'manipulability'
-    """What is to be large in the worst posture: ``manipulability`` or ``limit_margin``."""
+    """Quantity to maximise in the worst posture: ``manipulability`` or ``limit_margin``."""
     places: int = 10
     """How many places are wanted."""
     apart: float = 0.0
@@ -89,7 +91,7 @@ class TaskResult(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Places of all arms, and what they reach."""
+    """Places of all arms, and the tasks that they reach."""
 
     coordinates: FloatArray
     """(arms, 6) x, y, z [m], roll, pitch, yaw [rad] of each base link in the cell."""
@@ -136,7 +138,7 @@ def find_places(
     :param arms: one or two.
     :param tasks: poses in the cell.
     :param settings: how to look.
-    :param report: told the share that is done, and what is being done.
+    :param report: called with the finished share, 0 to 1, and a text about the present step.
     :raises InvalidOption: for another number of arms.
     """
     if not 1 <= len(arms) <= 2:
@@ -337,7 +339,7 @@ class _PlaceSearch:
         return (weight, min(values, default=-1.0)), tasks
 
     def _collision(self, pair: ArmPair | None, arm: int, place: FloatArray, q: FloatArray) -> str:
-        """Return in words what a posture collides with; empty for nothing, and then the posture is accepted."""
+        """Return the colliding bodies in words; empty if the posture is free, and then it is accepted."""
         own = self.arms[arm].colliding_pair(place, q)
         if own is not None:
             return f'{own[0]} with {own[1]}'

@@ -36,7 +36,7 @@ ARM_KEYS = ('robot', 'urdf', 'srdf', 'group', 'base', 'tip', 'place', 'rest')
 PLACE_KEYS = (*COORDINATES, 'rail')
 NEEDED = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
 EXTRA = {'weight': 1.0, 'tolerance': 0.0, 'tolerance_deg': 0.0, 'spin': 0.0}
-"""Columns that tasks may have, and what holds without them."""
+"""Optional columns of tasks, and the values that replace missing ones."""
 MOST_ROBOTS = 20
 """Robots to choose from."""
 FARTHEST = 1e3
@@ -152,7 +152,7 @@ def _group(
 
 
 def _read_space(content: Any, path: Path) -> BaseSpace:
-    """Return where a base may stand."""
+    """Return the space of places of a base."""
     data = checked_mapping(content, str(path), 'a place', PLACE_KEYS)
     ends = np.zeros((2, 6))
     for index, key in enumerate(COORDINATES):

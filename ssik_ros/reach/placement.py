@@ -1,4 +1,4 @@
-"""What a placement is made of: tasks, where a base may stand, and an arm that judges both."""
+"""Parts of a placement: tasks, the space of places of a base, and an arm that judges both."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from ssik_ros.value_class import dataclass
 COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
 """Of a base in the cell [m, rad]; the rotation is yaw after pitch after roll."""
 OBJECTIVES = {'manipulability': manipulability, 'limit_margin': limit_margin}
-"""What is to be large in the worst posture of a placement."""
+"""Quantities that may be maximised in the worst posture of a placement."""
 SPINS = 24
 """Turns about the axis of the tool that are tried where it is free to spin."""
 MOST_TASKS = 10_000
@@ -50,7 +50,7 @@ class Variants(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlaceTasks:
-    """Poses that a tip has to reach, with how much each counts and what else would do."""
+    """Poses that a tip has to reach, with weights and tolerances."""
 
     poses: FloatArray
     """(m, 4, 4) of the tip in the cell."""
@@ -133,7 +133,7 @@ def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class BaseSpace:
-    """Where the base link of an arm may stand: a first place, and directions that it may move along."""
+    """The places of an arm's base link: a first place, and directions that it may move along."""
 
     origin: FloatArray
     """(6,) coordinates of the first place."""
@@ -213,7 +213,7 @@ class PlacedArm:
 
         :param robot: the robot.
         :param group: a group with one tip.
-        :param space: where its base link may stand in the cell.
+        :param space: the places of its base link in the cell.
         :param world: objects of the cell, in its frame.
         :param rest: (n,) posture in which it waits while another arm works; None where both may work at a time.
         :raises TopologyMismatch: for a chain without closed form.
@@ -254,7 +254,7 @@ class PlacedArm:
 
     def place_links(self, coordinates: FloatArray, q: FloatArray) -> PlacedLinks:
         """
-        Return where the links stand in the cell; needs geometry.
+        Return the links with their poses in the cell; needs geometry.
 
         :param coordinates: (6,) of the base.
         :param q: (n,) posture.
@@ -265,7 +265,7 @@ class PlacedArm:
 
     def targets(self, coordinates: FloatArray, poses: FloatArray) -> FloatArray:
         """
-        Return poses in the base link (c v, 4, 4), all of one place before those of the next.
+        Return poses in the base link (c v, 4, 4), ordered by place.
 
         :param coordinates: (c, 6) places.
         :param poses: (v, 4, 4) in the cell.
@@ -309,7 +309,7 @@ class PlacedArm:
 
     def colliding_pair(self, coordinates: FloatArray, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return two bodies that collide, None for none.
+        Return two bodies that collide; None if the posture is free.
 
         :param coordinates: (6,) of the base.
         :param q: (n,) posture.

@@ -93,7 +93,7 @@ def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tu
     if measure == STATUS:
         listed = ListedColormap([np.divide(colour, 255.0) for colour in STATUS_COLOURS.values()])
         return listed, BoundaryNorm(np.arange(len(STATUS_COLOURS) + 1) + 0.5, len(STATUS_COLOURS))
-    # One orientation is no small share of none: grey is no colour of the scale.
+    # Even one reachable orientation differs from none, so that grey is not a colour of the scale.
     colours = colormaps[COLOURS].with_extremes(under=NOTHING)
     if measure in SHARES:
         return colours, Normalize(0.5 / found.grid.shape[3], 1.0)
@@ -127,7 +127,7 @@ def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
-    """Return a value of each orientation of a map, and what it is."""
+    """Return a value of each orientation of a map, and its label."""
     status = found.read()
     axes = (0, 1, 2)
     reached = (status == CellStatus.REACHABLE).sum(axis=axes)
@@ -171,12 +171,12 @@ def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _label(measure: str) -> str:
-    """Return what a measure is, with its unit."""
+    """Return the label of a measure, with its unit."""
     return LABELS.get(measure, f'largest {measure.replace("_", " ")}{_unit(measure)}')
 
 
 def _unit(measure: str) -> str:
-    """Return the unit of a measure behind a space, nothing where it has none."""
+    """Return a space and the unit of a measure; empty if it has no unit."""
     return f' [{MEASURES[measure]}]' if MEASURES[measure] else ''
 
 

@@ -20,9 +20,9 @@ from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.store import MapStore, STATUS
 
 IN_MEMORY = 1 << 28
-"""Bytes of an array up to which it is read at once; of larger ones so many bytes of the last units are kept."""
+"""Largest array that is read at once [bytes]. Of larger ones this many bytes of the last units are kept."""
 FEW = 512
-"""Orientations up to which a product of matrices finds the nearest one faster than a tree does."""
+"""Largest number of orientations for which a product of matrices finds the nearest one faster than a tree."""
 AT_ONCE = 65_536
 """Poses that are looked up at once."""
 SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
@@ -42,11 +42,11 @@ MEASURES = {
     'clearance': 'm',
     'self_motions': '',
 }
-"""What positions may be shown by, with the unit."""
+"""Measures that positions may be shown by, with the unit."""
 
 
 class ReachResult(NamedTuple):
-    """What is known of m poses, an array each."""
+    """Results for m poses, an array each."""
 
     reachable: NDArray[np.bool_]
     """(m,) whether the nearest cell, or with ``exact`` the pose itself, is reachable."""
@@ -92,13 +92,13 @@ class ReachMap:
 
     def __init__(self, store: MapStore) -> None:
         """
-        Read what the map says of itself; cells are read when they are asked for.
+        Read the attributes of the map; cells are read when they are asked for.
 
         :param store: of the map.
-        :raises SsikError: when it is no map, or one of single poses.
+        :raises SsikError: if the folder is not a map, or has a map of single poses.
         """
         self.attributes = store.read_attributes()
-        """What the map was made of, as it stands in the store."""
+        """Definition of the map, as in the store."""
         cells = store.read_cells()
         if not isinstance(cells, Grid):
             raise InvalidOption(
@@ -116,7 +116,7 @@ class ReachMap:
         Open a map.
 
         :param path: of its folder.
-        :raises OSError: when there is none.
+        :raises OSError: if the folder does not exist.
         """
         return cls(MapStore(Path(path)))
 
@@ -407,7 +407,7 @@ class ReachMap:
 
 
 def _check_rigid(poses: FloatArray) -> None:
-    """Raise for a pose (m, 4, 4) that is no rigid transform."""
+    """Raise InvalidTarget for a pose (m, 4, 4) that is not a rigid transform."""
     turns = poses[:, :3, :3]
     x, y, z = np.moveaxis(turns, 2, 0)
     gaps = np.abs(np.cross(x, y) - z).max(axis=1, initial=0.0)
@@ -446,7 +446,7 @@ def check_same_cells(first: Cells, second: Cells) -> None:
     Check that two maps have the same cells, whatever the size of their units is.
 
     :param first, second: the cells of each.
-    :raises InvalidOption: when they differ; it names what does.
+    :raises InvalidOption: if they differ; names the difference.
     """
     own, other = first.as_mapping(), second.as_mapping()
     names = sorted(own.keys() | other.keys())

@@ -70,7 +70,7 @@ def read_pose_list(file: Path) -> FloatArray:
     Return the poses of a CSV file (n, 7): positions [m] and unit quaternions x, y, z, w.
 
     :param file: a header with x, y, z, qx, qy, qz, qw in any order, other columns left out, then a row for each pose.
-    :raises SsikError: when it cannot be read, or a row is no pose.
+    :raises SsikError: if the file cannot be read, or if a row is not a pose.
     """
     table = read_table(file, MOST_POSES, COLUMNS, skips_others=True)
     poses = np.column_stack([table[name] for name in COLUMNS])

@@ -1,10 +1,10 @@
-"""What is known of a cell of a reach map."""
+"""Status of a cell of a reach map."""
 
 import enum
 
 
 class CellStatus(enum.IntEnum):
-    """What is known of one pose. REACHABLE, OUT_OF_REACH and COLLIDES are facts."""
+    """Status of one pose. REACHABLE, OUT_OF_REACH and COLLIDES are facts."""
 
     NOT_ASKED = 0
     """Outside of the region of the map."""
@@ -13,7 +13,7 @@ class CellStatus(enum.IntEnum):
     OUT_OF_REACH = 2
     """No posture within the limits reaches the pose: proved."""
     UNKNOWN = 3
-    """No such posture was found, and there is no proof that there is none."""
+    """No such posture was found, and it is not proved that none exists."""
     COLLIDES = 4
     """Postures within the limits reach the pose, all of them are known, and each collides."""
 

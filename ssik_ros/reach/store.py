@@ -1,10 +1,12 @@
 """
-A map on the disk: a Zarr v3 group that is written unit by unit and ends with the same bytes however often it was interrupted.
+A map on the disk: a Zarr v3 group that is written unit by unit.
+
+A finished map has the same bytes however often its making was interrupted.
 
 How
-    Each unit is one chunk of each array. A chunk is written beside its place and moved there, so that it exists whole or not at
-    all; that of ``status`` comes last and says that the unit is done. What belongs to a run and not to the map lies in ``.work``,
-    which is removed at the end: the lock, and chunks that are being written. No time and no name of a machine is inside.
+    Each unit is one chunk of each array. A chunk is written to a temporary name and renamed when complete, so that it
+    exists whole or not at all. The chunk of ``status`` comes last and says that the unit is done. The lock, and chunks
+    that are being written, lie in ``.work``, which is removed at the end. No time and no name of a machine is inside.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +33,7 @@ from ssik_ros.value_class import dataclass
 
 FORMAT = 1
 KEY = 'ssik_reach'
-"""Name of what this package writes into the attributes of the group."""
+"""Name of this package's entry in the attributes of the group."""
 WORK = '.work'
 STATUS = 'status'
 COLLISIONS = 'collisions'
@@ -63,7 +65,7 @@ class StoreError(SsikError, OSError):
 
 
 class StoredArray:
-    """An array of a map; what cannot be read is one error that names it."""
+    """An array of a map; raises StoreError with its name if a part cannot be read."""
 
     def __init__(self, array: Any, path: Path, name: str) -> None:
         """
@@ -104,7 +106,7 @@ class StoredArray:
 
 @dataclass(frozen=True, eq=False)
 class MapPlan:
-    """What a map holds; sent to everybody who decides units."""
+    """Definition of a map; sent to every process that decides units."""
 
     chain: SerialChain
     robot: str
@@ -112,7 +114,7 @@ class MapPlan:
     cells: Cells
     arrays: tuple[str, ...]
     settings: Mapping[str, Any]
-    """What else the numbers depend on, for JSON."""
+    """Further settings that change the numbers, for JSON."""
     scene: ChainScene | None = None
     """Shapes that postures must not touch; None where collisions do not matter."""
 
@@ -161,9 +163,9 @@ class MapStore:
 
     def create(self, plan: MapPlan) -> None:
         """
-        Make an empty map, all at once; one that is there already is left alone if it is of the same plan.
+        Make an empty map, all at once; an existing one of the same plan is not changed.
 
-        :param plan: what it shall hold.
+        :param plan: the definition of the map.
         :raises StoreError: when the folder is something else, or cannot be written.
         :raises InvalidOption: when the folder holds a map of another robot or of other cells.
         """
@@ -218,7 +220,7 @@ class MapStore:
 
         :param name: of the array.
         :param cells, unit: as for :meth:`write_unit`.
-        :raises StoreError: when the chunk is not there, or is none.
+        :raises StoreError: if the chunk is missing or damaged.
         """
         try:
             size = int(np.prod(cells.chunks))
@@ -232,7 +234,7 @@ class MapStore:
 
     def finish(self, counts: NDArray[np.int64]) -> None:
         """
-        Write the number of cells of each status, and remove what belongs to the run.
+        Write the number of cells of each status, and remove the files of the run.
 
         :param counts: (k,) by :class:`CellStatus`.
         """
@@ -248,7 +250,7 @@ class MapStore:
         """
         Return the attributes of the map.
 
-        :raises StoreError: when the folder is no map.
+        :raises StoreError: if the folder is not a map.
         """
         file = self.path / 'zarr.json'
         with self._reading():
@@ -269,7 +271,7 @@ class MapStore:
         """
         Return a checksum of all that the numbers of the map depend on; it stays the same when the map is finished.
 
-        :raises StoreError: when the folder is no map.
+        :raises StoreError: if the folder is not a map.
         """
         saved = self.read_attributes()
         saved.pop('counts', None)
@@ -279,7 +281,7 @@ class MapStore:
         """
         Return the cells of the map.
 
-        :raises StoreError: when the folder is no map.
+        :raises StoreError: if the folder is not a map.
         """
         with self._reading():
             saved = self.read_attributes()['cells']
@@ -290,7 +292,7 @@ class MapStore:
         """
         Return the arm that the map was made of.
 
-        :raises StoreError: when the folder is no map.
+        :raises StoreError: if the folder is not a map.
         """
         with self._reading():
             saved = self.read_attributes()['robot']
@@ -306,7 +308,7 @@ class MapStore:
         """
         Return the shapes that postures of the map do not touch; None where collisions do not matter.
 
-        :raises StoreError: when the folder is no map.
+        :raises StoreError: if the folder is not a map.
         """
         with self._reading():
             saved = self.read_attributes().get(COLLISIONS)
@@ -372,7 +374,7 @@ class MapStore:
             raise self._no_map() from error
 
     def _no_map(self) -> StoreError:
-        """Return the error for a folder that is no map."""
+        """Return the error for a folder that is not a whole map."""
         return StoreError(
             f"'{self.path}' is there but is no whole reach map; remove it, or write to another place.",
             path=self.path,
@@ -433,7 +435,7 @@ def decode(name: str, packed: bytes, size: int) -> NDArray[Any]:
     :param name: of the array.
     :param packed: as :func:`encode` made them.
     :param size: number of the cells.
-    :raises ValueError: when there are more or fewer; what a damaged chunk claims is never allocated.
+    :raises ValueError: if the chunk has another number of cells. Memory is allocated only for ``size`` cells.
     """
     cells = np.empty(size, dtype=_little(name))
     unpacked = import_extra('numcodecs.zstd').decompress(packed, cells)
@@ -448,7 +450,7 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
     Hold a folder for one run; the lock ends with the process, however that ends.
 
     :param path: of the map or data set.
-    :param what: which of both it is, for messages.
+    :param what: noun for the folder in messages, "map" or "data set".
     :raises StoreError: when another run holds it.
     """
     with explained(path):
@@ -486,7 +488,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _refuse_links(path: Path) -> None:
-    """Refuse a map with symbolic links inside: what is written through them would land elsewhere."""
+    """Refuse a map with symbolic links inside: files written through them would land elsewhere."""
     for folder, names, files in os.walk(path):
         for name in (*names, *files):
             if os.path.islink(os.path.join(folder, name)):
@@ -610,7 +612,7 @@ def _write_scene(store: Any, scene: ChainScene) -> None:
 
 
 def _rows(cells: Cells) -> tuple[str, FloatArray]:
-    """Return the name and the rows of what a map keeps beside its cells: orientations, or poses."""
+    """Return the name and the rows of the array that lists a map's orientations, or its poses."""
     if isinstance(cells, Grid):
         return 'orientations', cells.orientations
     return 'poses', cells.rows

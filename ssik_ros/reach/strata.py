@@ -88,7 +88,7 @@ def forward(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 
 def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of what joints are drawn from."""
+    """Return the lower and upper ends of the ranges in which joints are drawn."""
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 
 

@@ -37,7 +37,7 @@ class ChainScene(NamedTuple):
     kinds: IntArray
     """(s,) index into :data:`SOLIDS`, or :data:`MESH`."""
     are_links: IntArray
-    """(s,) 1 for shapes of links, 0 for those of objects."""
+    """(s,) 1 for shapes of links, 0 for shapes of objects."""
     sizes: FloatArray
     """(s, 4) of solids [m]."""
     carriers: IntArray
@@ -69,7 +69,7 @@ class ChainScene(NamedTuple):
 
 
 class ScenePlan(NamedTuple):
-    """What collisions are checked with, and what a user should know of it."""
+    """The shapes for collision checks, and notes for the user."""
 
     scene: ChainScene
     notes: tuple[str, ...]
@@ -199,7 +199,7 @@ class ChainRobot:
         return positions
 
     def full_state(self, q: FloatArray) -> FloatArray:
-        """Return the posture itself: there is no other joint."""
+        """Return the posture itself, because the scene has only the joints of the chain."""
         return q
 
 

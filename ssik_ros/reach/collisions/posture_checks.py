@@ -18,7 +18,7 @@ from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, Chai
 AT_ONCE = 4096
 """Postures of one kernel call."""
 FAR = 0.25
-"""Clearance from which on more of it is not told apart [m]."""
+"""Clearance above which larger values are not told apart [m]."""
 
 
 class PostureChecks:
