@@ -1,18 +1,18 @@
 """
-How many branches within limits many poses have, eight poses at a time.
+Count the branches within limits of many poses, eight poses at a time.
 
 Problem
 -------
-Count the branches of m poses of an arm with six joints, with the numbers that a search of each pose has.
+Count the branches of m poses of an arm with six joints. The numbers equal the numbers of separate searches.
 
 Method
 ------
-Kernels of the class count eight poses side by side. Those with a comparison that is close to its edge, those that are no rigid
-transform to rounding, and all poses of arms whose class has no such kernel are searched one by one.
+Kernels for some classes count eight poses side by side. Poses with a close comparison, and poses that are not rigid up
+to rounding, are searched one by one. So are all poses of arms whose class has no such kernel.
 
 Cost
 ----
-A fifth of a microsecond for a pose that is counted with others; that of :func:`search.search` for one that is not.
+A fifth of a microsecond for a counted pose; the time of :func:`search.search` for a searched pose.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
@@ -30,16 +30,17 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
 
 SCRATCH = pose_lanes.POSES + LANES + 36 + 6 + 6 * gates.LIMIT
-"""Numbers that :func:`count_many` needs: eight poses, their counts, the chain of the class, special points, limits."""
+"""Size of the scratch of :func:`count_many`: eight poses, their counts, the chain of the class, special points,
+limits."""
 
 EVERY = (1 << LANES) - 1
 DOUBTFUL = -3
-"""Returned in place of a number of branches: others may exist."""
+"""Returned in place of a number of branches: further branches may exist."""
 
 
 @inline_kernel
 def _is_same_chain(reals, n):
-    """Return whether the chain that candidates are made from is the one on which they are certified."""
+    """Return whether candidates are made from the same chain on which they are certified."""
     is_same = True
     for i in range(6 * n):
         is_same = is_same and reals[i] == reals[8 * n + 30 + i]
@@ -49,7 +50,7 @@ def _is_same_chain(reals, n):
 @inline_kernel
 def _counted_arm(ints, reals, scratch):
     """
-    Return the data that the kernels of a class need, written into scratch.
+    Return the data for the kernels of a class, written into scratch.
 
     :param ints, reals: the plan of six joints.
     """
@@ -69,7 +70,7 @@ def _counted_arm(ints, reals, scratch):
     vectors.copy(special, vector(reals, 8 * n + 24, 6))
     is_plane = ints[search.KIND] == candidates.THREE_PARALLEL
     if is_plane and special[0] == special[0]:
-        # Axes 5 and 6 meet: the sixth point is there.
+        # Axes 5 and 6 meet: use the intersection as the point of axis 6.
         vectors.copy(points[15:18], special[:3])
     gates.write_limits(
         limits, vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n), n, is_reversed
@@ -83,7 +84,7 @@ def _counted_arm(ints, reals, scratch):
 
 @inline_kernel
 def _has_lanes(ints, reals, arm):
-    """Return whether eight poses of an arm can be counted side by side."""
+    """Return whether a kernel can count eight poses of an arm side by side."""
     if ints[search.SLIDES] != 0 or arm.size2 == 0.0 or not _is_same_chain(reals, 6):
         return False
     if ints[search.KIND] == candidates.SPHERICAL_WRIST:
@@ -98,10 +99,10 @@ def _has_lanes(ints, reals, arm):
 @inline_kernel
 def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
-    Write how many branches eight poses have, behind them; return the bits of those that are uncertain.
+    Write the numbers of branches of eight poses after the poses; return the bits of the uncertain poses.
 
     :param area: (POSES + LANES,) the poses, then their counts.
-    :param affine: bits of poses whose last row is that of a transform.
+    :param affine: bits of the poses whose last row is (0, 0, 0, 1).
     """
     target = pose_lanes.load_poses(area)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
@@ -119,18 +120,17 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
 @kernel
 def count_many(counts, poses, ints, reals, samples, seed, options, rows, counters, work, scratch):
     """
-    Write how many branches within limits each pose has, and return how many poses were searched one by one.
+    Write the number of branches within limits of each pose; return the number of poses that were searched one by one.
 
-    The number is -1 for no rigid transform, and DOUBTFUL where a search counts a doubt.
-
-    The arm has six joints and a class of its own: none is held, and there is no elimination.
+    The number is -1 if a pose is not a rigid transform, and DOUBTFUL if its search is in doubt. The arm must have six
+    joints, no held joint and no elimination.
 
     :param counts: (m,) out.
     :param poses: (m, 4, 4) targets.
-    :param ints, reals, samples, options: as for :func:`search.search`; the mode has to be WITHIN_LIMITS and no seed is read.
-    :param seed: (n,) not read.
+    :param ints, reals, samples, options: as for :func:`search.search`, with mode WITHIN_LIMITS and without a seed.
+    :param seed: (n,) ignored.
     :param rows, counters, work: scratch of one search.
-    :param scratch: (SCRATCH,) numbers.
+    :param scratch: (SCRATCH,) scratch.
     """
     area = vector(scratch, 0, pose_lanes.POSES + LANES)
     own = vector(scratch, pose_lanes.POSES + LANES, 42 + 6 * gates.LIMIT)

@@ -1,18 +1,18 @@
 """
-Decisions for eight poses at once: each is certain, or says that it is not.
+Comparisons for eight poses at once that also report whether their result is certain.
 
 Problem
 -------
-Whether a branch of a pose exists and is within limits are comparisons of numbers that carry rounding. Counting branches without
-certifying each one is right only where no comparison is close.
+A branch exists and is within limits if certain numbers compare. These numbers have rounding errors. So branches can be
+counted without certification only if no comparison is close.
 
 Method
 ------
-Every gate returns two masks: whether it is open, and whether that is certain by more than what rounding, the tolerance of a
-solution and the distance of two branches that may count as one can change. Poses with an uncertain gate are left to
+Each gate returns two masks: whether the condition holds, and whether this is certain. It is certain if rounding, the
+tolerance of a solution and the distance of equal branches cannot change it. Poses with an uncertain gate are left to
 :mod:`ssik_ros.kernels.closed_form.branches.search`, which certifies every branch.
 
-Angles are kept as sine and cosine: limits are compared through the cosine of the distance from the middle of the range, so that
+Angles are stored as sine and cosine. Limits are compared by the cosine of the distance from the middle of the range, so
 no trigonometric function is needed.
 
 Cost
@@ -26,36 +26,38 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import lanes, vectors
 
 EDGE = 1e-5
-"""How close to the end of its range a component may come, relative to the size of the arm, before a gate is uncertain."""
+"""Distance of a component from the end of its range below which a gate is uncertain, in sizes of the arm."""
 SHORT = 1e-6
-"""Squared length, relative to the squared size of the arm, below which a direction is uncertain."""
+"""Squared length of a vector below which its direction is uncertain, in squared sizes of the arm."""
 STRAIGHT = 1e-6
 """Squared sine between two axes below which the angles about them are uncertain."""
 BESIDE = 1e-5
-"""How close to a limit a joint may come before it is uncertain whether it is within [rad]."""
+"""Distance of a joint from a limit below which it is uncertain whether the joint is inside [rad]."""
 COARSEST = 1e-9
-"""Largest difference of a sine or cosine that rounding may make."""
+"""Largest rounding error of a sine or cosine."""
 MISSED = 1e-18
-"""Squared Frobenius norm of FK - T up to which a branch reaches its pose."""
+"""Largest squared Frobenius norm of FK - T of a branch that reaches its pose."""
 
 LIMIT = 4
-"""Numbers for each joint of a table of limits: cosine and sine of the middle, cosine of the half, width of the edge."""
+"""Numbers for each joint in a table of limits: cosine and sine of the middle, cosine of the half width, width of the
+edge."""
 
 
 @kernel
 def write_limits(table, lower, upper, n, is_reversed):
     """
-    Write the limits of joints as :func:`within` reads them.
+    Write the limits of joints in the form that :func:`within` reads.
 
     :param table: (LIMIT n,) out, joints in the order of the class.
-    :param lower, upper: (n,) limits of the chain [rad], infinite for none.
-    :param is_reversed: whether the class is that of the reversed chain.
+    :param lower, upper: (n,) limits of the chain [rad]; may be infinite.
+    :param n: number of joints.
+    :param is_reversed: True if the class fits the reversed chain.
     """
     for k in range(n):
         joint = n - 1 - k if is_reversed else k
         half = 0.5 * (upper[joint] - lower[joint])
         at = LIMIT * k
-        # A range of a whole revolution holds some winding of any angle.
+        # A range of a full turn contains a winding of any angle.
         if half >= math.pi:
             table[at], table[at + 1], table[at + 2], table[at + 3] = 0.0, 0.0, 0.0, -1.0
             continue
@@ -68,14 +70,14 @@ def write_limits(table, lower, upper, n, is_reversed):
 @inline_kernel
 def within(table, joint, s, c):
     """
-    Return the lanes in which an angle has a winding within limits, and those in which that is certain.
+    Return a mask of lanes with a winding of the angle within limits, and a mask of lanes where this is certain.
 
     :param table: from :func:`write_limits`.
-    :param joint: its place in the class.
+    :param joint: index of the joint in the class.
     :param s, c: sine and cosine of the angle.
     """
     at = LIMIT * joint
-    # cos(angle - middle) - cos(half); nought for a joint without limits, and above a width of -1.
+    # cos(angle - middle) - cos(half). For a joint without limits it is 0, which exceeds the edge of -1.
     over = c * table[at] + s * table[at + 1] - table[at + 2]
     return over >= 0.0, lanes.absolute(over) > table[at + 3]
 
@@ -86,9 +88,9 @@ def component(r2, d, size2):
     Return (open, certain, x) for the two angles t with a cos t + b sin t = d.
 
     :param r2: a^2 + b^2 in each lane.
-    :param d: in each lane.
-    :param size2: the square of what counts as one, of the unit of r2.
-    :returns: where there are two angles, where that is certain, and x = sqrt(r2 - d^2), zero where there are none.
+    :param d: right side in each lane.
+    :param size2: square of the reference length, in the unit of r2.
+    :returns: mask of lanes with two angles; mask of lanes where this is certain; x = sqrt(r2 - d^2), 0 without angles.
     """
     square = d * d
     gap = r2 - square
@@ -103,17 +105,17 @@ def angle(y, x, inverse):
     """
     Return sine and cosine of the angle of a vector (x, y) whose length is known up to rounding.
 
-    :param inverse: one over that length.
+    :param inverse: inverse of the length.
     """
     s, c = y * inverse, x * inverse
-    # One step of Newton's method for 1 / sqrt: rounding of the length goes squared.
+    # A Newton step for 1 / sqrt squares the rounding error of the length.
     scale = 1.5 - 0.5 * (s * s + c * c)
     return s * scale, c * scale
 
 
 @inline_kernel
 def not_in(mask):
-    """Return the bits of the lanes in which a mask is not true."""
+    """Return the bits of the lanes where a mask is false."""
     return ~lanes.bits_of(mask) & ((1 << lanes.LANES) - 1)
 
 
@@ -122,7 +124,8 @@ def missed(x, y, t, wanted_x, wanted_y, wanted_t):
     """
     Return the squared Frobenius norm of the difference of two frames.
 
-    :param x, y, t: two axes and a point of one frame, of the other behind them.
+    :param x, y, t: two axes and the origin of a frame.
+    :param wanted_x, wanted_y, wanted_t: two axes and the origin of the other frame.
     """
     dx, dy = vectors.subtract(x, wanted_x), vectors.subtract(y, wanted_y)
     dz = vectors.subtract(vectors.cross(x, y), vectors.cross(wanted_x, wanted_y))

@@ -1,37 +1,37 @@
 """
-Whether many poses of seven joints are reached within limits: a posture that reaches one, or a proof that there is none.
+Decide whether poses of seven joints are reached within limits: find a posture, or prove that none exists.
 
 Problem
 -------
-Seven joints reach a pose along curves, which a held joint parametrises. Decide whether any point of these curves is within all
-limits.
+Seven joints reach a pose along curves that the held joint parametrises. Decide whether any point of these curves is
+within all limits.
 
 Solutions
 ---------
-REACHED with a posture within limits; PROVED where no value of the held joint has one; UNDECIDED where the cells of the held joint
-that are left are too narrow or too many.
+REACHED: a posture within limits was found. PROVED: no value of the held joint has one. UNDECIDED: the remaining cells
+of the held joint are too narrow or too many.
 
 Method
 ------
-1. The hull of what the arm reaches refuses most poses out of reach.
-2. Two rows of eight values of the held joint find the postures of most poses that are reached.
-3. The range of the held joint is divided into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. A branch
-   with a joint outside of its limits all over the cell is dropped; the others are looked at again in both halves of the cell. Where
-   the middle of a cell has all joints within limits the branches there are computed.
-4. Of a chain that is nearly of the class, the point W of the nearest chain of the class is beside the one of the target by a
-   vector that depends on the joints. Ranges of the joints bound it, and it bounds the joints.
+1. The reach hull excludes most poses that are out of reach.
+2. Two batches of eight values of the held joint find postures for most reachable poses.
+3. Divide the range of the held joint into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. If
+   some joint is outside its limits all over the cell, drop the branch. Otherwise examine both halves of the cell. If
+   all joints are within limits at the middle of a cell, compute the branches there.
+4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector that depends
+   on the joints. Ranges of the joints bound this vector, and the vector bounds the joints.
 
 Degeneracies
 ------------
-Poses whose only postures are on limits or singular are met by no value and ruled out by no cell: UNDECIDED.
+If all postures of a pose are on limits or singular, no value finds them and no cell excludes them: UNDECIDED.
 
 Cost
 ----
-Linear in the number of cells; a curve that misses its limits by m takes some multiple of sqrt(1 / m) of them.
+Linear in the number of cells. A curve that misses its limits by m needs a number of cells proportional to sqrt(1 / m).
 
 References
 ----------
-[Shimizu2008] for the arcs of an arm with two spherical joints.
+[Shimizu2008] describes the arcs of an arm with two spherical joints.
 """
 
 import math
@@ -46,35 +46,35 @@ from ssik_ros.kernels.geometry.lanes import LANES
 UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
 
 LOW, HIGH, BEYOND, REVERSED, MOST, PROBES = 0, 1, 2, 3, 4, 5
-"""Numbers of a spread: range of the held joint [rad], how far cells go beyond it, whether the class is that of the reversed chain,
-most cells to look at, whether postures are looked for."""
+"""Numbers of a spread: range of the held joint [rad]; extension of the range for the cells; 1 if the class fits the
+reversed chain; most cells to examine; 1 if postures are searched, too."""
 SPREAD = 6
 FIRST = 16
-"""Cells of each branch to begin with, a multiple of the lanes."""
+"""Number of first cells of each branch; a multiple of the number of lanes."""
 ARMS = 4
 BOTH = 3
-"""Bits of both wrists."""
+"""Bit mask of both wrists."""
 NARROWEST = 1e-7
-"""Half width of a cell that is not divided any further [rad]."""
+"""Half width of a cell at which it is not divided any further [rad]."""
 ROUNDS = 1
-"""How often ranges of joints bound the drift, and the drift the joints."""
+"""Number of rounds in which ranges of joints bound the drift, and the drift bounds the joints."""
 CELL = 12
-"""Numbers of a cell that waits: its middle, half its width, number of its arm plus four times the bits of its wrists; then those of
-its rows from SHIFT to LIFT, and the range of joint 6."""
+"""Numbers of a waiting cell: its middle; half its width; index of its arm posture plus four times the bits of its
+wrists; rows SHIFT to LIFT of :mod:`held_ranges`; range of joint 6."""
 CODE, PLACE, LAST = 2, 3, 10
 PLACES = 7
 LAST_FIRST = 4
-"""Parts of the range of joint 6 to begin with, where it is divided."""
+"""Number of first parts of the range of joint 6, if it is divided."""
 LAST_SHARE = 0.3
-"""Play of W over half the width of a cell from which on the range of joint 6 is divided, and not the cell."""
+"""If the play of W exceeds this share of a cell's half width, the range of joint 6 is divided instead of the cell."""
 
 
 @inline_kernel
 def scratch_size(most):
     """
-    Return how many numbers :func:`decide_many` needs.
+    Return the size of the scratch of :func:`decide_many`, in numbers.
 
-    :param most: cells to look at for one pose.
+    :param most: most cells to examine for one pose.
     """
     own = hr.ITEMS + hr.RANGES + LANES + 12
     return own + LANES * hb.place_size(7) + hb.ranges_size(7) + hb.scratch_size(7) + CELL * most
@@ -83,12 +83,13 @@ def scratch_size(most):
 @kernel
 def probe(run, values, count, places, ranges, scratch):
     """
-    Return how many branches within limits there are at some values of the held joint.
+    Return the number of branches within limits at several values of the held joint.
 
-    :param run: of the search, after its ``begin``.
-    :param values: (8,) of which ``count`` are read [rad].
-    :param places: room for eight.
-    :param ranges, scratch: of :mod:`held_branches`, prepared.
+    :param run: arrays of the search, after ``begin``.
+    :param values: (8,) values of the held joint [rad]; the first ``count`` are read.
+    :param count: number of values.
+    :param places: scratch for eight places.
+    :param ranges, scratch: arrays of :mod:`held_branches` after ``prepare``.
     """
     n, found = run.ints[common.N], 0
     for lane in range(count):
@@ -113,11 +114,11 @@ def probe(run, values, count, places, ranges, scratch):
 
 @kernel
 def _scan(run, spread, values, places, ranges, scratch):
-    """Return how many branches within limits there are at the first values of the held joint that have any."""
+    """Return the number of branches within limits in the first batch of values that has any; 0 if both have none."""
     step = (spread[HIGH] - spread[LOW]) / (2 * LANES)
     for part in range(2):
         for lane in range(LANES):
-            # First every other value.
+            # The first batch has every other value.
             values[lane] = spread[LOW] + (2 * lane + part + 0.5) * step
         found = probe(run, values, LANES, places, ranges, scratch)
         if found > 0:
@@ -128,9 +129,9 @@ def _scan(run, spread, values, places, ranges, scratch):
 @kernel
 def _begin_cells(queue, spread, arm):
     """
-    Write the first cells, those of one arm side by side, and return how many.
+    Write the first cells, grouped by arm posture; return their number.
 
-    If W of the true chain is beside that of the nearest one, each wrist has cells of its own.
+    If the chain does not fit the class exactly, each wrist has its own cells.
     """
     drift, is_split = arm.numbers[hr.DRIFT], arm.numbers[hr.SPLIT] != 0.0
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
@@ -154,7 +155,7 @@ def _begin_cells(queue, spread, arm):
 
 @kernel
 def _take(items, queue, first, count):
-    """Write eight cells side by side; the last one stands for those that are missing."""
+    """Write eight cells side by side; the last cell fills unused lanes."""
     for lane in range(LANES):
         at = CELL * (first + min(lane, count - 1))
         code = int(queue[at + CODE])
@@ -171,7 +172,7 @@ def _take(items, queue, first, count):
 
 @inline_kernel
 def _joint_of(out, joint, is_second):
-    """Return centre and radius of a joint in eight cells, each with the wrist that is meant."""
+    """Return centre and radius of a joint in eight cells, each for its own wrist."""
     row, other = joint * LANES, (13 + joint) * LANES
     centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
     row, other = row + 6 * LANES, other + 6 * LANES
@@ -181,7 +182,7 @@ def _joint_of(out, joint, is_second):
 
 @inline_kernel
 def _drift_of_arm(out, arm, is_second):
-    """Return what joints 1 to 3 add to the drift, and its radius."""
+    """Return the contribution of joints 1 to 3 to the drift, and its radius."""
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for back in range(3):
@@ -198,7 +199,7 @@ def _drift_of_arm(out, arm, is_second):
 
 @inline_kernel
 def _drift_of_wrist(out, arm, is_second):
-    """Return what joints 4 to 6 add to the drift, seen from the last body, and its radius."""
+    """Return the contribution of joints 4 to 6 to the drift in the last body's frame, and its radius."""
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for k in range(3, 6):
@@ -214,7 +215,7 @@ def _drift_of_wrist(out, arm, is_second):
 
 @inline_kernel
 def _lifted(arm, pose, own):
-    """Return a vector of the last body as the target has it with the held joint at zero."""
+    """Return a vector of the last body in the frame of the target, with the held joint at zero."""
     x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), pose.x)
     y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), pose.y)
     z = vectors.cross(pose.x, pose.y)
@@ -224,7 +225,7 @@ def _lifted(arm, pose, own):
 
 @inline_kernel
 def _write_drift(items, out, arm, pose):
-    """Write where W of the nearest chain is beside that of the true one, by the ranges of the joints, where they say more."""
+    """Write the offset of the nearest chain's W from the true chain's W, if joint ranges give a smaller radius."""
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
@@ -242,7 +243,7 @@ def _write_drift(items, out, arm, pose):
 
 @inline_kernel
 def _write_lift(items, arm, pose):
-    """Write where W of the nearest chain is beside that of the true one, by the range of joint 6, on which alone it depends."""
+    """Write the offset of the nearest chain's W from the true chain's W; here it depends on joint 6 only."""
     sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
     aside, h6 = triple(arm.beside, 5), triple(arm.vectors, hr.H6)
     turned = vectors.turn(h6, cosine, -sine, lane_angles.spread_vector(aside))
@@ -255,14 +256,14 @@ def _write_lift(items, arm, pose):
 
 @inline_kernel
 def _cut_last(items, out):
-    """Cut the range of joint 6 to that of the branch that is meant; return the bits of lanes with nothing left."""
+    """Intersect the range of joint 6 with the range of each lane's branch; return the bits of empty lanes."""
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     centre, radius = _joint_of(out, 5, is_second)
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
     away = centre - middle
     away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
     radius = radius + hr.BESIDE
-    # Only a range that is met on one side alone is cut: beyond half a turn both sides are.
+    # Cut only if both ranges together are shorter than a turn; otherwise they overlap on both sides.
     is_narrow = radius + half < math.pi
     low, high = lanes.greater(away - radius, -half), lanes.lesser(away + radius, half)
     is_lost = is_narrow & (low > high)
@@ -274,7 +275,7 @@ def _cut_last(items, out):
 
 @kernel
 def _examine(out, arm, pose, items):
-    """Return the bits of eight cells that may hold a posture within limits, for both wrists."""
+    """Return the bits of eight cells that may have a posture within limits, for both wrists."""
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_split:
         _write_lift(items, arm, pose)
@@ -297,7 +298,7 @@ def _examine(out, arm, pose, items):
 
 @kernel
 def _choose_values(values, items, out, spread, first, second, count):
-    """Write the middles of cells at which all joints may be within limits; return how many."""
+    """Write the middles of cells at which all joints may be within limits; return their number."""
     inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
     inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
     chosen = 0
@@ -317,10 +318,10 @@ def _choose_values(values, items, out, spread, first, second, count):
 @kernel
 def _divide(queue, size, most, items, start, bits, is_split):
     """
-    Add both halves of a cell; return how many cells there are now, most + 1 where there is no room or the cell is too narrow.
+    Append both halves of a cell; return the new number of cells, most + 1 if they do not fit or the cell is too narrow.
 
-    :param start: number of the cell in the queue, and its place among the items.
-    :param bits: of the wrists that are left.
+    :param start: index of the cell in the queue, and its lane in ``items``.
+    :param bits: bits of the remaining wrists.
     """
     at, lane, place = CELL * start[0], start[1], CELL * size
     half, last = queue[at + 1], items[(hr.LAST + 1) * LANES + lane]
@@ -347,9 +348,9 @@ def _divide(queue, size, most, items, start, bits, is_split):
 @kernel
 def _divide_all(queue, size, most, items, head, first, second, count, is_split):
     """
-    Add both halves of the cells that may hold a posture; return how many cells there are now, most + 1 where one is lost.
+    Append both halves of the cells that may have a posture; return the new number of cells, most + 1 if one is lost.
 
-    :param head: number of the first of these cells in the queue.
+    :param head: index of the first of these cells in the queue.
     """
     for lane in range(count):
         bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
@@ -364,9 +365,9 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
 @kernel
 def _decide(run, arm, pose, spread, scratch):
     """
-    Return what a pose is, how many branches a value of the held joint has, and how many cells were looked at.
+    Return the status of a pose, the number of branches at the value that has any, and the number of examined cells.
 
-    :param run: of the search, after its ``begin``.
+    :param run: arrays of the search, after ``begin``.
     """
     most, n = int(spread[MOST]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
@@ -422,17 +423,18 @@ def decide_many(
     scratch,
 ):
     """
-    Write what each pose is: REACHED, PROVED to be out of reach, UNDECIDED, or NOT_RIGID.
+    Write the status of each pose: REACHED, PROVED to be out of reach, UNDECIDED, or NOT_RIGID.
+
+    The four arrays after the seed are the fields of :class:`held_ranges.HeldArm`.
 
     :param status: (m,) out.
-    :param branches: (m,) out, branches within limits at the value of the held joint that met one, with its neighbours.
-    :param tried: (m,) out, cells of the held joint that were looked at.
+    :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any.
+    :param tried: (m,) out: number of examined cells of the held joint.
     :param poses: (m, 4, 4) targets.
-    :param ints, reals, options, seed: of the plan, as for :func:`search.search`; the seed is not read.
-    :param held, numbers, limits, beside: of :class:`held_ranges.HeldArm`.
-    :param spread: (SPREAD,) LOW, ...
+    :param ints, reals, options, seed: as for :func:`search.search`; the seed is ignored.
+    :param spread: (SPREAD,) settings, such as LOW.
     :param counters, work: scratch of one search.
-    :param scratch: (scratch_size(most),).
+    :param scratch: (scratch_size(most),) scratch.
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, 1)
     arm = hr.HeldArm(held, numbers, limits, beside)

@@ -1,29 +1,33 @@
 """
-Ranges of the joints of seven while the held joint moves through a cell: what a proof that a pose is out of reach is made of.
+Bound the joints of a seven-joint arm while its held joint moves through a cell: basis of proofs of unreachability.
 
 Problem
 -------
-The held joint is the first or the last of seven. Of the six others axes 4, 5, 6 meet in W and axes 1, 2 in A, on the chain or
-on the reversed chain. Bound, for eight cells of the held joint side by side, every joint of one branch over the whole cell.
+The held joint is the first or the last of seven. Of the other six, axes 4, 5 and 6 meet in W and axes 1 and 2 in A, on
+the chain or on the reversed chain. For eight cells of the held joint at once, bound every joint of one branch over the
+cell.
 
 Solutions
 ---------
-A centre and a radius for each joint. A branch whose joint is outside of its limits by more than the radius has no posture within
-limits in the cell. A branch whose equations cannot be met in the cell does not exist there.
+A centre and a radius for each joint. If a joint is outside its limits by more than the radius, the branch has no
+posture within limits in the cell. If the equations of a branch cannot hold in the cell, the branch does not exist
+there.
 
 Method
 ------
-1. W moves on a circle while the held joint moves. Its distance from A, its height over axis 1 and its azimuth about axis 1 are
-   sinusoids of the held joint: value and slope at the middle, and the amplitude for what is left.
-2. The distance gives joint 3, whose cosine is a linear function of its square.
-3. Axes 1, 2 and the direction A to W are a spherical triangle. Its angles give joints 1, 2 and the roll of the elbow.
-4. A to W, axis 6 and axis 4 are a second one. It gives joints 4, 5, 6.
+1. W moves on a circle while the held joint moves. Its distance from A, its height over axis 1 and its azimuth about
+   axis 1 are sinusoids of the held joint. They are bounded by value and slope at the middle, and by the amplitude for
+   the rest.
+2. The distance gives joint 3: its cosine is a linear function of the squared distance.
+3. Axes 1 and 2 and the direction from A to W form a spherical triangle. Its angles give joints 1 and 2 and the roll of
+   the elbow.
+4. The direction from A to W, axis 6 and axis 4 form a second spherical triangle. It gives joints 4, 5 and 6.
 
-Ranges of cosines are widened before an arc cosine is taken, so that folds need no case of their own.
+Ranges of cosines are widened before an arc cosine is taken, so folds need no special case.
 
 Degeneracies
 ------------
-A triangle with a side of nearly nought or pi: the radius is pi, and nothing is ruled out by that joint.
+If a side of a triangle is nearly 0 or pi, the radius is pi, and this joint excludes nothing.
 
 Cost
 ----
@@ -31,7 +35,7 @@ About thirty arc tangents of eight angles for both wrists.
 
 References
 ----------
-[Moore2009] for interval arithmetic.
+[Moore2009] describes interval arithmetic.
 """
 
 import math
@@ -45,70 +49,72 @@ from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 PLAY = 1e-8
-"""Play of the pose, relative to the size of the arm and in radians: more than rounding and the tolerance of a posture."""
+"""Play of the pose, in sizes of the arm and in radians; it exceeds rounding and the tolerance of a posture."""
 ROUNDING = 1e-10
-"""Play of a cosine, and of a place that no pose moves."""
+"""Play of a cosine, and of a point that does not depend on the pose."""
 BESIDE = 2e-6
-"""How far outside of its limits a joint has to be at least [rad]: certification puts what is nearer on the limit."""
+"""Least distance of a joint outside its limits for a proof [rad]; certification moves nearer joints onto the limit."""
 BULGE = 0.571
-"""asin(x) <= x (1 + BULGE x^2) for x from 0 to 1."""
+"""Constant of the bound asin(x) <= x (1 + BULGE x^2) for x from 0 to 1."""
 
 # Vectors of an arm, three numbers each, in the order of the class and in units of the size of the arm.
 U, AROUND, H1, H2, H3, H4, H5, H6 = 0, 1, 2, 3, 4, 5, 6, 7
-"""Axis of the held joint and a point of it; the six others."""
+"""Axis of the held joint and a point on it; axes of the other six joints."""
 ACROSS, ALONG1, ALONG2 = 8, 9, 10
-"""Unit vectors: h1 x h2; the parts of h2 across h1, and of h1 across h2."""
+"""Unit vectors: along h1 x h2; the part of h2 perpendicular to h1; the part of h1 perpendicular to h2."""
 A, W, BASE, ELBOW = 11, 12, 13, 14
-"""Where axes 1, 2 meet, where axes 4, 5, 6 meet; both seen from the point of axis 3."""
+"""Intersection of axes 1 and 2; intersection of axes 4, 5 and 6; both relative to the point of axis 3."""
 X4, Y4, X6, Y6 = 15, 16, 17, 18
-"""Unit vectors across axis 4, across axis 6."""
+"""Unit vectors perpendicular to axis 4, and perpendicular to axis 6."""
 VECTORS = 19
 
 # Numbers of an arm.
 C12, S12 = 0, 1
 """Cosine and sine between axes 1 and 2."""
 MIDDLE3, TWO_R, PHASE3 = 2, 3, 4
-"""The square of the distance of W from A is MIDDLE3 - TWO_R cos(q3 - PHASE3)."""
+"""The squared distance of W from A is MIDDLE3 - TWO_R cos(q3 - PHASE3)."""
 LEVER_W, LEVER_A, S23, S1U, S45, S56 = 5, 6, 7, 8, 9, 10
 """Distances of W and A from axis 3; sines between axes."""
 C5, R5, PHASE5 = 11, 12, 13
 """h4 . R5 h6 = C5 + R5 cos(q5 - PHASE5)."""
 SIGN, SIZE, DRIFT, SPLIT = 14, 15, 16, 17
-"""1 or -1: how the held joint rotates the target; metres of a unit; most that W of the true chain is beside; how far axis 6 is, where
-the range of joint 6 is divided, too, and 0 elsewhere."""
+"""SIGN: direction in which the held joint rotates the target, 1 or -1. SIZE: metres of a unit. DRIFT: largest distance
+of the true chain's W from the nearest chain's. SPLIT: distance of axis 6 if the range of joint 6 is divided, too, else
+0."""
 NUMBERS = 18
 
-# Rows of what is written for eight cells: for each wrist six joints, their radii, least margin of the middle; then bits.
+# Rows of the result for eight cells: for each wrist six joints, their radii, least margin of the middle.
 RANGES = 2 * 13 * LANES
 MARGIN = 12
-"""Row of the margin; a wrist has one row more."""
+"""Row of the margin; a wrist has MARGIN + 1 rows."""
 SHIFT, BALL, LIFT, WRIST, LAST = 4, 7, 8, 11, 12
-"""Rows of eight cells behind the first four of :class:`Cells`: where W may be; which wrist is meant, 0 or 1; range of joint 6."""
+"""Rows of eight cells after the first four of :class:`Cells`: shift and ball of W; lift; wrist, 0 or 1; range of joint
+6."""
 ITEMS = 14 * LANES
-"""Numbers of eight cells."""
+"""Size of eight cells, in numbers."""
 
 
 class HeldArm(NamedTuple):
-    """Six joints in the order of their class, and the held one."""
+    """Constants of the six joints in the order of their class, and of the held joint."""
 
     vectors: np.ndarray
     """(3 VECTORS,)."""
     numbers: np.ndarray
     """(NUMBERS,)."""
     limits: np.ndarray
-    """(12,) middles of the ranges, then half widths, infinite for none [rad]."""
+    """(12,) middles of the ranges, then half widths [rad]; infinite for joints without limits."""
     beside: np.ndarray
-    """(18,) how far the point of each axis is from that of the true chain, across the axis."""
+    """(18,) offset of each axis from the true chain's axis, perpendicular to the axis."""
 
 
 class Pose(NamedTuple):
-    """What the target is with the held joint at zero."""
+    """Target with the held joint at zero."""
 
     arm: tuple[float, float, float]
-    """W seen from the axis of the held joint."""
+    """W relative to a point on the axis of the held joint."""
     x: tuple[float, float, float]
     y: tuple[float, float, float]
-    """Images of X6, Y6."""
+    """Images of X6 and Y6."""
 
 
 class Cells(NamedTuple):
@@ -118,64 +124,65 @@ class Cells(NamedTuple):
     half: float
     elbow: float
     shoulder: float
-    """1 or -1 each: which angle of joint 3, which side of the plane of axes 1 and 2."""
+    """1 or -1: sign of the angle of joint 3, and side of the plane of axes 1 and 2."""
     shift: tuple[float, float, float]
     ball: float
-    """Where W may be beside the place that the target gives it: middle and radius, in units of the arm."""
+    """Offset of W from its place on the target: centre (``shift`` plus the turned ``lift``) and radius, in units of the
+    arm."""
     lift: tuple[float, float, float]
-    """The part of that middle that the held joint rotates, at zero of the held joint."""
+    """Part of this centre that the held joint rotates, at zero of the held joint."""
 
 
 class Target(NamedTuple):
-    """The pose as joint 1 sees it; angles as centre and radius, sides of triangles with sine and cosine of the centre."""
+    """The pose seen from joint 1. Angles have centre and radius; sides of triangles have cosine, sine and radius."""
 
     shortest: float
     longest: float
-    """Of A to W."""
+    """Distance from A to W."""
     low: float
     high: float
-    """Cosine between A to W and axis 1."""
+    """Cosine between the line from A to W and axis 1."""
     azimuth: tuple[float, float]
-    """About axis 1, from axis 2 to A to W."""
+    """Angle about axis 1, from axis 2 to the line from A to W."""
     roll: tuple[float, float]
-    """About A to W, from axis 1 to axis 6."""
+    """Angle about the line from A to W, from axis 1 to axis 6."""
     side: tuple[float, float, float]
-    """Between A to W and axis 6: cosine, sine, radius."""
+    """Angle between the line from A to W and axis 6: cosine, sine, radius."""
     last: tuple[float, float]
-    """About axis 6, of A to W in the last body."""
+    """Angle about axis 6 of the line from A to W, seen from the last body."""
 
 
 class Elbow(NamedTuple):
-    """A to W as joint 3 makes it."""
+    """The line from A to W as joint 3 positions it."""
 
     joint: tuple[float, float]
     low: float
     high: float
-    """Cosine between A to W and axis 2."""
+    """Cosine between the line from A to W and axis 2."""
     azimuth: tuple[float, float]
-    """About axis 2, from axis 1 to A to W."""
+    """Angle about axis 2, from axis 1 to the line from A to W."""
     roll: tuple[float, float]
-    """About A to W, from axis 2 to axis 4."""
+    """Angle about the line from A to W, from axis 2 to axis 4."""
     side: tuple[float, float, float]
-    """Between A to W and axis 4."""
+    """Angle between the line from A to W and axis 4: cosine, sine, radius."""
     first: tuple[float, float]
-    """About axis 4, of A to W."""
+    """Angle about axis 4 of the line from A to W."""
 
 
 class Shoulder(NamedTuple):
-    """The triangle of axes 1, 2 and A to W."""
+    """Spherical triangle of axis 1, axis 2 and the line from A to W."""
 
     joint1: tuple[float, float]
     joint2: tuple[float, float]
     roll: tuple[float, float]
-    """About A to W, from axis 6 to axis 4."""
+    """Angle about the line from A to W, from axis 6 to axis 4."""
 
 
 class Wrist(NamedTuple):
-    """The triangle of A to W, axis 6 and axis 4."""
+    """Spherical triangle of the line from A to W, axis 6 and axis 4."""
 
     bend: tuple[float, float]
-    """Of joint 5, from its phase."""
+    """Angle of joint 5, relative to its phase."""
     at4: tuple[float, float]
     at6: tuple[float, float]
 
@@ -183,10 +190,10 @@ class Wrist(NamedTuple):
 @inline_kernel
 def make_pose(arm, target):
     """
-    Return what the target is with the held joint at zero.
+    Return the target with the held joint at zero.
 
     :param arm: :class:`HeldArm`.
-    :param target: (12,) G of the seven joints, its inverse for a reversed class, in units of the arm.
+    :param target: (12,) G of the seven joints, or its inverse for a reversed class, in units of the arm.
     """
     return Pose(
         vectors.subtract(map_point(target, triple(arm.vectors, W)), triple(arm.vectors, AROUND)),
@@ -203,7 +210,7 @@ def _length(v):
 
 @inline_kernel
 def _inverse(value):
-    """Return one over a value that is not negative, 1e300 for nought."""
+    """Return the inverse of a value that is not negative; 1e300 for zero."""
     return lanes.select(value > 1e-300, 1.0, lanes.spread(1e300)) / lanes.select(
         value > 1e-300, value, 1.0
     )
@@ -211,13 +218,13 @@ def _inverse(value):
 
 @inline_kernel
 def _arc_cosine(x):
-    """Return the angles of cosines from -1 to 1."""
+    """Return the arc cosine of values from -1 to 1."""
     return lanes.arc_tangent(lanes.root(lanes.greater((1.0 - x) * (1.0 + x), 0.0)), x)
 
 
 @inline_kernel
 def _between_cosines(low, high):
-    """Return centre and radius of the angles from 0 to pi whose cosine is in a range, and where there are none."""
+    """Return centre and radius of the angles in [0, pi] with a cosine in a range, and a mask of lanes without any."""
     low, high = low - ROUNDING, high + ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
     most = _arc_cosine(lanes.greater(lanes.lesser(low, 1.0), -1.0))
@@ -227,7 +234,7 @@ def _between_cosines(low, high):
 
 @inline_kernel
 def _quotient(low, high, least, most):
-    """Return the range of a range over a positive one."""
+    """Return the range of the quotient of a range and a positive range."""
     to_least, to_most = _inverse(least), _inverse(most)
     return (
         low * lanes.select(low < 0.0, to_least, to_most),
@@ -237,7 +244,7 @@ def _quotient(low, high, least, most):
 
 @inline_kernel
 def _product(a, b, c, d):
-    """Return the range of the product of two ranges, from a to b and from c to d."""
+    """Return the range of the product of the ranges [a, b] and [c, d]."""
     first, second, third, fourth = a * c, a * d, b * c, b * d
     low = lanes.lesser(lanes.lesser(first, second), lanes.lesser(third, fourth))
     high = lanes.greater(lanes.greater(first, second), lanes.greater(third, fourth))
@@ -246,7 +253,7 @@ def _product(a, b, c, d):
 
 @inline_kernel
 def _sines(low, high):
-    """Return the range of the sine of an angle from 0 to pi by that of its cosine."""
+    """Return the range of the sine of an angle from 0 to pi, from the range of its cosine."""
     near = lanes.lesser(lanes.absolute(low), lanes.absolute(high))
     near = lanes.select((low <= 0.0) & (high >= 0.0), 0.0, near)
     far = lanes.greater(lanes.absolute(low), lanes.absolute(high))
@@ -257,17 +264,17 @@ def _sines(low, high):
 
 @inline_kernel
 def _bulged(x):
-    """Return an angle that the arc sine of x does not exceed, pi where x may be 1 or more."""
+    """Return an upper bound of the arc sine of x; pi if x is at least 1."""
     return lanes.select(x < 1.0, x * (1.0 + BULGE * x * x), math.pi)
 
 
 @inline_kernel
 def _azimuth_of_cone(radius, sine):
     """
-    Return how far the azimuth about an axis may be from that of the middle of a cone.
+    Return the largest difference between the azimuth of a direction in a cone and the azimuth of the cone's axis.
 
-    :param radius: of the cone [rad].
-    :param sine: of the angle between its middle and the axis.
+    :param radius: half opening angle of the cone [rad].
+    :param sine: sine of the angle between the cone's axis and the axis of the azimuth.
     """
     return _bulged(radius * _inverse(sine))
 
@@ -275,12 +282,12 @@ def _azimuth_of_cone(radius, sine):
 @inline_kernel
 def _turning(axis_x, axis_y, way, slope, width, rest):
     """
-    Return centre and radius of the angle from one axis towards another of a vector whose parts are sinusoids of something.
+    Return centre and radius of the angle from one axis towards another of a vector with sinusoidal components.
 
-    :param axis_x, axis_y: the axes.
-    :param way, slope: the vector and its derivative at the middle.
-    :param width: radius of what they depend on.
-    :param rest: bound on how far the vector is from its tangent.
+    :param axis_x, axis_y: the two axes.
+    :param way, slope: the vector and its derivative at the middle of the parameter's range.
+    :param width: half the width of the parameter's range.
+    :param rest: bound on the distance of the vector from its tangent.
     """
     x, y = vectors.dot(axis_x, way), vectors.dot(axis_y, way)
     slope_x, slope_y = vectors.dot(axis_x, slope), vectors.dot(axis_y, slope)
@@ -295,7 +302,7 @@ def _turning(axis_x, axis_y, way, slope, width, rest):
 
 @inline_kernel
 def _dihedral(way, square, size, a, b):
-    """Return the angle about a vector from the half plane with a to that with b."""
+    """Return the angle about a vector from the half plane with a to the half plane with b."""
     y = size * vectors.dot(way, vectors.cross(a, b))
     return lanes.arc_tangent(
         y, square * vectors.dot(a, b) - vectors.dot(way, a) * vectors.dot(way, b)
@@ -304,7 +311,7 @@ def _dihedral(way, square, size, a, b):
 
 @inline_kernel
 def _see_target(arm, pose, cells):
-    """Return the pose as joint 1 sees it."""
+    """Return the pose seen from joint 1."""
     known, numbers = arm.vectors, arm.numbers
     u, h1 = triple(known, U), triple(known, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
@@ -332,7 +339,7 @@ def _see_target(arm, pose, cells):
     low, high = _quotient(height - change, height + change, shortest, longest)
     across, along = triple(known, ACROSS), triple(known, ALONG1)
     azimuth = _turning(along, across, way, slope, half, rest)
-    # Seen from the rotating target, axis 6 stands still, A to W and axis 1 move.
+    # In the frame that rotates with the target, axis 6 is fixed; the line from A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
     cone = _bulged((lever * half + play) * inverse) + PLAY
     slant = _length(vectors.cross(way, last)) * inverse
@@ -353,7 +360,7 @@ def _see_target(arm, pose, cells):
 
 @inline_kernel
 def _bend_elbow(arm, cells, shortest, longest):
-    """Return A to W as joint 3 makes it, and where that cannot be."""
+    """Return the line from A to W as joint 3 positions it, and a mask of lanes where joint 3 cannot reach it."""
     known, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
     inverse = 1.0 / numbers[TWO_R]
@@ -373,7 +380,7 @@ def _bend_elbow(arm, cells, shortest, longest):
     low, high = _quotient(height - change, height + change, shortest, longest)
     across, along = triple(known, ACROSS), triple(known, ALONG2)
     azimuth = _turning(along, vectors.scale(-1.0, across), way, slope, width, rest)
-    # Seen from the body behind joint 3, axis 4 stands still, A to W and axis 2 move.
+    # In the frame of the body after joint 3, axis 4 is fixed; the line from A to W and axis 2 move.
     own = vectors.turn(h3, cosine, -sine, way)
     cone = _bulged(numbers[LEVER_A] * width * inverse) + ROUNDING
     slant = _length(vectors.cross(own, h4)) * inverse
@@ -398,19 +405,19 @@ def _bend_elbow(arm, cells, shortest, longest):
 
 @inline_kernel
 def _angle_of_triangle(low, high, least, most):
-    """Return the range of an angle whose cosine is a range over a positive one, and where there is none."""
+    """Return the range of an angle whose cosine is a quotient of ranges, and a mask of lanes without such angles."""
     low, high = _quotient(low, high, least, most)
     return _between_cosines(low, high)
 
 
 @inline_kernel
 def _place_shoulder(arm, cells, target, elbow):
-    """Return joints 1 and 2 and the roll of the elbow, and where there are none."""
+    """Return joints 1 and 2 and the roll of the elbow, and a mask of lanes where the triangle does not exist."""
     c, s = arm.numbers[C12], arm.numbers[S12]
     size = abs(c)
     least_a, most_a = _sines(target.low, target.high)
     least_b, most_b = _sines(elbow.low, elbow.high)
-    # c times a range: both ends by the sign of c.
+    # The product of c and a range: the sign of c orders the ends.
     a_low, a_high = (target.low, target.high) if c >= 0.0 else (-target.high, -target.low)
     b_low, b_high = (elbow.low, elbow.high) if c >= 0.0 else (-elbow.high, -elbow.low)
     at1, no1 = _angle_of_triangle(
@@ -433,7 +440,7 @@ def _place_shoulder(arm, cells, target, elbow):
 
 @inline_kernel
 def _bend_wrist(arm, target, elbow, roll):
-    """Return the angles of the triangle of A to W, axis 6 and axis 4, and where joint 5 cannot make it."""
+    """Return the triangle of A to W, axis 6 and axis 4, and a mask of lanes where joint 5 cannot form it."""
     c6, s6, cone6 = target.side
     c4, s4, cone4 = elbow.side
     sine, cosine = lanes.sine_cosine(roll[0])
@@ -458,7 +465,7 @@ def _bend_wrist(arm, target, elbow, roll):
 
 @inline_kernel
 def _place_wrist(arm, target, elbow, wrist, side):
-    """Return joints 4, 5 and 6 of one bend of the wrist."""
+    """Return joints 4, 5 and 6 for one bend of the wrist."""
     known, numbers = arm.vectors, arm.numbers
     h4, h5, h6 = triple(known, H4), triple(known, H5), triple(known, H6)
     bend, width = wrist.bend
@@ -480,7 +487,7 @@ def _place_wrist(arm, target, elbow, wrist, side):
 
 @inline_kernel
 def _inside(limits, joint, place):
-    """Return how far the centre of a joint is within its limits, infinite for none, and where the whole range is outside."""
+    """Return the margin of a joint's centre, infinite without limits, and a mask of lanes that are wholly outside."""
     half = limits[6 + joint]
     if not half < math.pi:
         return lanes.spread(math.inf), lanes.spread(0.0) > 1.0
@@ -499,7 +506,7 @@ def _store(out, row, place):
 
 @inline_kernel
 def _load_vector(items, row):
-    """Return three rows."""
+    """Return the vector of three consecutive rows."""
     return (
         lanes.load(items, row * LANES),
         lanes.load(items, (row + 1) * LANES),
@@ -524,13 +531,13 @@ def _load(items):
 @kernel
 def bound(out, arm, pose, items):
     """
-    Write the ranges of the joints for both wrists and return the bits of the lanes that may hold a posture within limits.
+    Write the ranges of the joints for both wrists; return the bits of the lanes that may have a posture within limits.
 
-    :param out: (RANGES,) for each wrist six centres, six radii and the least margin of the centres.
+    :param out: (RANGES,) out: for each wrist six centres, six radii and the least margin of the centres.
     :param arm: :class:`HeldArm`.
     :param pose: :class:`Pose`.
     :param items: (ITEMS,) eight :class:`Cells`.
-    :returns: bits of the first wrist, bits of the second one.
+    :returns: bits for the first wrist, bits for the second wrist.
     """
     cells = _load(items)
     target = _see_target(arm, pose, cells)

@@ -1,4 +1,4 @@
-"""Eight poses side by side: how they are read, turned back, and what the counting kernels know about an arm."""
+"""Eight poses side by side in SIMD lanes: read and transform them, with the data of an arm for the counting kernels."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,14 @@ from ssik_ros.kernels.closed_form.certification.chain import screw
 from ssik_ros.kernels.geometry import lanes, vectors
 
 RIGID = 1e-9
-"""Largest deviation from a rigid transform that is counted here; poses further off are made exact elsewhere."""
+"""Largest deviation of a counted pose from a rigid transform; other poses are left to the search, which corrects
+them."""
 POSES = 12 * lanes.LANES
-"""Numbers of eight poses."""
+"""Size of eight poses, in numbers."""
 
 
 class CountedArm(NamedTuple):
-    """Six joints in the order of their class."""
+    """Six joints in the order of their class, with limits."""
 
     axes: np.ndarray
     """(18,) unit directions."""
@@ -24,14 +25,14 @@ class CountedArm(NamedTuple):
     special: np.ndarray
     """(6,) special points of the class."""
     limits: np.ndarray
-    """(6 LIMIT,) of :mod:`gates`."""
+    """(6 LIMIT,) limits from :mod:`gates`."""
     size2: float
-    """Square of the length that counts as one [m^2]."""
+    """Square of the reference length [m^2]."""
 
 
 @inline_kernel
 def at_zero():
-    """Return nought in each lane."""
+    """Return zero in each lane."""
     return lanes.spread(0.0)
 
 
@@ -43,19 +44,19 @@ def columns_of(g):
 
 @inline_kernel
 def undo_joint(h, o, s, c, x, y, t):
-    """Return two directions and a point before a rotation about a line, by sine and cosine of its angle."""
+    """Undo a rotation about a line, given sine and cosine of its angle, for two directions and a point."""
     return vectors.turn(h, c, -s, x), vectors.turn(h, c, -s, y), screw(h, o, c, -s, t)
 
 
 @inline_kernel
 def gather(area, poses, start, count):
     """
-    Write eight poses side by side; the last one stands for those that are missing.
+    Write eight poses side by side; the last pose fills unused lanes.
 
     :param area: (POSES,) out: rotation row by row, then translation, eight numbers each.
-    :param poses: (m, 4, 4).
-    :param start, count: the first one, and how many there are from there on.
-    :returns: the bits of those whose last row is (0, 0, 0, 1).
+    :param poses: (m, 4, 4) poses.
+    :param start, count: index of the first pose, and number of poses to read.
+    :returns: bits of the poses whose last row is (0, 0, 0, 1).
     """
     affine = 0
     for lane in range(lanes.LANES):
@@ -72,7 +73,7 @@ def gather(area, poses, start, count):
 
 @inline_kernel
 def load_poses(area):
-    """Return eight poses out of an area: nine numbers of the rotation row by row, three of the translation."""
+    """Return eight poses from an area: nine numbers of the rotation row by row, then three of the translation."""
     n = lanes.LANES
     return (
         lanes.load(area, 0),
@@ -92,7 +93,7 @@ def load_poses(area):
 
 @inline_kernel
 def are_rigid(g):
-    """Return the lanes in which the rotation is one up to :data:`RIGID`."""
+    """Return a mask of lanes whose rotation is orthonormal up to :data:`RIGID`."""
     x, y = columns_of(g)
     rest = vectors.subtract(vectors.cross(x, y), (g[2], g[5], g[8]))
     return (
@@ -106,7 +107,7 @@ def are_rigid(g):
 @inline_kernel
 def behind(g, m):
     """
-    Return the poses G M for one transform M.
+    Return the products G M of poses with one transform M.
 
     :param g: poses in eight lanes.
     :param m: (12,) M.

@@ -1,19 +1,19 @@
 """
-How many branches within limits eight poses have: arms of :mod:`ssik_ros.kernels.closed_form.classes.spherical_wrist`.
+Count the branches of eight poses for arms of :mod:`ssik_ros.kernels.closed_form.classes.spherical_wrist`.
 
 Problem
 -------
-Count, for eight poses side by side, the branches of an arm whose last three axes meet and whose axes 2 and 3 are parallel.
+For eight poses at once, count the branches of an arm whose last three axes meet and whose axes 2 and 3 are parallel.
 
 Method
 ------
-The steps of the class, one branch after the other for all eight poses. Each angle stays a sine and a cosine, whose vector has a
-length that is known beforehand. The wrist is compared with what the first three joints leave of the pose, which is the error of
-the whole chain.
+The steps of the class are run branch by branch, each for all eight poses. Angles are stored as sine and cosine; the
+length of their vector is known beforehand. The pose of the wrist is compared with the pose that the first three joints
+require. The difference is the error of the whole chain.
 
 Degeneracies
 ------------
-A stretched arm, a straight wrist, a wrist on axis 1 or 2: the gates are uncertain.
+With a stretched arm, a straight wrist, or the wrist on axis 1 or 2, the gates are uncertain.
 
 Cost
 ----
@@ -32,16 +32,16 @@ from ssik_ros.kernels.geometry.subproblems import sp4
 @inline_kernel
 def count(arm, g):
     """
-    Return the number of branches in each lane, and the bits of the lanes that are uncertain.
+    Return the number of branches in each lane, and the bits of the uncertain lanes.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :param g: the poses G in eight lanes.
+    :param g: poses G in eight lanes.
     """
     h1, h2 = triple(arm.axes, 0), triple(arm.axes, 1)
     o1, w = triple(arm.points, 0), triple(arm.special, 0)
     p = map_point(g, w)
     x, y = columns_of(g)
-    # Joint 1 brings the wrist to its height along axis 2.
+    # Joint 1 must bring the wrist to its height along axis 2.
     back = (-h1[0], -h1[1], -h1[2])
     a1, b1, along = sp4.coefficients(h2, back, vectors.subtract(p, o1))
     d1 = vectors.dot(h2, vectors.subtract(w, o1)) - along
@@ -68,15 +68,15 @@ def count(arm, g):
 @inline_kernel
 def _count_elbows(arm, left, ok1):
     """
-    Return how many branches make what joint 1 leaves, and the bits of the lanes that are uncertain.
+    Return the number of branches for the pose that remains after joint 1, and the bits of the uncertain lanes.
 
-    :param left: two columns of E_1^-1 G, and where it has the point of the wrist.
-    :param ok1: lanes that count.
+    :param left: two columns of E_1^-1 G, and the place of the wrist's point under it.
+    :param ok1: mask of lanes to count.
     """
     h2, h3 = triple(arm.axes, 1), triple(arm.axes, 2)
     o2, o3, w = triple(arm.points, 1), triple(arm.points, 2), triple(arm.special, 0)
     ax, ay, at = left
-    # Joint 3 brings it to its distance from axis 2.
+    # Joint 3 must bring the wrist to its distance from axis 2.
     elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
     a3, b3, along3 = sp4.coefficients(base, h3, elbow)
     middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - along3
@@ -118,11 +118,11 @@ def _count_elbows(arm, left, ok1):
 @inline_kernel
 def _count_wrists(arm, x, y, t, ok):
     """
-    Return how many wrists make what the first three joints leave, and the bits of the lanes that are uncertain.
+    Return the number of wrists for the pose that remains after three joints, and the bits of the uncertain lanes.
 
-    :param x, y: the first two columns of R_4 R_5 R_6.
-    :param t: where these three joints have to put the point of the wrist.
-    :param ok: lanes that count.
+    :param x, y: first two columns of R_4 R_5 R_6.
+    :param t: place of the wrist's point that the first three joints require.
+    :param ok: mask of lanes to count.
     """
     h4, h5, h6 = triple(arm.axes, 3), triple(arm.axes, 4), triple(arm.axes, 5)
     o4, o5, o6, w = (

@@ -1,18 +1,19 @@
 """
-How many branches within limits eight poses have: arms of :mod:`ssik_ros.kernels.closed_form.classes.three_parallel`.
+Count the branches of eight poses for arms of :mod:`ssik_ros.kernels.closed_form.classes.three_parallel`.
 
 Problem
 -------
-Count, for eight poses side by side, the branches of an arm whose axes 2, 3 and 4 are parallel and whose axes 5 and 6 meet.
+For eight poses at once, count the branches of an arm whose axes 2, 3 and 4 are parallel and whose axes 5 and 6 meet.
 
 Method
 ------
-The steps of the class, one branch after the other for all eight poses, with angles as sine and cosine. The plane of the parallel
-joints is compared with what the outer joints leave of the pose, which is the error of the whole chain.
+The steps of the class are run branch by branch, each for all eight poses, with angles as sine and cosine. The pose of
+the parallel joints is compared with the pose that the outer joints require. The difference is the error of the whole
+chain.
 
 Degeneracies
 ------------
-Axis 6 parallel to the plane's axis, a stretched elbow, the wrist on axis 1: the gates are uncertain.
+If axis 6 is parallel to axis 2, the elbow is stretched or the wrist is on axis 1, the gates are uncertain.
 
 Cost
 ----
@@ -36,7 +37,7 @@ from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 @inline_kernel
 def outer_equations(arm):
     """
-    Return the coefficients of joint 5 in both equations of the outer joints, which no pose changes, in units of the arm.
+    Return the coefficients of joint 5 in both equations of the outer joints, in units of the arm; they ignore the pose.
 
     :param arm: :class:`pose_lanes.CountedArm`.
     """
@@ -51,10 +52,10 @@ def outer_equations(arm):
 @inline_kernel
 def count(arm, g):
     """
-    Return the number of branches in each lane, and the bits of the lanes that are uncertain.
+    Return the number of branches in each lane, and the bits of the uncertain lanes.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :param g: the poses G in eight lanes.
+    :param g: poses G in eight lanes.
     """
     h1, h, h6 = triple(arm.axes, 0), triple(arm.axes, 1), triple(arm.axes, 5)
     o1, o5, o6 = triple(arm.points, 0), triple(arm.points, 4), triple(arm.points, 5)
@@ -101,16 +102,16 @@ def count(arm, g):
 @inline_kernel
 def _count_wrists(arm, left, equation, ok1):
     """
-    Return how many branches make what joint 1 leaves, and the bits of the lanes that are uncertain.
+    Return the number of branches for the pose that remains after joint 1, and the bits of the uncertain lanes.
 
-    :param left: two columns of E_1^-1 G, and what it does to the point of axis 6.
+    :param left: two columns of E_1^-1 G, and the place of axis 6's point under it.
     :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of m1 cos q5 + m2 sin q5 = d.
-    :param ok1: lanes that count.
+    :param ok1: mask of lanes to count.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     ax, ay, _ = left
     m1, m2, d5, x5 = equation
-    # The rotation left, transposed, brings the axis of the plane into the frame of joint 6.
+    # The transposed remaining rotation maps axis 2 into the frame of joint 6.
     turned = (vectors.dot(ax, h), vectors.dot(ay, h), vectors.dot(vectors.cross(ax, ay), h))
     across = vectors.cross(h6, turned)
     tilt = vectors.dot(across, across)
@@ -140,11 +141,11 @@ def _count_wrists(arm, left, equation, ok1):
 @inline_kernel
 def _count_planes(arm, left, angles, ok):
     """
-    Return how many postures of the plane make what the outer joints leave, and the bits of the lanes that are uncertain.
+    Return the number of postures of the parallel joints for the remaining pose, and the bits of the uncertain lanes.
 
-    :param left: two columns of E_1^-1 G, and what it does to the point of axis 6.
+    :param left: two columns of E_1^-1 G, and the place of axis 6's point under it.
     :param angles: sines and cosines of joints 5 and 6.
-    :param ok: lanes that count.
+    :param ok: mask of lanes to count.
     """
     h, h3, h4 = triple(arm.axes, 1), triple(arm.axes, 2), triple(arm.axes, 3)
     h5, h6 = triple(arm.axes, 4), triple(arm.axes, 5)
@@ -153,7 +154,7 @@ def _count_planes(arm, left, angles, ok):
     s5, c5, s6, c6 = angles
     x, y, t = left
     z = vectors.cross(x, y)
-    # K = E_1^-1 G E_6^-1 E_5^-1 applied to a direction across the plane's axis and to the point of axis 4.
+    # K = E_1^-1 G E_6^-1 E_5^-1 applied to a direction perpendicular to axis 2 and to the point of axis 4.
     v = vectors.perpendicular(h)
     kv = _combine(x, y, z, vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v)))
     away = vectors.subtract(screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)), o6)
@@ -184,7 +185,7 @@ def _count_planes(arm, left, angles, ok):
         elbow = vectors.subtract(vectors.turn(h, ce, se, arm34), base)
         sine, cosine = lane_angles.between(h, elbow, reach)
         s2, c2 = gates.angle(sine, cosine, inverse2)
-        # What is left of the angle of K behind joints 2 and 3.
+        # Remaining angle of K after joints 2 and 3.
         sr, cr = s2 * ce + c2 * se, c2 * ce - s2 * se
         s4, c4 = gates.angle(sign4 * (sw * cr - cw * sr), cw * cr + sw * sr, 1.0)
         s3, c3 = sign3 * se, ce
