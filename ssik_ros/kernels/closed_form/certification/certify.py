@@ -1,28 +1,29 @@
 """
-Certification of candidates on the user's own chain: forward kinematics, Newton, duplicates.
+Certify candidates on the user's own chain: forward kinematics, Newton steps, duplicates.
 
 Problem
 -------
-Given joint vectors that a closed form proposes, return those that reach the target, to rounding, each once.
+Given joint vectors from a closed form, return those that reach the target up to rounding, each once.
 
 Method
 ------
 1. FK(q) = E_1 ... E_n M, and for each joint its axis z_i through p_i at q.
 2. Error at the tip: position t_T - t, rotation w = sum over the columns of (r_i x r_i^T) / 2, which is the axis times
    the sine of the angle. Residual: Frobenius norm of FK(q) - T.
-3. While the residual is above rounding and falls: Newton with the columns (z_i x (t - p_i), z_i), (z_i, 0) for
-   prismatic joints, on the joints that are not held. Gaussian elimination with pivoting; where a pivot vanishes, a damped step instead.
-4. A candidate counts when its residual is within tolerance.
-5. Two candidates nearer than ``same`` are one when the point half way between them also reaches the target:
-   near a fold two true solutions stay two.
+3. While the residual is above rounding and falls: Newton steps with the columns (z_i x (t - p_i), z_i), or (z_i, 0) for
+   prismatic joints, on the joints that are not held. The equations are solved by Gaussian elimination with pivoting. If
+   a pivot vanishes, a damped step is taken instead.
+4. A candidate is accepted if its residual is within tolerance.
+5. Two candidates nearer than ``same`` are one if their midpoint also reaches the target. So two true solutions near a
+   fold stay two.
 
 Degeneracies
 ------------
-At singular poses Newton may stop short of rounding; what is within tolerance counts.
+At singular poses Newton may stop short of rounding. Candidates within tolerance are accepted.
 
 Cost
 ----
-One forward pass, and one more and one solve for each Newton step. Candidates that are good already do not come here:
+One forward pass, and one more pass and one solution for each Newton step. Good candidates skip this kernel:
 :mod:`lane_pipeline` measures eight of them at once.
 """
 
@@ -37,15 +38,15 @@ from ssik_ros.kernels.rows import linalg
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
 ROUNDING = 1e-13
-"""Residual, relative to the size of the target, below which Newton has nothing to gain."""
+"""Residual, relative to the size of the target, below which Newton steps gain nothing."""
 LEAST_GAIN = 0.9
-"""A step that shrinks the residual less than this is the last one."""
+"""If a step leaves more than this share of the residual, it is the last step."""
 PIVOT = 1e-10
 """Pivot, relative to the largest entry of the Jacobian, below which the damped step is taken."""
 DAMPING = 1e-6
-"""Damping of that step, relative to the squared size of the Jacobian."""
+"""Damping of the damped step, relative to the squared size of the Jacobian."""
 SMALL, SMALLEST = 0.01, 1e-9
-"""Size of an arm below which positions are compared with it, and the least that they are compared with [m]."""
+"""Size of an arm below which positions are scaled by the size, and the smallest such scale [m]."""
 LONGEST_STEP = 0.5
 """Largest change of a joint in one Newton step [rad or m]."""
 
@@ -88,7 +89,7 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
 
 @inline_kernel
 def combine(c0, c1, c2, v):
-    """Return the matrix with these columns applied to a vector; of one chain, or of several side by side."""
+    """Return the matrix with columns c0, c1, c2 applied to a vector, for one chain or for several lanes."""
     return (
         c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
         c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
@@ -111,7 +112,7 @@ def residual(pose, target):
 
 @inline_kernel
 def rounding(target):
-    """Return the residual below which nothing can be gained at a target (12,)."""
+    """Return the residual at a target (12,) below which Newton steps gain nothing."""
     return ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
 
 
@@ -248,7 +249,7 @@ def _solve_damped(normal, system, count):
 @kernel
 def move(out, q, free, count, step, most):
     """
-    Write a posture one step on, shortened where it is too long.
+    Write a posture moved by one step; shorten the step if it is too long.
 
     :param out, q: (n,), which may be the same; all of q is copied.
     :param free: (n,) indices of the joints that move.
@@ -371,7 +372,7 @@ def repeats(store, row, n, slides, same):
 
 @inline_kernel
 def share_of(points, n):
-    """Return what positions are compared with: 1 m for arms from the size SMALL on, the size of smaller arms [m]."""
+    """Return the scale of positions [m]: 1 for arms of at least the size SMALL, the size of smaller arms."""
     total = 0.0
     for i in range(3 * n - 3):
         total += abs(points[i + 3] - points[i])

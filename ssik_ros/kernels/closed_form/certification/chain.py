@@ -1,10 +1,10 @@
 """
 Chains of joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
 
-Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0.
-E_i(q) x = o_i + R(h_i, q) (x - o_i), or x + q h_i for a prismatic joint. Which joints are prismatic is said by an
-integer ``slides``, bit i for joint i from zero; it is 0 where all joints are revolute. G = T M^-1, the target behind the inverse of the pose at zero, is twelve
-numbers as in :mod:`ssik_ros.kernels.geometry.se3`. Tool and rotation at zero have vanished from every formula.
+Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0. E_i(q) x =
+o_i + R(h_i, q) (x - o_i), or x + q h_i for a prismatic joint. The integer ``slides`` is a bit mask of the prismatic
+joints, bit i for joint i from zero. G = T M^-1 is the target times the inverse of the tip's pose at zero. It is stored
+as twelve numbers as in :mod:`ssik_ros.kernels.geometry.se3`. So no formula contains the tool or the rotation at zero.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from ssik_ros.kernels.geometry import so3, vectors
 
 def pack_slides(is_prismatic: Iterable[bool]) -> int:
     """
-    Return which joints are prismatic as one number, bit i for joint i from zero.
+    Return a bit mask of the prismatic joints, bit i for joint i from zero.
 
     :param is_prismatic: of each joint.
     """

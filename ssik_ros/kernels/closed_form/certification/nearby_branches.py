@@ -1,16 +1,16 @@
 """
-Whether the branches of a nearby chain account for all branches of the true one.
+Decide whether the branches of a nearby chain account for all branches of the true chain.
 
 Problem
 -------
-A class with a closed form has eight candidates on the chain nearest to the true one. Each becomes a branch of the
-true chain by Newton. Are there others?
+A class with a closed form has eight candidates on the chain nearest to the true chain. Newton steps turn each of them
+into a branch of the true chain. Does the true chain have other branches?
 
 Method
 ------
-Between the nearby chain and the true one branches are born in pairs, and where a pair is born the Jacobian is singular.
-With axes off by a drift d, such a place lies within some d of a candidate, counted in the chain's size; so a candidate
-whose Jacobian has a pivot below some d leaves a doubt.
+Between the nearby chain and the true chain, branches are born in pairs, and the Jacobian is singular at their
+birthplace. If the axes drift by d, a birthplace is within a multiple of d of a candidate, counted in the chain's size.
+So a candidate whose Jacobian has a pivot below this bound leaves a doubt.
 
 Cost
 ----
@@ -25,7 +25,8 @@ from ssik_ros.kernels.rows import linalg
 
 JOINTS = 6
 BIRTHPLACE = 0.4
-"""Pivot below which branches may be born, in what candidates may miss by, over the size; met were 0.28 and less."""
+"""Pivot below which branches may be born, as a multiple of a candidate's largest miss over the size; observed: at most
+0.28."""
 
 
 @kernel
@@ -53,7 +54,7 @@ def smallest_pivot(system):
 @kernel
 def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     """
-    Return whether no candidate lies where branches of the true chain may be born.
+    Return whether no candidate is near a place where branches of the true chain may be born.
 
     :param axes, points, home, n, slides: the true chain.
     :param free: (n,) indices of the joints that may move, the first six of them.

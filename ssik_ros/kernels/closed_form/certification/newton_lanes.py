@@ -1,24 +1,24 @@
 """
-Newton's method for eight candidates at once, for chains that are nearly of a class.
+Newton's method for eight candidates at once, for chains that nearly fit a class.
 
 Problem
 -------
-Joint vectors that miss a pose by little, of more joints than the pose has equations, or of as many.
+Joint vectors that nearly reach a pose, of six or seven joints that may move, are given. Move them to solutions.
 
 Solutions
 ---------
-For each candidate the nearest one, as far as the first order says.
+For each candidate the nearest solution, to first order.
 
 Method
 ------
-1. The columns (z_i x (t - p_i), z_i) of the joints that move are J, the error at the tip is e, as in :mod:`certify`. The
-   shortest step is J^T y with J J^T y = e, six equations by elimination.
-2. Steps end when every candidate is at rounding, or after STEPS.
+1. The columns (z_i x (t - p_i), z_i) of the moving joints are J, and e is the error at the tip, as in :mod:`certify`.
+   The shortest step is J^T y with J J^T y = e, six equations solved by elimination.
+2. Stop when every candidate is exact up to rounding, or after STEPS steps.
 
 Degeneracies
 ------------
-At a singular posture J J^T is singular: it is damped by DAMPING, and what does not arrive is left to the certification of
-one candidate. With seven joints a fold of the branches of six is no singular posture.
+At a singular posture J J^T is singular, so it is damped by DAMPING. Candidates that do not arrive are left to the
+certification of one candidate. With seven joints, a fold of the branches of six joints does not make J J^T singular.
 
 Cost
 ----
@@ -33,18 +33,18 @@ from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 STEPS = 4
-"""Most steps: from 1e-2 three lead to rounding where the posture is regular."""
+"""Most steps; three lead from an error of 1e-2 to rounding at a regular posture."""
 DAMPING = 1e-14
-"""Of the equations, relative to the sum of the diagonal."""
+"""Damping of the equations, relative to the sum of the diagonal."""
 ROWS = 6
 COLUMNS = ROWS + 1
-"""Of the equations: J J^T, and the error."""
+"""Columns of the equations: J J^T, and the error."""
 
 
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers :func:`polish` needs.
+    Return the size of the scratch of :func:`polish`, in numbers.
 
     :param n: number of joints.
     """
@@ -53,16 +53,17 @@ def scratch_size(n):
 
 @inline_kernel
 def _entry(n, row, column):
-    """Return where in the scratch an entry of the equations stands; the columns of J stand before them."""
+    """Return the offset of an entry of the equations in the scratch; the columns of J come before the equations."""
     return LANES * (ROWS * n + COLUMNS * row + column)
 
 
 @inline_kernel
 def load_three(scratch, start):
     """
-    Return a vector of eight numbers each.
+    Return a vector whose components are eight numbers each.
 
-    :param start: where it stands.
+    :param scratch: array with the vector.
+    :param start: offset of the first component.
     """
     return (
         lanes.load(scratch, start),
@@ -73,7 +74,7 @@ def load_three(scratch, start):
 
 @inline_kernel
 def _store(scratch, start, v):
-    """Write a vector of eight numbers each."""
+    """Write a vector whose components are eight numbers each."""
     for k in range(3):
         lanes.store(scratch, start + k * LANES, v[k])
 
@@ -133,7 +134,7 @@ def write_columns(n, slides, t, scratch):
 @inline_kernel
 def error_at(x, y, z, t, target):
     """
-    Return the error at the tip: the way to the origin of the target, and the rotation.
+    Return the error at the tip: the vector to the origin of the target, and the rotation.
 
     :param x, y, z, t: columns and origin of the tip.
     :param target: (12,) T.
@@ -182,9 +183,9 @@ def _write_equations(area, axes, points, home, n, held, target, scratch):
 @kernel
 def _solve(scratch, n):
     """
-    Solve the equations in place; the result stands in the last column.
+    Solve the equations in place; the solution replaces the last column.
 
-    A positive definite matrix needs no exchange of rows.
+    The matrix is positive definite, so no rows are exchanged.
 
     :param scratch: (scratch_size(n),).
     :param n: number of joints.
@@ -228,7 +229,7 @@ def polish(area, axes, points, home, n, held, target, scratch):
             for row in range(ROWS):
                 column = lanes.load(scratch, LANES * (ROWS * i + row))
                 step = step + column * lanes.load(scratch, _entry(n, row, ROWS))
-            # A large one, or none at all, is that of a singular posture.
+            # A huge or undefined step belongs to a singular posture: leave the joint where it is.
             size = lanes.absolute(step)
             step = lanes.select(size <= certify.LONGEST_STEP, step, 0.0)
             lanes.store(area, LANES * i, lanes.load(area, LANES * i) + step)

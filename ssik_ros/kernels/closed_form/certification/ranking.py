@@ -1,4 +1,4 @@
-"""Solutions within limits, each branch by one representative, best first."""
+"""Move solutions into the limits, choose one winding for each branch, and sort by distance from the seed."""
 
 import math
 
@@ -8,13 +8,13 @@ from ssik_ros.kernels.geometry import so3
 
 TWO_PI = 2.0 * math.pi
 PER_RADIAN = 1.0 / TWO_PI
-"""Revolutions in an angle [1/rad]."""
+"""Number of turns in a radian [1/rad]."""
 NEAR_LIMIT = 1e-9
-"""A value this little outside a limit [rad or m] is put on the limit."""
+"""Largest distance outside a limit at which a value is moved onto it [rad or m]."""
 BESIDE_LIMIT = 1e-6
-"""A value this little outside may belong on it: at a fold a solution is known to the square root of rounding only."""
+"""Like NEAR_LIMIT, for solutions near a fold, which are known only to the square root of rounding [rad or m]."""
 FARTHEST_WISH = 1e6
-"""Largest wish for a joint without limits [rad]: much farther out rounding loses a revolution."""
+"""Largest wish for a joint without limits [rad]; for larger ones rounding would lose a turn."""
 
 KEEP_ALL = 0
 WITHIN_LIMITS = 1
@@ -26,14 +26,14 @@ LARGEST = 1
 
 @inline_kernel
 def nearest_winding(value, wish):
-    """Return the angle plus the multiple of 2 pi that brings it nearest to a wish; of two equally near ones the larger."""
+    """Return the angle plus the multiple of 2 pi that is nearest to a wish; if two are equally near, the larger one."""
     return value + TWO_PI * math.floor((wish - value) * PER_RADIAN + 0.5)
 
 
 @inline_kernel
 def sensible_wish(wish, lower, upper):
     """
-    Return a wish brought to within 2 pi of the limits: the same winding is nearest to it, and no digits are lost.
+    Return a wish moved to within 2 pi of the limits. The nearest winding stays the same, and no digits are lost.
 
     :param wish: angle [rad], finite.
     :param lower, upper: limits, infinite for none.
@@ -56,9 +56,9 @@ def place_in_limits(value, lower, upper, wish):
 
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
-    """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
+    """Like :func:`place_in_limits`; values up to ``near`` outside are moved onto the limit."""
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
-    # A value that rounding has put just outside belongs to the limit, not to another winding.
+    # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
     if best > upper + near:
         best -= TWO_PI * math.ceil((best - upper - near) * PER_RADIAN)
     elif best < lower - near:
@@ -70,20 +70,21 @@ def _place_beside_limits(value, lower, upper, wish, near):
 
 @inline_kernel
 def _wrap(value, slides):
-    """Return an angle in (-pi, pi], or the value of a joint that slides."""
+    """Return an angle wrapped to (-pi, pi], or the value of a prismatic joint."""
     return value if slides else so3.wrap_to_pi(value)
 
 
 @kernel
 def place(q, n, slides, lower, upper, wishes, mode):
     """
-    Choose the representative of one solution, in place; return whether it is wanted.
+    Choose the winding of each joint of a solution, in place; return whether the solution is wanted.
 
     :param q: (n,) the solution.
-    :param slides: which joints are prismatic, and stay as they are.
+    :param n: number of joints.
+    :param slides: bit mask of the prismatic joints, which keep their values.
     :param lower, upper: (n,) limits.
-    :param wishes: (n,) where joints should rather be.
-    :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps what it can and keeps everything.
+    :param wishes: (n,) preferred joint values.
+    :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps joints if possible and keeps every solution.
     """
     return place_beside(q, n, slides, lower, upper, wishes, mode, NEAR_LIMIT)
 
@@ -91,7 +92,7 @@ def place(q, n, slides, lower, upper, wishes, mode):
 @kernel
 def place_beside(q, n, slides, lower, upper, wishes, mode, near):
     """
-    Choose a representative as :func:`place`; values up to ``near`` outside their limits are put on them.
+    Choose the windings like :func:`place`; values up to ``near`` outside their limits are moved onto them.
 
     :param q, n, slides, lower, upper, wishes, mode: as there.
     """
@@ -117,7 +118,7 @@ def place_beside(q, n, slides, lower, upper, wishes, mode, near):
 @kernel
 def distance(q, seed, n, slides, lower, upper, metric):
     """
-    Return how far a solution is from the seed; revolute joints without any limit are compared modulo 2 pi.
+    Return the distance of a solution from the seed; revolute joints without any limit are compared modulo 2 pi.
 
     :param q, seed: (n,).
     :param slides: which joints are prismatic.

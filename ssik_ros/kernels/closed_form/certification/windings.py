@@ -1,23 +1,24 @@
 """
-The windings of joints with more than one: best first, without building all combinations.
+List the combinations of windings of several joints, best first, without building all of them.
 
 Problem
 -------
-A joint whose range is larger than 2 pi reaches the same posture at several values q + 2 pi k. The values of
-different joints combine freely. Wanted are the combinations of all branches in the order of their distance to a seed.
+A joint whose range is larger than 2 pi reaches the same posture at several values q + 2 pi k. The values of different
+joints combine freely. Return the combinations of all branches in the order of their distance to a seed.
 
 Method
 ------
-1. For each branch and joint, the values inside the limits in ascending order of their distance to the seed.
-2. A combination is a place in each of these lists. Its successors move one joint one place on, at or behind the last
-   joint that is not at its first place: every combination has exactly one predecessor, which is not further away.
-3. A heap of open combinations starts with the first one of each branch. What is taken off it is the next best.
+1. For each branch and joint, sort the values inside the limits by their distance to the seed.
+2. A combination is an index into each of these lists. Its successors increase the index of one joint by one. This joint
+   is the last joint with a nonzero index, or a joint after it. So every combination has exactly one predecessor, and
+   the predecessor is not farther away.
+3. A heap of open combinations starts with the first combination of each branch. The top of the heap is the next best.
 
-Of equally distant combinations the one of the earlier branch comes first, then the one with earlier places.
+If combinations are equally distant, the earlier branch comes first, then the smaller indices.
 
 Cost
 ----
-n insertions for each combination that is returned, whatever the number of all combinations.
+n insertions into the heap for each returned combination, independent of the number of all combinations.
 """
 
 import math
@@ -34,14 +35,14 @@ NEAR_LIMIT = ranking.NEAR_LIMIT
 
 @inline_kernel
 def has_windings(lower, upper, slides):
-    """Return whether a joint with these limits, unless it slides, reaches some postures at several values."""
+    """Return whether a joint with these limits has several windings for some angles; False for prismatic joints."""
     is_long = upper - lower > TWO_PI + NEAR_LIMIT
     return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
-    """Return the smallest and the largest k with value + 2 pi k inside limits; (0, 0) where there is none."""
+    """Return the smallest and the largest k with value + 2 pi k inside the limits; (0, 0) if no winding is inside."""
     first = math.ceil((lower - NEAR_LIMIT - value) / TWO_PI)
     last = math.floor((upper + NEAR_LIMIT - value) / TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)
@@ -50,7 +51,7 @@ def _range_of_windings(value, lower, upper):
 @kernel
 def count_windings(sizes, branches, lower, upper, slides):
     """
-    Write how many values each joint of each branch has.
+    Write the number of values of each joint of each branch.
 
     :param sizes: (b, n) numbers.
     :param branches: (b, n) joint values, within limits [rad or m].
@@ -112,7 +113,7 @@ def _distance(costs, places, metric):
 
 @inline_kernel
 def _comes_first(keys, owners, codes, a, b):
-    """Return whether combination a comes before combination b."""
+    """Return whether combination a is sorted before combination b."""
     if keys[a] != keys[b]:
         return keys[a] < keys[b]
     if owners[a] != owners[b]:
@@ -122,7 +123,7 @@ def _comes_first(keys, owners, codes, a, b):
 
 @kernel
 def _push(heap, size, item, keys, owners, codes):
-    """Put a combination onto the heap of ``size`` entries."""
+    """Push a combination onto the heap of ``size`` entries."""
     at = size
     while at > 0:
         above = (at - 1) // 2
@@ -135,7 +136,7 @@ def _push(heap, size, item, keys, owners, codes):
 
 @kernel
 def _pop(heap, size, keys, owners, codes):
-    """Take the best combination off the heap of ``size`` entries and return it."""
+    """Pop the best combination off the heap of ``size`` entries."""
     best, item, at = heap[0], heap[size - 1], 0
     while True:
         below = 2 * at + 1
@@ -155,7 +156,7 @@ def _pop(heap, size, keys, owners, codes):
 
 @kernel
 def _read_places(places, code, sizes):
-    """Write the places of a combination, whose number is ``code``, the last joint counting fastest."""
+    """Decode the number of a combination into indices; the last joint varies fastest."""
     for i in range(places.shape[0] - 1, -1, -1):
         places[i] = code % sizes[i]
         code //= sizes[i]
@@ -208,11 +209,13 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
 @kernel
 def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
     """
-    Write what is left at each joint vector.
+    Write the errors of each joint vector.
 
-    :param errors: (k, 3) as of :func:`certify.measure`.
+    :param errors: (k, 3) out: errors as from :func:`certify.measure`.
     :param rows: (k, n) joint values [rad or m].
-    :param axes, points: (3 n,) the chain; ``home`` (12,) M; ``slides`` says which joints are prismatic.
+    :param axes, points: (3 n,) the chain.
+    :param home: (12,) M.
+    :param slides: bit mask of the prismatic joints.
     :param target: (12,) T.
     :param scratch: as for :func:`certify.certify`.
     """

@@ -1,8 +1,8 @@
 """
-Candidates of a whole arm: six joints by their class, fewer where some slide, seven with one joint held at a value.
+Candidates of a whole arm: six joints of a class, fewer with prismatic joints, or seven with one joint held at a value.
 
-Seven joints with joint L held are six: what hangs behind joint L is moved by E_L, and G becomes G E_L^-1. Reversed,
-E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
+Seven joints with joint L held are six: the joints after joint L are moved by E_L, and G becomes G E_L^-1. For the
+reversed chain, E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
@@ -25,26 +25,28 @@ from ssik_ros.kernels.geometry.vectors import copy
 SPHERICAL_WRIST = 0
 THREE_PARALLEL = 1
 GENERAL = 2
-"""Solved by elimination, in a module of its own."""
+"""Kind of chains that are solved by elimination, in a separate module."""
 PRISMATIC_SHOULDER = 3
 ORIENTATION_FIRST = 4
 
 OWN_SCRATCH = 94
-"""The largest number that a class needs; a number, so that an artifact of one class names no other."""
+"""Largest scratch of a class; a plain number, so that an artifact of one class refers to no other class."""
 SCRATCH = 36 + 6 + 12 + 12 + 12 + OWN_SCRATCH
-"""Numbers that :func:`write_candidates` needs: chain, special points, three transforms, and its solver's own."""
+"""Size of the scratch of :func:`write_candidates`: chain, special points, three transforms, and the scratch of the
+class."""
 
 
 @kernel
 def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
     """
-    Write the free joints, six at most, in the order that the class wants.
+    Write the free joints, at most six, in the order of the class.
 
-    :param out_axes, out_points: (18,).
+    :param out_axes, out_points: (18,) out.
     :param axes, points: (3 n,) the chain.
-    :param held: index of the joint that is held, -1 for none.
+    :param n: number of joints.
+    :param held: index of the held joint, -1 if no joint is held.
     :param moved: (12,) E of the held joint.
-    :param is_reversed: whether the class is that of the reversed chain.
+    :param is_reversed: True if the class fits the reversed chain.
     """
     row, last = 0, n - 1 if held < 0 else n - 2
     for i in range(n):
@@ -63,12 +65,12 @@ def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
 @inline_kernel
 def free_slides(slides, n, held, is_reversed):
     """
-    Return which of the free joints are prismatic, in the order that the class wants.
+    Return a bit mask of the prismatic joints among the free joints, in the order of the class.
 
-    :param slides: which joints of the chain are.
+    :param slides: bit mask of the prismatic joints of the chain.
     :param n: number of joints.
-    :param held: index of the joint that is held, -1 for none.
-    :param is_reversed: whether the class is that of the reversed chain.
+    :param held: index of the held joint, -1 if no joint is held.
+    :param is_reversed: True if the class fits the reversed chain.
     """
     found, row, last = 0, 0, n - 1 if held < 0 else n - 2
     for i in range(n):
@@ -98,24 +100,24 @@ def write_candidates(
     scratch,
 ):
     """
-    Write the candidates of a chain of six joints, or of seven with one held.
+    Write the candidates of a chain of six joints, or of seven with one held; some classes accept fewer joints.
 
-    The classes with slides serve chains of fewer joints too. Return how many candidates there are, and whether the pose
-    hardly determines one of their angles, so that other postures may exist.
+    Return the number of candidates, and whether the pose hardly determines one of their angles. Then other postures may
+    exist.
 
     :param out: (16, n) joint vectors, not certified.
-    :param kind, case: the class of the free joints.
-    :param is_reversed: whether it is the class of the reversed chain.
+    :param kind, case: class of the free joints.
+    :param is_reversed: True if the class fits the reversed chain.
     :param axes, points: (3 n,) the chain.
-    :param n: 6, or 7 with a held joint; fewer for classes with slides.
-    :param slides: which joints are prismatic; of those that are free none in classes without slides.
-    :param held: index of the held joint, -1 for none.
-    :param value: its angle [rad] or length [m].
-    :param special: (6,) special points of the class in the chain at zero.
-    :param behind: (2,) whether each special point hangs behind the held joint.
+    :param n: 6, or 7 with a held joint; fewer for classes with prismatic joints.
+    :param slides: bit mask of the prismatic joints. Free joints must be revolute in classes without prismatic joints.
+    :param held: index of the held joint, -1 if no joint is held.
+    :param value: value of the held joint [rad or m].
+    :param special: (6,) special points of the class in the chain at zero; ``behind`` (2,) says for each whether the
+        held joint moves it.
     :param g: (12,) G.
-    :param offered: angle of a joint that a singular pose leaves free [rad].
-    :param scratch: (SCRATCH,) numbers.
+    :param offered: angle for a joint that a singular pose leaves free [rad].
+    :param scratch: (SCRATCH,) scratch.
     """
     own_axes, own_points = vector(scratch, 0, 18), vector(scratch, 18, 18)
     own_special = vector(scratch, 36, 6)
@@ -166,13 +168,14 @@ def write_candidates(
 @kernel
 def put_in_order(out, count, n, held, value, is_reversed):
     """
-    Bring the free joints of each row into the chain's order, the held joint among them, in place.
+    Sort the free joints of each row into the order of the chain and insert the held joint, in place.
 
-    :param out: (count or more, n) rows; values of the free joints in the first columns.
+    :param out: (count or more, n) rows; the first columns have the values of the free joints.
+    :param count: number of rows.
     :param n: number of joints.
-    :param held: index of the held joint, -1 for none.
-    :param value: its angle [rad] or length [m].
-    :param is_reversed: whether the free joints are those of the reversed chain.
+    :param held: index of the held joint, -1 if no joint is held.
+    :param value: value of the held joint [rad or m].
+    :param is_reversed: True if the free joints are in the order of the reversed chain.
     """
     last = n - 1 if held < 0 else n - 2
     for row in range(count):

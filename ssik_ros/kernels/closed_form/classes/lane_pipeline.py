@@ -1,28 +1,28 @@
 """
-Eight candidates at once: the winding of each joint, its limits, the pose, the distance from the seed.
+Eight candidates at once: winding of each joint, limits, pose, and distance from the seed.
 
 Problem
 -------
-Given joint vectors that a closed form proposes, choose for each the windings of its joints, and measure the error
-between the pose of the tip and the target.
+Given joint vectors from a closed form, choose the windings of their joints, and measure the error between the pose of
+the tip and the target.
 
 Method
 ------
-1. :mod:`ranking`'s choice of winding and limit. It comes first, so that the returned values are the measured ones. Values
-   just outside a limit are put on it, and those for which that is too much no longer reach the pose.
-2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), to E_1; z = x cross y.
-3. Residuals as in :mod:`certify`.
-4. Duplicates differ by little in every joint, hence in every sum of their sines and cosines with given weights. Two
-   sums for each candidate show which ones have to be compared at all.
+1. Choose winding and limit as :mod:`ranking`. This comes first, so that the returned values are the measured ones.
+   Values just outside a limit are moved onto it; if the move is too large, the candidate no longer reaches the pose.
+2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), down to E_1; z = x cross y.
+3. Compute residuals as :mod:`certify`.
+4. Duplicates differ little in every joint. So every weighted sum of their sines and cosines differs little, too. Two
+   such sums for each candidate show which candidates must be compared.
 
 Degeneracies
 ------------
-None: there are no branches. Angles too large for :func:`lanes.sine_cosine` get the residual that sends them to the
-certification of one candidate, as do all that are not at rounding.
+The kernel has no special cases. Angles too large for :func:`lanes.sine_cosine` get a residual that sends the candidate
+to the certification of one candidate. So do candidates that miss the pose by more than rounding.
 
 Cost
 ----
-That of one forward pass with the vectors of the processor, for eight.
+One forward pass in SIMD lanes for eight candidates.
 """
 
 import math
@@ -33,7 +33,7 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
-# Rows of an area behind the n rows of joint values, each with a number for every candidate.
+# Rows of an area after the n rows of joint values, each with a number for every candidate.
 # The first three are in the order of certify.write_errors.
 POSITION, ROTATION, RESIDUAL, DISTANCE, MARK, OTHER_MARK = 0, 1, 2, 3, 4, 5
 ROWS = 6
@@ -42,7 +42,7 @@ ROWS = 6
 @inline_kernel
 def area_size(n):
     """
-    Return how many numbers the area of eight candidates has.
+    Return the size of the area of eight candidates, in numbers.
 
     :param n: number of joints.
     """
@@ -52,10 +52,9 @@ def area_size(n):
 @inline_kernel
 def row_of(n, what):
     """
-    Return where in an area a row begins.
+    Return the offset of a row of an area, such as RESIDUAL; the row is counted after the rows of joint values.
 
     :param n: number of joints.
-    :param what: RESIDUAL, ...
     """
     return LANES * (n + what)
 
@@ -63,7 +62,7 @@ def row_of(n, what):
 @inline_kernel
 def read_candidates(area, rows, start, count, n):
     """
-    Write candidates into an area; the last one stands for those that are missing.
+    Write candidates into an area; the last candidate fills unused lanes.
 
     :param area: (area_size(n),).
     :param rows: (., n) candidates, of which those from ``start`` on are taken.
@@ -77,8 +76,8 @@ def read_candidates(area, rows, start, count, n):
 
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
-    """Return what :func:`ranking.place_in_limits` does for each lane, and where a winding is inside."""
-    # No branches: whether another winding is needed differs from pose to pose.
+    """Do :func:`ranking.place_in_limits` in each lane; return the values and a mask of lanes with a winding inside."""
+    # No if: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
     high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
     down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.PER_RADIAN)
@@ -91,7 +90,7 @@ def _place_in_limits(value, lower, upper, wish):
 @kernel
 def place(area, n, slides, lower, upper, seed, has_seed, mode):
     """
-    Choose the representatives of eight candidates, in place; return the bits of those that have none.
+    Choose the windings of eight candidates, in place; return the bits of the candidates outside the limits.
 
     :param area: (area_size(n),) joint values.
     :param slides: which joints are prismatic.
@@ -122,7 +121,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
-    """Return two directions and a point behind a rotation about a line, by sine and cosine of the angle."""
+    """Rotate two directions and a point about a line, given sine and cosine of the angle."""
     d = 1.0 - c
     dx, dy, dz = d * h[0], d * h[1], d * h[2]
     sx, sy, sz = s * h[0], s * h[1], s * h[2]
@@ -140,7 +139,7 @@ def turn_pose(h, o, s, c, x, y, t):
 
 @inline_kernel
 def _squared_difference(v, array, start, step):
-    """Return |v - w|^2 for a vector of numbers w that stand apart in an array."""
+    """Return |v - w|^2 for a vector w whose components have the distance ``step`` in an array."""
     a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
     return a * a + b * b + c * c
 
@@ -187,7 +186,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
 @kernel
 def find_alike(area, n, count, same):
     """
-    Return the bits of those candidates that may be within ``same`` of another one in every joint.
+    Return the bits of the candidates that may be within ``same`` of another candidate in every joint.
 
     :param area: (area_size(n),), measured.
     :param count: how many candidates there are, up to eight.
@@ -208,7 +207,7 @@ def find_alike(area, n, count, same):
 @kernel
 def write_distances(area, seed, n, slides, lower, upper, metric):
     """
-    Write how far eight candidates are from the seed, as :func:`ranking.distance` does.
+    Write the distances of eight candidates from the seed, as :func:`ranking.distance`.
 
     :param area: (area_size(n),) joint values; DISTANCE is written.
     :param seed, lower, upper: (n,).

@@ -1,28 +1,29 @@
 """
-Chains in which the revolute joints alone make the orientation: at most three of them, and at most three slides.
+Chains whose orientation depends only on at most three revolute joints, with at most three prismatic joints.
 
 Problem
 -------
-E_1 ... E_n = G, n at most 6, revolute and prismatic joints in any order. Gantries are of this class, whatever
-their wrist: its axes need not meet.
+E_1 ... E_n = G, n at most 6, revolute and prismatic joints in any order. Gantries are of this class, whatever their
+wrist, because its axes need not meet.
 
 Solutions
 ---------
-Two with three revolute joints, one with fewer.
+Two solutions with three revolute joints, one with fewer.
 
 Method
 ------
-1. Slides do not rotate anything: the product of the rotations is R_G. Three axes: see
-   :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first rotates b onto R_G b, the second the rest. One:
-   it rotates a vector perpendicular to it.
-2. With the angles known, every slide has a known direction d_i, and sum q_i d_i = G x - x', where x is any point and x'
-   what the chain makes of it with its slides at zero: linear.
+1. Prismatic joints do not rotate anything, so the product of the rotations is R_G. Three axes: see
+   :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first rotates b onto R_G b, the second
+       does the rest. One axis: it rotates a vector perpendicular to it.
+2. With known angles every prismatic joint has a known direction d_i, and sum q_i d_i = G x - x' is linear. Here x is
+   any point, and x' its image under the chain with all prismatic joints at zero.
 
 Degeneracies
 ------------
-Neighbouring axes parallel: the class is not this one. A straight wrist: the last angle is the offered one. Directions
-of slides in one plane at a singular posture: see :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. Fewer joints than
-six miss most poses, which the certification finds out.
+If neighbouring axes are parallel, the chain is not of this class. At a straight wrist the last angle is the offered
+one. If the directions of prismatic joints are coplanar at a singular posture, see
+:mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. Chains of fewer than six joints miss most poses; the
+    certification rejects their candidates.
 
 Cost
 ----
@@ -49,13 +50,13 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 SCRATCH = 15
-"""Numbers that :func:`solve` needs."""
+"""Size of the scratch of :func:`solve`, in numbers."""
 
 
 @kernel
 def write_rotations(out, axes, count, image_of, offered):
     """
-    Write the angles of one to three axes whose rotations make R; return how many rows, and whether R leaves an angle free.
+    Write the angles of one to three axes whose product is R; return their number, and whether R leaves an angle free.
 
     :param out: (2, 3) rows of angles.
     :param axes: (., 3) unit axes in its first ``count`` rows.
@@ -95,7 +96,7 @@ def write_rotations(out, axes, count, image_of, offered):
 @kernel
 def solve(out, axes, points, slides, n, g, offered, scratch):
     """
-    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
+    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (2, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
@@ -121,7 +122,7 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
 @kernel
 def _write_row(out, row, axes, points, slides, n, g, turns, count):
     """
-    Write one candidate: angles from ``turns``, and the slides that they leave.
+    Write one candidate: angles from ``turns``, and the values of the prismatic joints for these angles.
 
     :param turns: (2, 3) angles of the ``count`` revolute joints.
     """

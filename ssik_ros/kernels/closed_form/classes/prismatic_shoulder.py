@@ -1,5 +1,5 @@
 """
-A shoulder of three joints, one or two of them slides, and behind it a wrist whose axes meet.
+Chains whose first three joints include one or two prismatic joints, followed by a wrist whose axes meet.
 
 Problem
 -------
@@ -8,35 +8,39 @@ the point W.
 
 Solutions
 ---------
-Up to two positions of W with one revolute joint, up to four with two; two wrists each where the wrist has three axes,
-one where it has fewer: 8.
+W has up to two positions with one revolute joint and up to four with two. Each position has two wrists if the wrist has
+three axes, otherwise one wrist. So there are at most 8 solutions.
 
 Method
 ------
-W is not moved by the wrist: E_1 E_2 E_3 W = p = G W.
+The wrist does not move W, so E_1 E_2 E_3 W = p = G W.
 
-* One revolute joint: what it does to a point minus a constant is made by the two slides, so its component along the
-  normal of their plane vanishes: subproblem 4. The slides follow, see :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`.
-  Slide, rotation, slide: (h1 x R_2 h3) . (p - o2 - R_2 v) = 0 with v = W - o2. As R_2 h3 x R_2 v = R_2 (h3 x v), this too
-  is of degree one: R_2 h3 . ((p - o2) x h1) = h1 . R_2 (h3 x v).
-* Rotation, slide, rotation: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components across h2 are
-  subproblem 6.
-* The slide first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) = (h2, W - o2, h3, -h1,
+* One revolute joint: the image of a point under it minus a constant is made by the two prismatic joints. So its
+  component along the normal of their plane vanishes: subproblem 4. The prismatic joints follow, see
+  :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. For prismatic, revolute, prismatic:
+  (h1 x R_2 h3) . (p - o2 - R_2 v) = 0 with v = W - o2. As R_2 h3 x R_2 v = R_2 (h3 x v), this is also of degree one:
+  R_2 h3 . ((p - o2) x h1) = h1 . R_2 (h3 x v).
+* Revolute, prismatic, revolute: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components
+  perpendicular to h2 are subproblem 6.
+* The prismatic joint first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) = (h2, W - o2,
+  h3, -h1,
   p - o1, o1 - o2) or (-h2, p - o2, -h1, h3, W - o3, o3 - o2). Component along k and length do not know t:
 
       (k.g) s = D1 + a1 cos u + b1 sin u        s^2 = D2 + 2 (a2 cos u + b2 sin u)
 
-  where b was made perpendicular to g by an offset of s, and c parallel to the common normal of k and m by moving b
-  along k and v along m. Eliminating s leaves a trigonometric polynomial of degree two in u. Where k.g vanishes the
-  first is subproblem 4 in u, and the second gives two s; where it nearly vanishes, the polynomial has nearly double
-  zeros, and three more rounds of this, with (k.g) s taken from the last one, come closer. t follows: subproblem 1.
+    where b was made perpendicular to g by an offset of s, and c parallel to the common normal of k and m by moving b
+    along k and v along m. Eliminating s leaves a trigonometric polynomial of degree two in u. If k.g vanishes, the
+    first equation is subproblem 4 in u, and the second gives two values of s. If k.g nearly vanishes, the polynomial
+    has nearly double zeros. Three more rounds of this, with (k.g) s from the last round, refine them. Subproblem 1
+    gives t.
 
-Then the rotations of the wrist make what is left of R_G, see :mod:`ssik_ros.kernels.closed_form.classes.orientation_first`.
+The rotations of the wrist make the rest of R_G, see :mod:`ssik_ros.kernels.closed_form.classes.orientation_first`.
 
 Degeneracies
 ------------
-A point on the axis that should rotate it: its angle is free, and zero is returned. Parallel slides, a slide across two
-parallel axes: W cannot be brought everywhere, and the class does not hold. A wrist of two parallel axes likewise.
+If a point lies on the axis that should rotate it, its angle is free, and zero is returned. With parallel prismatic
+joints, or a prismatic joint perpendicular to two parallel axes, W cannot reach every place, and the class does not fit.
+Nor does it fit a wrist of two parallel axes.
 
 Cost
 ----
@@ -64,20 +68,21 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 PRR, RPR, PPR, RRP, PRP, RPP = 1, 2, 3, 4, 5, 6
-"""Which of the first three joints slide, as bits."""
+"""Bit masks of the prismatic joints among the first three."""
 
 SCRATCH = 12 + 12 + 6 + 12 + 4
-"""Numbers that :func:`solve` needs."""
+"""Size of the scratch of :func:`solve`, in numbers."""
 
 LEVEL = 2e-4
-"""Slide of a link against the plane across its axis, relative to its swing, below which it is nearly in the plane."""
+"""Component of a prismatic axis out of the plane perpendicular to its link's axis, over its swing, that counts as
+nearly zero."""
 SKEW = 0.1
-"""Sine between axes from which on they have a common normal worth using."""
+"""Sine between axes above which their common normal is accurate enough."""
 
 
 @kernel
 def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
-    """Write two rows (q1, q2, q3) of a shoulder with one revolute joint into ``arm`` and return how many."""
+    """Write two rows (q1, q2, q3) of a shoulder with one revolute joint into ``arm``; return their number."""
     if slides == RPP:
         back = (-h1[0], -h1[1], -h1[2])
         k, x, y, a, b = back, vectors.subtract(p, o1), vectors.subtract(w, o1), h2, h3
@@ -113,7 +118,7 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
 @kernel
 def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
-    Write rows (q1, q2, q3) of a shoulder that rotates, slides and rotates into ``arm`` and return how many.
+    Write rows (q1, q2, q3) of a revolute, prismatic, revolute shoulder into ``arm``; return their number.
 
     :param pairs: (4, 2) scratch.
     :param zeros: (4,) scratch.
@@ -150,7 +155,7 @@ def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
 @kernel
 def turn_and_slide(out, k, b, g, m, v, c, zeros):
     """
-    Write rows (t, s, u) with R(k, t) (b + s g) = R(m, u) v + c, and return how many there are.
+    Write rows (t, s, u) with R(k, t) (b + s g) = R(m, u) v + c; return their number.
 
     :param out: (4, 3).
     :param k, m, g: unit axes, and unit direction of the slide.
@@ -204,7 +209,7 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
 @kernel
 def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
     """
-    Write (., s, u) where ``climb`` = k.g nearly vanishes, four rows, and return how many.
+    Write four rows (., s, u) for a nearly vanishing ``climb`` = k.g; return their number.
 
     :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u.
     :param size: of the lengths that they were computed from.
@@ -226,7 +231,7 @@ def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
 @kernel
 def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
     """
-    Write rows (q1, q2, q3) of a shoulder whose first or last joint slides into ``arm`` and return how many.
+    Write rows (q1, q2, q3) of a shoulder whose first or last joint is prismatic into ``arm``; return their number.
 
     :param rows: (4, 3) scratch.
     :param zeros: (4,) scratch.
@@ -250,7 +255,7 @@ def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
 @kernel
 def solve(out, axes, points, slides, n, special, g, offered, scratch):
     """
-    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
+    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (8, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
@@ -279,7 +284,7 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
 @kernel
 def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     """
-    Write the candidates with the wrists that some shoulders leave; return how many, and whether a wrist is straight.
+    Write the candidates of shoulder rows with their wrists; return their number, and whether a wrist is straight.
 
     :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.

@@ -11,7 +11,7 @@ Up to eight: up to four positions of W by joints 1 to 3, each with two wrists.
 
 Method
 ------
-W is not moved by joints 4 to 6: E_1 E_2 E_3 W = p = G W.
+Joints 4 to 6 do not move W, so E_1 E_2 E_3 W = p = G W.
 
 * PARALLEL_23: joint 1 has to bring p to the height of W along h_2 (subproblem 4), joint 3 has to bring W to the
   distance of p from axis 2 (3), joint 2 the rest (1).
@@ -21,17 +21,17 @@ W is not moved by joints 4 to 6: E_1 E_2 E_3 W = p = G W.
 * MEETING_23 at A: joint 1 brings p to the distance of W from A (3), joints 2 and 3 the rest (2).
 * GENERIC: subproblem 5.
 
-Then R_4 R_5 R_6 = (R_1 R_2 R_3)^T R_G by its three axes.
+Then the three axes of the wrist solve R_4 R_5 R_6 = (R_1 R_2 R_3)^T R_G.
 
 Degeneracies
 ------------
-A stretched or folded arm makes a subproblem tangent: two solutions become one, and beyond reach the nearest angle is
-returned; the certification of candidates decides. A straight wrist: joint 6 takes the offered angle. W on axis 1: the
-angle of joint 1 is free, and zero is returned.
+A stretched or folded arm makes a subproblem tangent, and two solutions become one. Beyond the reach, the nearest angle
+is returned, and the certification decides. At a straight wrist joint 6 takes the offered angle. If W lies on axis 1,
+the angle of joint 1 is free, and zero is returned.
 
 Cost
 ----
-About thirty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+About thirty arc tangents for eight separate solutions; six if all eight are computed together, see
 :mod:`spherical_wrist_lanes`.
 
 References
@@ -63,7 +63,7 @@ SCRATCH = 22 + spherical_wrist_lanes.SCRATCH
 
 @kernel
 def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm``; return how many, and whether an angle is hardly determined."""
+    """Write four rows (q1, q2, q3) into ``arm``; return their number, and whether an angle is hardly determined."""
     back = (-h1[0], -h1[1], -h1[2])
     outcome, q1, other = sp4.solve(
         h2, back, vectors.subtract(p, o1), vectors.dot(h2, vectors.subtract(w, o1))
@@ -89,7 +89,7 @@ def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
 
 @kernel
 def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm``; return how many, and whether an angle is hardly determined."""
+    """Write four rows (q1, q2, q3) into ``arm``; return their number, and whether an angle is hardly determined."""
     outcome, q3, other = sp4.solve(
         h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
     )
@@ -121,11 +121,12 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     """
     Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm``.
 
-    Return how many, and whether the pose hardly determines one of the angles.
+    Return their number, and whether the pose hardly determines one of the angles. The axis h through o does not pass
+    through A; its joint has column ``alone`` of ``arm``.
 
-    :param alone: column of the joint whose axis, h through o, does not pass through A; it moves ``point``.
-    :param reach: where the others bring that point, from A.
-    :param outer, middle: their axes, the one at the end of the arm first.
+    :param point: point that this joint moves.
+    :param reach: place relative to A to which the other two joints must move the point.
+    :param outer, middle: axes of the other two joints; ``outer`` is at the end of the arm.
     """
     outcome, q, other = sp3.solve(
         h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)
@@ -145,15 +146,15 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
+    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (8, 6) candidates, not certified.
     :param case: one of the constants above.
     :param axes, points: (18,) the chain.
-    :param special: (6,) W, then A where the case has one.
+    :param special: (6,) W, then A if the case has one.
     :param g: (12,) G.
-    :param offered: q6 where the wrist is straight [rad].
-    :param scratch: (SCRATCH,) numbers: (4, 3), (2, 3) and (4,), and those of eight candidates together.
+    :param offered: q6 for a straight wrist [rad].
+    :param scratch: (SCRATCH,) scratch: (4, 3), (2, 3) and (4,), then the scratch of eight candidates together.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)

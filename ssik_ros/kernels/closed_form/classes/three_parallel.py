@@ -4,39 +4,39 @@ Six revolute joints with three parallel axes next to each other.
 Problem
 -------
 E_1 ... E_6 = G with h_3 = +-h_2, h_4 = +-h_2 (AXES_234), or with h_2 = +-h_1, h_3 = +-h_1 and axes 5, 6 meeting in A
-(AXES_123). Other positions are these on the reversed chain.
+(AXES_123). Other positions of the parallel axes are these cases on the reversed chain.
 
 Solutions
 ---------
-Up to eight: up to four pairs (q1, q5), each with two postures of the plane.
+Up to eight: up to four pairs (q1, q5), each with two postures of the parallel joints.
 
 Method
 ------
-The three joints keep heights along h and rotate about h only. K is the motion that they make.
+The three parallel joints keep heights along h and rotate about h only. K is the motion that they make.
 
 AXES_234, h = h_2, K = E_1^-1 G E_6^-1 E_5^-1:
 
-1. h . K x = h . x for x = E_5 o_6, and K keeps h: two equations in (q1, q5), subproblem 6. Where axes 5 and 6 meet, o_6
-   is their point, and the first has q1 alone.
+1. h . K x = h . x for x = E_5 o_6, and K keeps h: two equations in (q1, q5), subproblem 6. If axes 5 and 6 meet, o_6 is
+   their point, and the first equation depends on q1 only.
 2. q6 rotates R_G^T R_1 h onto R_5^T h: subproblem 1.
-3. The plane: joint 3 brings o_4 to the distance of K o_4 from axis 2 (subproblem 3), joint 2 the rest (1), joint 4 what
-   is left of the angle of K about h.
+3. The parallel joints: joint 3 brings o_4 to the distance of K o_4 from axis 2 (subproblem 3), joint 2 does the rest
+   (subproblem 1), and joint 4 makes the remaining angle of K about h.
 
 AXES_123, h = h_1, K = G E_6^-1 E_5^-1 E_4^-1:
 
 1. h . G A = h . E_4 A: q4, subproblem 4.
 2. h . R_G h_6 = (R_4^T h) . R_5 h_6: q5, subproblem 4.
-3. q6 rotates R_G^T h onto R_5^T R_4^T h: subproblem 1. Then the plane with axes 1, 2, 3.
+3. q6 rotates R_G^T h onto R_5^T R_4^T h: subproblem 1. Then the parallel joints with axes 1, 2, 3.
 
 Degeneracies
 ------------
-Stretched or folded: tangent subproblems. R_5^T h parallel to h_6 (a wrist singularity, four parallel axes): q6 is free;
-it takes the angle nearest to the offered one with which the plane is within reach, and the plane takes the rest. Near
-it, q5 is sharpened as in :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`.
+A stretched or folded arm makes subproblems tangent. If R_5^T h is parallel to h_6 (a wrist singularity, four parallel
+axes), q6 is free. It takes the angle nearest to the offered one for which the parallel joints reach the pose, and these
+joints do the rest. Nearby, q5 is refined as in :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`.
 
 Cost
 ----
-About fifty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+About fifty arc tangents for eight separate solutions; six if all eight are computed together, see
 :mod:`three_parallel_lanes`.
 
 References
@@ -68,7 +68,7 @@ SCRATCH = max(12, three_parallel_lanes.SCRATCH)
 LINED_UP = 1e-11
 """Sine of an angle below which q6 counts as free."""
 NEARLY_LINED_UP = 1e-3
-"""Sine of that angle below which q5 is taken from differences of vectors, not of products."""
+"""Sine of this angle below which q5 is computed from differences of vectors instead of products."""
 
 
 @kernel
@@ -98,7 +98,7 @@ def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
 @kernel
 def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
     """
-    Return q6 with R(h6, q6) p = q; where p is parallel to h6, the angle nearest to the offered one that the plane reaches.
+    Return q6 with R(h6, q6) p = q; if p is parallel to h6, the angle nearest to the offered one within reach.
 
     :param u: the point that joint c carries, from a point of axis 6, before E_6^-1.
     :param v: the point that its distance is measured from, likewise.
@@ -133,10 +133,10 @@ def _reach(h, arm, base):
 @kernel
 def _sharpen(h, h5, h6, image, q5, is_second):
     """
-    Return q5 with its digits kept where h nearly lines up with axis 6.
+    Return q5 without loss of digits if h is nearly parallel to axis 6.
 
-    :param image: R_1^T R_G h6, or what else R_5 h6 has to make the angle of with h.
-    :param is_second: whether q5 is the second of two solutions that rounding may have made one.
+    :param image: R_1^T R_G h6, or another vector whose angle to h the vector R_5 h6 must make.
+    :param is_second: True if q5 is the second of two solutions that rounding may have merged.
     """
     across = vectors.cross(h, image)
     if vectors.dot(across, across) > NEARLY_LINED_UP * NEARLY_LINED_UP:
@@ -150,14 +150,14 @@ def _sharpen(h, h5, h6, image, q5, is_second):
 
 @inline_kernel
 def _is_lined_up(h, image):
-    """Return whether axis 6 is so nearly parallel to h, with ``image`` its direction there, that q6 is hardly determined."""
+    """Return whether axis 6, with direction ``image``, is so nearly parallel to h that q6 is hardly determined."""
     across = vectors.cross(h, image)
     return vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP
 
 
 @kernel
 def _solve_234(out, axes, points, g, offered, scratch):
-    """Write the candidates of AXES_234; return how many there are, and whether an angle is hardly determined."""
+    """Write the candidates of AXES_234; return their number, and whether an angle is hardly determined."""
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
@@ -218,7 +218,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
 
 @kernel
 def _solve_123(out, axes, points, meeting, g, offered):
-    """Write the candidates of AXES_123; return how many there are, and whether an angle is hardly determined."""
+    """Write the candidates of AXES_123; return their number, and whether an angle is hardly determined."""
     h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)
     sb = 1.0 if vectors.dot(h, triple(axes, 1)) > 0.0 else -1.0
@@ -269,7 +269,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates; return how many there are, and whether the pose hardly determines one of their angles.
+    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (8, 6) candidates, not certified.
     :param case: AXES_234 or AXES_123.

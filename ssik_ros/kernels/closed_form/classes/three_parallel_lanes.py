@@ -1,8 +1,8 @@
 """
-The candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel: four pairs of joints 1 and 5 at a time, then all eight.
+Candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel: four pairs of joints 1 and 5 at a time, then all eight.
 
-The formulas are the same. Poses near a singularity of the wrist, where the one-by-one kernel chooses angles that are
-free and keeps digits that are lost, are left to it.
+The formulas are the same. Poses near a wrist singularity are left to the kernel for single solutions, which chooses
+free angles and keeps digits that are lost here.
 """
 
 import math
@@ -20,9 +20,10 @@ from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, FREE
 
 NEARLY_LINED_UP = 1e-3
-"""Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""
+"""Sine of the angle between the parallel axes and axis 6 below which a pose is left to the kernel for single
+solutions."""
 SCRATCH = 6 * lanes.HALF_LANES
-"""Numbers that the kernels need: two angles of each pair, with their sines and cosines."""
+"""Size of the scratch of the kernels: two angles of each pair, with their sines and cosines."""
 
 
 @inline_kernel
@@ -36,7 +37,7 @@ def _store_angle(angles, place, angle, sine, cosine):
 @inline_kernel
 def _write_rank_one(angles, a, b, d):
     """
-    Write the pairs of angles of :func:`sp6.solve` where b has rank one; return whether one is hardly determined.
+    Write the pairs of angles of :func:`sp6.solve` for a matrix b of rank one; return whether one is hardly determined.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param a, b: 2x2 matrices as tuples, row by row.
@@ -66,7 +67,7 @@ def _write_rank_one(angles, a, b, d):
 @kernel
 def write_outer(angles, axes, points, g):
     """
-    Write the angles of joints 1 and 5; return how many pairs there are, up to four, and whether one is hardly determined.
+    Write the angles of joints 1 and 5; return the number of pairs, up to four, and whether one is hardly determined.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param axes, points: (18,) the chain.
@@ -105,7 +106,7 @@ def write_outer(angles, axes, points, g):
 @kernel
 def write_inner(out, angles, axes, points, g):
     """
-    Write eight candidates; return whether none is nearly singular, without which they are of no use.
+    Write eight candidates; return False if one is nearly singular, because then they are unusable.
 
     :param out: (8, 6) candidates.
     :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
@@ -132,7 +133,7 @@ def write_inner(out, angles, axes, points, g):
     sine, cosine = lane_angles.between(h6, turned, wanted)
     q6 = lanes.arc_tangent(sine, cosine)
     s6, c6 = lane_angles.turned_by(sine, cosine)
-    # The motion K of the plane: what it does to a direction, and to the point of axis 4.
+    # Motion K of the parallel joints, applied to a direction and to the point of axis 4.
     v = vectors.perpendicular(h)
     kv = vectors.turn(h5, c5, -s5, v)
     kv = map_direction(g, vectors.turn(h6, c6, -s6, kv))

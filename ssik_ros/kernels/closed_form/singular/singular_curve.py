@@ -3,26 +3,26 @@ Classify a solution with one singular direction: isolated, multiple, or a point 
 
 Problem
 -------
-The Jacobian at a solution q_0 has one null vector n. Say whether q_0 is an isolated solution, several that lie
-together, or a point of a curve of solutions, and name one point that does not depend on rounding.
+The Jacobian at a solution q_0 has one null vector n. Decide whether q_0 is an isolated solution, several coincident
+solutions, or a point of a curve of solutions. Return one point that does not depend on rounding.
 
 Method
 ------
-1. For nine values of s around zero the point with n.(q - q_0) = s that has the smallest error e; g(s) is e along its
-   own direction. A polynomial of degree eight goes through them. Solutions near q_0 are its zeros.
-2. g vanishes at all of them: the same with a larger distance of the values. Again: a curve.
-3. Otherwise, if by Pellet's test m > 1 zeros lie within a small radius, they are an m-fold solution that rounding has
-   pulled apart. Their mean, -a_(m-1) / (m a_m), is known almost to rounding while each of them moves by its m-th root;
-   the point there is taken if its pose is as exact.
-4. A curve is followed by steps along its tangent, each corrected across it, until it closes. Where the scalar product
-   of the tangent with the way to a reference posture changes sign upwards, the curve is nearest to it; regula falsi
-   finds the place. Where a joint reaches a limit, halving finds the place. The nearest of all, within limits if possible,
-   stands for the curve.
+1. For nine values of s around zero, find the point with n.(q - q_0) = s that has the smallest error e; g(s) is e along
+   its own direction. Put a polynomial of degree eight through them. Its zeros are the solutions near q_0.
+2. If g vanishes at all nine points, repeat with a larger spacing. If it vanishes again, q_0 is on a curve.
+3. Otherwise apply Pellet's test. If m > 1 zeros lie within a small radius, they are an m-fold solution that rounding
+   has split. Their mean, -a_(m-1) / (m a_m), is accurate almost to rounding, while each zero moves by its m-th root.
+   Use the point at the mean if its pose is as exact.
+4. Follow a curve by steps along its tangent, each corrected across it, until it closes. The curve is nearest to a
+   reference posture where the scalar product of the tangent and the difference to the reference rises through zero;
+   regula falsi finds this place. Bisection finds places where a joint reaches a limit. The nearest of all these points,
+   within limits if possible, represents the curve.
 
 Degeneracies
 ------------
-Where curves cross, the tangent keeps its direction. A curve that does not close within the allowed steps is searched
-as far as it was followed.
+At crossings of curves the tangent keeps its direction. If a curve does not close within the allowed steps, only the
+followed part is searched.
 
 Cost
 ----
@@ -41,47 +41,48 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, largest_of
 
 PLACES = 9
-"""Places at which g is measured."""
+"""Number of places at which g is measured."""
 SPACINGS = (5e-4, 2e-2)
-"""Distances of these places; if g vanishes at all places with the smaller distance, the larger one is used [rad]."""
+"""Spacings of these places; if g vanishes at all places with the smaller spacing, the larger one is used [rad]."""
 _NODES = np.arange(PLACES) - PLACES // 2
 COEFFICIENTS = tuple(
     tuple(row) for row in np.linalg.inv(np.vander(_NODES.astype(float), increasing=True)).tolist()
 )
-"""From the values to the coefficients of the polynomial."""
+"""Matrix that maps the values to the coefficients of the polynomial."""
 CORRECTIONS = 8
 """Most steps across a curve."""
 ARRIVED = 1e-13
 """Step across a curve below which the correction has converged [rad]."""
 VANISHES = 1e-13
-"""Value of g that rounding causes."""
+"""Largest value of g that counts as zero."""
 RADII = (0.05, 0.25, 1.0, 4.0)
-"""Radii within which zeros count as one, in distances of places."""
+"""Radii within which zeros count as one multiple zero, in spacings."""
 FARTHEST = 4.0
-"""Largest distance of their mean that is accepted, in the same unit."""
+"""Largest accepted distance of their mean, in spacings."""
 SETTLED = 1e-4
-"""Move, in the same unit, below which the iteration ends."""
+"""Motion below which the iteration of the mean ends, in spacings."""
 LOOKS = 5
 """Most iterations of the mean."""
 STRIDE = 0.1
 """Length of a step along a curve [rad]."""
 MOST_STRIDES = 240
-"""Steps along one curve."""
+"""Most steps along one curve."""
 ON_CURVE = 1e-11
-"""Error of a point that is on a curve."""
+"""Largest error of a point on a curve."""
 CLOSED = 0.7
 """Distance from its start below which a curve counts as closed, in strides."""
 BESIDE = 0.02
 """Distance from the chords of a curve below which a posture is on it [rad]."""
 FALSI_STEPS = 30
 ON_LIMIT = 1e-12
-"""How far outside of a limit the point is at which a curve crosses it [rad]: its pose is then exact after the move onto it."""
+"""Largest distance outside a limit of the point at which a curve crosses it [rad]; its pose stays exact on the
+limit."""
 HALVINGS = 40
-"""Halvings of a stride in which a joint reaches its limit: to 1e-13 rad."""
+"""Number of bisections of a stride in which a joint reaches its limit; leads to 1e-13 rad."""
 NEAREST = 1e-11
 """Scalar product of the tangent and the difference to the reference that counts as zero [rad]."""
 NOT_NEAREST = 1e3
-"""Added to the squared distance of points that are no nearest points of their curve: they depend on where the curve was found."""
+"""Penalty on the squared distance of points that are not the nearest point of their curve; they depend on the start."""
 
 ISOLATED = 0
 CURVE = 1
@@ -90,7 +91,7 @@ CURVE = 1
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers the functions of this module need for a chain of n joints.
+    Return the size of the scratch of this module's functions for a chain of n joints, in numbers.
 
     :param n: number of joints.
     """
@@ -99,7 +100,7 @@ def scratch_size(n):
 
 @kernel
 def _dot(step, a, b, aim):
-    """Return the scalar product of a direction (count,) and the way from a to b (n,), angles modulo 2 pi."""
+    """Return the scalar product of a direction (count,) and the difference b - a (n,), with angles modulo 2 pi."""
     total = 0.0
     for j in range(aim.moving):
         i = aim.free[j]
@@ -111,14 +112,14 @@ def _dot(step, a, b, aim):
 @kernel
 def correct(q, start, along, s, aim, scratch):
     """
-    Bring a posture to the smallest error among those at a distance along a direction, and return that error.
+    Move a posture to the smallest error at a given distance along a direction; return this error.
 
-    :param q: (n,) where to begin, then the result.
-    :param start: (n,) from where the distance counts.
-    :param along: (6,) the direction in the free joints, a unit vector.
+    :param q: (n,) first posture; the result replaces it.
+    :param start: (n,) posture at distance zero.
+    :param along: (6,) unit vector of the direction in the free joints.
     :param s: the distance.
     :param aim: chain and pose.
-    :param scratch: (sr.scratch_size(n),) numbers.
+    :param scratch: (sr.scratch_size(n),) scratch.
     """
     n, free, count = aim.n, aim.free, aim.moving
     walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
@@ -152,7 +153,7 @@ def _go(q, start, along, s, aim):
 @kernel
 def _measure(g, start, along, h, aim, q, errors, scratch):
     """
-    Write g at nine places, h apart, around a posture, and return the largest.
+    Write g at nine places with spacing h around a posture; return the largest value.
 
     :param g: (9,).
     :param q: (n,) scratch.
@@ -186,7 +187,7 @@ def _power(x, m):
 @kernel
 def _mean_zero(g, a):
     """
-    Return how many zeros of the polynomial through g lie together near zero, and their mean.
+    Return the number of zeros of the polynomial through g that lie together near zero, and their mean.
 
     :param g: (9,) values at -4 .. 4.
     :param a: (9,) scratch.
@@ -215,13 +216,13 @@ def _mean_zero(g, a):
 @kernel
 def examine(q, along, aim, exact, scratch):
     """
-    Move a singular solution, in place, to the mean of the solutions that lie with it; return what it is.
+    Classify a singular solution, and move it to the mean of the solutions that coincide with it, in place.
 
     :param q: (n,) a solution.
-    :param along: (6,) null vector of the Jacobian in the free joints, a unit vector.
+    :param along: (6,) unit null vector of the Jacobian in the free joints.
     :param aim: chain and pose.
-    :param exact: error up to which a point is a solution.
-    :param scratch: (scratch_size(n),) numbers.
+    :param exact: largest error of a solution.
+    :param scratch: (scratch_size(n),) scratch.
     :returns: ISOLATED or CURVE.
     """
     n = aim.n
@@ -274,7 +275,7 @@ def _write_tangent(along, q, aim, scratch):
 @kernel
 def _rate(q, aim, lower, upper, wish, play):
     """
-    Return how many joints are outside their limits, and the squared distance from a wish.
+    Return the number of joints outside their limits, and the squared distance from a reference posture.
 
     :param play: how far outside of a limit a joint may be and still count as inside, at most NEAR_LIMIT [rad or m].
     """
@@ -294,7 +295,7 @@ def _rate(q, aim, lower, upper, wish, play):
 @kernel
 def _approach(q, start, along, aim, wish, tangent, scratch):
     """
-    Write the point nearest to a wish between a point of the curve and the one a stride further on.
+    Write the point nearest to a reference posture on one stride of the curve.
 
     :param q: (n,) out.
     :param start, along: where the stride begins, and its direction.
@@ -333,7 +334,7 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
 @kernel
 def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
     """
-    Write the point of a stride at which a joint reaches its limit, and return how far along the stride it is.
+    Write the point of a stride at which a joint reaches its limit; return its distance along the stride.
 
     :param q: (n,) out; as many joints as ``least`` are outside their limits there.
     :param start, along: where the stride begins, and its direction.
@@ -356,7 +357,7 @@ def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
 @kernel
 def length_within(start, tangent, aim, lower, upper, trace, scratch):
     """
-    Return how far a curve of solutions stays within the limits on one side of a point, at most until it closes [rad].
+    Return the length of a curve within the limits on one side of a point, at most until it closes [rad].
 
     :param start: (n,) a solution within the limits.
     :param tangent: (6,) the direction in the free joints, a unit vector.
@@ -391,7 +392,7 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
 @kernel
 def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
-    Move a point of a curve of solutions, in place, to the one that stands for it; return how far it was followed.
+    Move a point of a curve of solutions, in place, to the point that represents the curve; return the followed length.
 
     :param q: (n,) a solution on the curve.
     :param along: (6,) its tangent in the free joints, a unit vector; overwritten.

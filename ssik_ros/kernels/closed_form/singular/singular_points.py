@@ -1,20 +1,20 @@
 """
-Find the exact place of an isolated solution at which the Jacobian has several null vectors.
+Find the exact position of an isolated solution at which the Jacobian has several null vectors.
 
 Problem
 -------
-Rounding leaves such a solution unknown to the square root of its size. At the solution not only the error vanishes but
-also the Jacobian J on its null space, which tells the place to rounding.
+Rounding leaves such a solution uncertain by the square root of the rounding error. At the solution the error vanishes,
+and so does the Jacobian J on its null space. This second condition determines the position up to rounding.
 
 Method
 ------
-With null vectors N and left null vectors L of J, and D_i the derivative of J along the i-th column of N, by central
-differences, the move N t has to satisfy L^T (J + sum_i t_i D_i) N = 0: k^2 equations for k unknowns, by least squares.
-The other components follow from the error by the pseudo-inverse. Both again from there.
+Let N be the null vectors of J, L the left null vectors, and D_i the derivative of J along the i-th column of N, by
+central differences. The motion N t must satisfy L^T (J + sum_i t_i D_i) N = 0: k^2 equations for k unknowns, solved by
+least squares. The pseudo-inverse gives the other components from the error. Both are repeated.
 
 Degeneracies
 ------------
-Where the derivatives vanish as well the place stays as it is in those directions.
+If the derivatives vanish, too, the position does not change in these directions.
 
 Cost
 ----
@@ -27,9 +27,9 @@ from ssik_ros.kernels.geometry.vectors import copy, copy_table
 
 STEPS = 3
 SIDE = 1e-3
-"""Distance of the places between which J is differentiated [rad]."""
+"""Distance of the places for the differences of J [rad]."""
 SAYS_NOTHING = 1e-6
-"""Damping of the least squares relative to its size: it keeps the solution where the derivatives vanish."""
+"""Relative damping of the least squares; it keeps the solution in directions with vanishing derivatives."""
 FARTHEST = 1e-3
 """Largest move [rad]; the error of the given solution is smaller."""
 
@@ -41,7 +41,7 @@ AT_SECOND = AT_FIRST + 36
 AT_NORMAL = AT_SECOND + 36
 AT_TABLE = AT_NORMAL + 42
 SCRATCH = AT_TABLE + 42
-"""Numbers that :func:`sharpen` needs besides those of a refinement."""
+"""Size of the scratch of :func:`sharpen` in addition to the scratch of a refinement, in numbers."""
 
 
 @kernel
@@ -83,7 +83,7 @@ def _form(left, row, table, right, column, count):
 @kernel
 def sharpen(q, nulls, aim, probe, extra, scratch):
     """
-    Move a solution with several null vectors, in place, to where the Jacobian vanishes on them.
+    Move a solution with several null vectors, in place, to the place where the Jacobian vanishes on them.
 
     :param q: (n,) a solution to the square root of rounding.
     :param nulls: how many null vectors there are.
@@ -128,7 +128,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
 
 @kernel
 def _move(q, right, left, values, system, normal, nulls, aim):
-    """Add the move along the null vectors, and the pseudo-inverse's correction of the error across them."""
+    """Add the motion along the null vectors, and the pseudo-inverse's correction of the error perpendicular to them."""
     count = aim.moving
     for j in range(count):
         step = 0.0

@@ -1,31 +1,30 @@
 """
-Reduce the candidates of a pose with singular postures to one reproducible point for each solution.
+Reduce the candidates of a singular pose to one reproducible point for each solution.
 
 Problem
 -------
-Given candidates for one pose, some of which lie on folds, on multiple solutions or on curves of solutions, return each
-different solution, and one point of each curve. The same pose with its last bits changed has to give the same points.
+Candidates for one pose are given. Some lie on folds, on multiple solutions or on curves of solutions. Return each
+different solution, and one point of each curve. The points must not change if the last bits of the pose change.
 
 Method
 ------
-1. Every candidate is refined to rounding. Those that arrive come first; others within tolerance count only if nothing
-   else is near, for they may be what rounding has left of an exact one.
-2. Where the Jacobian is regular the point is as exact as can be.
-3. With one null vector: :mod:`singular_curve` tells an isolated solution from a curve and moves to the point that
-   stands for it.
-4. With more: the point is tried for a curve in the direction of each null vector, both ways. If there is none it is
-   isolated, and :mod:`singular_points` finds its exact place.
-5. Points are dropped that are known, or lie on a curve that was followed.
+1. Refine every candidate to rounding. Exact ones come first. Others within tolerance are used only if no solution is
+   near, because rounding may have made them from an exact one.
+2. If the Jacobian is regular, the point is final.
+3. With one null vector, :mod:`singular_curve` tells an isolated solution from a curve, and moves to the point that
+   represents the solution or the curve.
+4. With more null vectors, search a curve in both directions of each of them. If no curve is found, the point is
+   isolated, and :mod:`singular_points` finds its exact position.
+5. Drop points that are known already, or that lie on a curve that was followed.
 
 Degeneracies
 ------------
-Surfaces of solutions are represented by the points that the candidates lead to. Where an arm nearly has a curve of
-solutions, but misses the pose along it by more than rounding and less than the tolerance, which points are found is
-arbitrary.
+Surfaces of solutions are represented by the points that candidates lead to. An arm may nearly have a curve of
+solutions: along it, the error is above rounding and below the tolerance. Then the returned points are arbitrary.
 
 Cost
 ----
-Some five forward passes for a regular candidate, and what :mod:`singular_curve` needs for others.
+About five forward passes for a regular candidate; for others, the cost of :mod:`singular_curve`.
 """
 
 from typing import NamedTuple
@@ -46,52 +45,52 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
 
 REGULAR = 1e-5
-"""Singular value, lengths counted in the chain's unit, above which the Jacobian is regular."""
+"""Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
 NULL = 1e-3
-"""The same, below which a direction may be a null vector where there is one already."""
+"""If one singular value vanishes, others below this may vanish, too."""
 NEARLY_SINGULAR = 3e-4
-"""Pivot, relative to the largest entry, below which the Jacobian of a candidate is looked at more closely."""
+"""Relative pivot of a candidate's Jacobian below which it is examined more closely."""
 ISOLATED = 1e-9
-"""Singular value, lengths counted in the chain's unit, above which an exact solution is isolated."""
+"""Singular value above which an exact solution is isolated, with lengths in the chain's unit."""
 SAME = 1e-6
-"""Regular solutions nearer than this in every joint are one [rad]."""
+"""If all joints of two regular solutions differ by less than this, they are one [rad]."""
 SAME_SINGULAR = 3e-5
-"""Singular ones nearer than this are one: rounding moves them by the root of its size [rad]."""
+"""Like SAME, for singular solutions: rounding moves them by its square root [rad]."""
 APART = 1e-2
-"""Least distance of an inexact solution from all others; a nearer one may be a copy that rounding has moved [rad]."""
+"""Least distance of an inexact solution from all others; nearer ones may be copies that rounding has moved [rad]."""
 PROBE = 0.25
 """Distance along a null vector at which a curve is searched for [rad]."""
 STAYED = 0.3
-"""Share of that distance below which there is no curve."""
+"""If a probe ends nearer than this share of PROBE, there are no solutions in its direction."""
 FOLLOWED = 1e-10
-"""Frobenius norm of FK - T at a point of a curve, which is corrected later."""
+"""Largest Frobenius norm of FK - T at a point of a curve, which is corrected later."""
 CURVES = 4
-"""Curves that are stored."""
+"""Most curves that are stored."""
 MOST = 16
-"""Solutions that are returned."""
+"""Most solutions that are returned."""
 
 
 class Place(NamedTuple):
-    """Where the solutions of one pose are collected, as views of one flat array."""
+    """Arrays that collect the solutions of one pose, as views of one flat array."""
 
     found: np.ndarray
     """(16, n) solutions."""
     is_point: np.ndarray
-    """(16,) 1 for singular solutions, which may lie on a curve, 0 for others."""
+    """(16,) 1 for singular solutions, which may lie on a curve, else 0."""
     q: np.ndarray
     """(1, n) the solution under examination."""
     probe: np.ndarray
-    """(n,) a posture beside it."""
+    """(n,) a posture near the solution under examination."""
     values: np.ndarray
     """(6,) singular values."""
     vectors: np.ndarray
-    """(6, 6) null vectors in the last columns."""
+    """(6, 6) right singular vectors; null vectors are in the last columns."""
     along: np.ndarray
-    """(6,) the direction of a curve."""
+    """(6,) direction of a curve."""
     strides: np.ndarray
-    """(CURVES,) how far each curve was followed."""
+    """(CURVES,) followed length of each curve, in strides."""
     traces: np.ndarray
-    """(CURVES, MOST_STRIDES + 1, n) flat, its points."""
+    """(CURVES, MOST_STRIDES + 1, n) points of each curve, as a flat array."""
     extra: np.ndarray
     """Scratch of :mod:`singular_points`."""
     rest: np.ndarray
@@ -99,23 +98,23 @@ class Place(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What counts as a solution, and which point stands for a curve of them."""
+    """Criteria for solutions, and for the point that represents a curve."""
 
     exact: float
     """Frobenius norm of FK - T that rounding causes."""
     tolerance: float
-    """The same, up to which a posture is a solution."""
+    """Largest Frobenius norm of FK - T of a solution."""
     lower: np.ndarray
-    """(n,) limits, within which the point is looked for that stands for a curve."""
+    """(n,) lower limits; the point that represents a curve is within the limits if possible."""
     upper: np.ndarray
     wish: np.ndarray
-    """(n,) reference posture: the point nearest to it is taken."""
+    """(n,) reference posture: the nearest point of a curve represents it."""
 
 
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers :func:`settle` needs for a chain of n joints.
+    Return the size of the scratch of :func:`settle` for a chain of n joints, in numbers.
 
     :param n: number of joints.
     """
@@ -126,7 +125,7 @@ def scratch_size(n):
 
 @inline_kernel
 def _view(scratch, n):
-    """Return the views of a flat array."""
+    """Return a flat array as :class:`Place`."""
     at = (MOST + 2) * n + MOST
     trace = CURVES * (sc.MOST_STRIDES + 1) * n
     return Place(
@@ -146,7 +145,7 @@ def _view(scratch, n):
 
 @kernel
 def _count_null_vectors(place, q, aim):
-    """Write singular values and vectors at q, and return how many values vanish."""
+    """Write singular values and vectors at q; return the number of null vectors."""
     system = matrix(place.rest, 7 * aim.n + 12, sr.ROWS, 7)
     sr.write_equations(system, q, aim, vector(place.rest, 0, 6 * aim.n + 12))
     singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
@@ -166,7 +165,7 @@ def _error(place, q, aim):
 
 @kernel
 def _is_known(rows, kept, q, aim, same):
-    """Return whether a posture stands among the first rows."""
+    """Return whether a posture equals one of the first ``kept`` rows."""
     for row in range(kept):
         largest = 0.0
         for k in range(aim.n):
@@ -186,7 +185,7 @@ def _trace(place, curve, n):
 
 @kernel
 def _is_on_curve(place, curves, q, aim):
-    """Return whether a posture lies on one of the curves that were followed."""
+    """Return whether a posture lies on one of the followed curves."""
     for curve in range(curves):
         if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
             return True
@@ -195,7 +194,7 @@ def _is_on_curve(place, curves, q, aim):
 
 @kernel
 def _add(place, kept, q, aim, same):
-    """Add a solution unless it is known, and return the new count."""
+    """Add a solution unless it is known already; return the new count."""
     if kept >= MOST or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
@@ -206,12 +205,12 @@ def _add(place, kept, q, aim, same):
 @kernel
 def _add_curve(place, kept, curves, q, aim, choice):
     """
-    Add the point that stands for the curve through q; return how many solutions there are, and curves.
+    Add the point that represents the curve through q; return the numbers of solutions and of curves.
 
-    :param place: the tangent of the curve stands in ``along``.
-    :param q: (n,) overwritten.
+    :param place: arrays; ``place.along`` is the tangent of the curve.
+    :param q: (n,) the point; it is overwritten.
     """
-    # If there are too many, the last one is dropped.
+    # If the curves do not fit, replace the last one.
     curve = min(curves, CURVES - 1)
     trace = _trace(place, curve, aim.n)
     place.strides[curve] = sc.represent(
@@ -225,7 +224,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
 
 @kernel
 def _write_null_vector(place, number, sign, aim):
-    """Write a null vector, the last one for number 0, as the direction of a curve."""
+    """Write a null vector as the direction of a curve; number 0 is the last vector."""
     for j in range(aim.moving):
         place.along[j] = sign * place.vectors[j, aim.moving - 1 - number]
 
@@ -233,14 +232,14 @@ def _write_null_vector(place, number, sign, aim):
 @kernel
 def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
-    Add the curves that pass through a posture with several null vectors, or itself if there are none.
+    Add the curves through a posture with several null vectors; if no curve is found, add the posture itself.
 
     :param nulls: how many null vectors there are.
     :returns: how many solutions there are, and curves.
     """
     is_crossing = False
     for way in range(2 * nulls):
-        # The vectors of q: those of a probe have taken their place.
+        # Compute the null vectors of q again: a probe has overwritten them.
         _count_null_vectors(place, q, aim)
         _write_null_vector(place, way // 2, 1.0 - 2.0 * (way % 2), aim)
         copy(place.probe, q)
@@ -263,7 +262,7 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
 
 @kernel
 def _sharpen(place, nulls, q, aim, exact):
-    """Move an isolated solution with several null vectors to its exact place; some may not be null after all."""
+    """Move an isolated solution with several null vectors to its exact position; some vectors may not be null."""
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
         spare = vector(place.rest, 6 * aim.n + 12, aim.n)
@@ -300,7 +299,7 @@ def are_regular(rows, count, aim, scratch):
 
 @kernel
 def _take(place, kept, curves, aim, choice):
-    """Add the solution in hand as what it is; return how many solutions there are, and curves."""
+    """Classify the current solution and add it; return the numbers of solutions and of curves."""
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)
     if nulls == 0:
@@ -319,13 +318,14 @@ def _take(place, kept, curves, aim, choice):
 @kernel
 def settle(out, rows, count, aim, choice, scratch):
     """
-    Write the solutions that candidates lead to, each once, and return how many these are.
+    Write the solutions that candidates lead to, each once; return their number.
 
-    :param out: (16, n); may be the same as ``rows``.
-    :param rows: (., n) of which ``count`` rows are candidates; they are refined in place.
+    :param out: (16, n) out; may be the same array as ``rows``.
+    :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
+    :param count: number of candidates.
     :param aim: chain and pose.
-    :param choice: what counts as a solution, and which one is preferred.
-    :param scratch: (scratch_size(n),) numbers.
+    :param choice: criteria for solutions, and the preferred points.
+    :param scratch: (scratch_size(n),) scratch.
     """
     place = _view(scratch, aim.n)
     q = place.q[0]
@@ -367,21 +367,21 @@ def settle_rows(
     scratch,
 ):
     """
-    Settle candidates of a chain whose joints are all free, and say which solutions are points of curves of solutions.
+    Settle candidates of a chain whose joints are all free; also find the curves of solutions through the results.
 
     :param out: (16, n) as for :func:`settle`.
-    :param curves: (16, n + 2) for each solution the unit tangent of its curve, then how far the curve stays within the limits
-        against the tangent and along it [rad]; all zeros for an isolated solution.
-    :param isolated: (count,) 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.
+    :param curves: (16, n + 2) out: unit tangent of each solution's curve, then the lengths of the curve within the
+        limits against the tangent and along it [rad]; zeros for an isolated solution.
+    :param isolated: (count,) out: 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.
     :param rows: (count, n) candidates; they are refined in place.
     :param axes, points, home, n, slides: the chain.
-    :param free: (n,) the numbers of the joints, 0 to n - 1.
+    :param free: (n,) indices of the joints, 0 to n - 1.
     :param target: (12,) T.
     :param unit: length that counts as one [m].
     :param limits: (2, n) lower and upper limits.
-    :param wish: (n,) posture to which the point of a curve is to be near.
-    :param errors: (2,) Frobenius norms of FK - T: from rounding, and up to which a posture is a solution.
-    :param scratch: (scratch_size(n),) numbers.
+    :param wish: (n,) reference posture for the point of a curve.
+    :param errors: (2,) Frobenius norms of FK - T: caused by rounding, and largest of a solution.
+    :param scratch: (scratch_size(n),) scratch.
     """
     aim = sr.Aim(axes, points, home, n, slides, free, n, target, unit)
     choice = Choice(errors[0], errors[1], limits[0], limits[1], wish)

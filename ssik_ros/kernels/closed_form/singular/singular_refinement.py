@@ -3,26 +3,26 @@ Refine solutions at singular postures to rounding, where Newton's method diverge
 
 Problem
 -------
-Given a joint vector near a solution at which the Jacobian is singular or nearly so, return that solution as exactly as
-its pose can tell.
+A joint vector near a solution is given, and the Jacobian there is singular or nearly singular. Return this solution as
+exactly as its pose determines it.
 
 Method
 ------
 1. Equations: position error over the chain's length unit, and rotation error, six rows.
-2. Levenberg-Marquardt: (J^T J + d I) x = J^T e with a damping d proportional to the square of the error, which keeps
-   the rate of Newton where solutions form a continuum, and goes down by a factor of four in the error of a double
-   solution. A step that does not gain is tried again with more damping.
-3. Where the squares in J^T J have cost too many digits, steps of the pseudo-inverse from the singular values of J.
-4. Until no step gains any more: the floor of rounding. A double solution is then known to the square root of it.
+2. Levenberg-Marquardt: (J^T J + d I) x = J^T e with a damping d proportional to the square of the error. This keeps the
+   rate of Newton's method on a continuum of solutions, and reduces the error of a double solution by a factor of four
+   in each step. If a step does not reduce the error, repeat it with more damping.
+3. If the squares in J^T J have cost too many digits, take steps of the pseudo-inverse from the singular values of J.
+4. Stop when steps no longer reduce the error. A double solution is then known to the square root of rounding.
 
 Degeneracies
 ------------
-Any rank of the Jacobian. At a minimum of the error that is no solution the steps end there.
+Any rank of the Jacobian is allowed. If the error has a minimum that is not a solution, the steps end there.
 
 Cost
 ----
-One forward pass and one elimination of as many equations as joints may move, for each step; some twenty from a double
-solution that Newton has found to 1e-9.
+One forward pass and one elimination of as many equations as joints may move, for each step. A double solution that
+Newton has found to 1e-9 needs about twenty steps.
 
 References
 ----------
@@ -44,9 +44,9 @@ ROWS = 6
 MOST_STEPS = 60
 FEWER = 0.2
 MORE = 8.0
-"""Factors of the damping after a step that gains and after one that does not."""
+"""Factors of the damping after a successful step and after a failed one."""
 MOST_REFUSALS = 10
-"""Steps in a row that may not gain."""
+"""Most failed steps in a row."""
 FLOOR = 2e-16
 """Error below which no step improves."""
 STALLED, WORTH_IT = 1e-14, 1e-5
@@ -71,11 +71,11 @@ class Aim(NamedTuple):
     n: int
     """Number of joints."""
     slides: int
-    """Which joints are prismatic, see :mod:`chain`."""
+    """Bit mask of the prismatic joints, see :mod:`chain`."""
     free: np.ndarray
     """(n,) indices of the joints that may move."""
     moving: int
-    """How many of these are used."""
+    """Number of leading entries of ``free`` that are used."""
     target: np.ndarray
     """(12,) T."""
     unit: float
@@ -85,7 +85,7 @@ class Aim(NamedTuple):
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers :func:`refine` needs for a chain of n joints.
+    Return the size of the scratch of :func:`refine` for a chain of n joints, in numbers.
 
     :param n: number of joints.
     """
@@ -95,7 +95,7 @@ def scratch_size(n):
 @kernel
 def write_equations(system, q, aim, scratch):
     """
-    Write the Jacobian of the free joints and the error at the tip, and return its norm.
+    Write the Jacobian of the free joints and the error at the tip; return the norm of the error.
 
     :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
     :param q: (n,) joint values.
@@ -135,9 +135,9 @@ def is_regular(q, aim, least, scratch):
 @kernel
 def solve_positive(normal, count):
     """
-    Solve symmetric positive equations in place; the solution stands in column ``count``.
+    Solve symmetric positive equations in place; the solution replaces column ``count``.
 
-    :param normal: (6, 7) of which ``count`` rows and one column more are meant.
+    :param normal: (6, 7); the first ``count`` rows and ``count + 1`` columns are used.
     """
     largest = 0.0
     for i in range(count):
@@ -156,7 +156,7 @@ def solve_positive(normal, count):
 @kernel
 def refine(q, aim, scratch):
     """
-    Improve a solution in place until rounding ends it, and return the Frobenius norm of FK(q) - T.
+    Improve a solution in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
 
     :param q: (n,) the candidate, then the best state met.
     :param aim: chain and pose.
@@ -193,7 +193,7 @@ def refine(q, aim, scratch):
 
 @kernel
 def _step_without_squares(q, aim, error, scratch):
-    """Improve a posture in place by steps of the pseudo-inverse from singular values, as long as any gains."""
+    """Improve a posture in place by steps of the pseudo-inverse from singular values, while they reduce the error."""
     n, count = aim.n, aim.moving
     walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
     system = matrix(scratch, 7 * n + 12, ROWS, 7)
