@@ -49,7 +49,7 @@ _HOMES = {
     'Tracker': 'ssik_ros.solvers.search.newton.tracker',
     'TrackStatus': 'ssik_ros.solvers.search.newton.tracker',
 }
-"""Where each public name lives."""
+"""Module of each public name."""
 _MODULES = ('mechanisms', 'postprocess', 'reach', 'tasks')
 """Modules and packages that are public as they are."""
 

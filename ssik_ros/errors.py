@@ -205,7 +205,7 @@ class InvalidTarget(RequestError):
 
 
 class DimensionMismatch(RequestError):
-    """An array has another shape than the contract says."""
+    """An array has another shape than the contract requires."""
 
 
 class InvalidOption(RequestError, TypeError):

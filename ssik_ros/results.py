@@ -19,7 +19,7 @@ from ssik_ros.errors import counted
 
 
 class IkStatus(IntEnum):
-    """How a solve ended; :class:`Cause` says why."""
+    """Outcome of a solve; :class:`Cause` gives the reason of a failure."""
 
     SOLVED = 0
     """At least one verified solution."""
@@ -176,7 +176,7 @@ class IkResult:
         return (getattr(self, name) for name in FIELDS)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another result says the same."""
+        """Return whether another result has equal fields."""
         if not isinstance(other, IkResult):
             return NotImplemented
         return all(map(np.array_equal, self, other))

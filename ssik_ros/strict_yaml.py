@@ -119,7 +119,7 @@ def finite_number(value: Any, place: str, what: str) -> float:
     """
     Return a finite number.
 
-    :param value: the number; truth values are none.
+    :param value: the number; a truth value is refused.
     :param place: where it was written.
     :param what: its name in messages.
     :raises ConfigError: for anything else.

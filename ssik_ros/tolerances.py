@@ -15,7 +15,7 @@ class Tolerances:
     same_solution: float = 1e-4
     """Two solutions nearer than this in every joint (revolute modulo 2 pi) are one [rad or m]."""
     largest_length: float = 1e12
-    """Longest part of a robot [m]; products of longer ones are no finite numbers."""
+    """Longest part of a robot [m]; products of longer lengths may overflow."""
 
 
 DEFAULT_TOLERANCES = Tolerances()

@@ -63,7 +63,7 @@ class _StrictLoader(_Located, yaml.SafeLoader):
     """SafeLoader with the rules of strict_yaml."""
 
     notes: list[YamlNote] | None = None
-    """Where faults go that do not stop the reader; None: they stop it."""
+    """Receives faults that do not stop the reader; None: each fault stops it."""
 
 
 _LOADERS: list[Any] = [_StrictLoader]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 ROTATIONS = 4
-"""How many rotations of a pencil are compared."""
+"""Number of rotations of a pencil that are compared."""
 
 
 def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:

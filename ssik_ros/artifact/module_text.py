@@ -30,7 +30,7 @@ REPLACED: Mapping[Origin, Origin] = {
         'generalised_eigenvalues',
     ),
 }
-"""Replaced functions: eigenvalues by numpy, as QR steps in plain Python are slow; tables by views of Python's numbers."""
+"""Replaced functions: eigenvalues by numpy, as plain QR steps are slow; tables by views of Python's numbers."""
 WIDTH = 95
 """Columns of a line of numbers."""
 

@@ -49,7 +49,7 @@ class TrialReport:
     outside: int
     """Solutions outside of the limits in trials that respect limits."""
     raised: str
-    """The first error that a trial ended with, empty for none."""
+    """The first error that ended a trial; empty if all trials ran to the end."""
     median_ms: float
 
     @property

@@ -465,7 +465,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
 
 
 def _seven_name(axes: AxisGeometry) -> str:
-    """Return the name of a class of seven joints, empty for none."""
+    """Return the name of the class of seven joints; empty if the axes belong to no class."""
     shoulder, wrist = axes.meet(0, 1, 2) is not None, axes.meet(4, 5, 6) is not None
     if shoulder and wrist:
         return 'seven_r.srs'

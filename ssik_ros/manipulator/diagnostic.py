@@ -14,7 +14,7 @@ class Diagnostic:
     solver_tier: int
     """0 closed form, 1 closed form at samples of one joint, 2 numeric elimination, 3 iteration."""
     dispatch_reason: str
-    """Why this solver."""
+    """Reason for the choice of the solver."""
     raw_candidates: int
     """Different candidates that reach the target, before limits; 0 when none does."""
     dropped_by_limits: int
@@ -22,7 +22,7 @@ class Diagnostic:
     dropped_by_max_solutions: int
     """Solutions that ``max_solutions`` cut off."""
     final_count: int
-    """How many solutions were returned."""
+    """Number of returned solutions."""
     max_fk_residual: float
     """Largest residual of the solutions; NaN without solutions."""
     refinement_engaged: int

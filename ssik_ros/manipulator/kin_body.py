@@ -183,7 +183,7 @@ class KinBody:
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
         :param limits, joint_types: as for :meth:`from_axes`.
-        :raises ValueError: as there, and for matrices that are no rigid transforms.
+        :raises ValueError: as there, and for matrices that are not rigid transforms.
         """
         frames = _lengths(T, 'T', (None, 4, 4))
         if len(frames) < 2:

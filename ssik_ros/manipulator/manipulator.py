@@ -245,7 +245,7 @@ class Manipulator(ArmTasks):
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
         :param limits, joint_types: as for :meth:`from_axes`.
         :param policy: tolerances.
-        :raises ValueError: as there, and for matrices that are no rigid transforms.
+        :raises ValueError: as there, and for matrices that are not rigid transforms.
         """
         body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
         return cls(body, policy=policy)
@@ -304,7 +304,7 @@ class Manipulator(ArmTasks):
 
     @functools.cached_property
     def dispatch_plan(self) -> SolverFacts:
-        """Return the default solver, and why it is the one."""
+        """Return the default solver, and the reason for its choice."""
         if self._closed_form is not None:
             return self._closed_form.facts
         return SolverFacts(

@@ -59,7 +59,7 @@ REQUEST = (
     'max_joint_step',
     'jump_threshold',
 )
-"""Keywords that are no settings of the search."""
+"""Keywords that are not settings of the search."""
 
 
 class Chain(Protocol):
@@ -422,7 +422,7 @@ def _solve(
             f'The chain must be an arm such as a Manipulator, not {type(chain).__name__}.',
             name='chain',
         ) from None
-    # True and 1.0 equal 1 as keys, but are no counts.
+    # True and 1.0 equal 1 as keys, but are not valid counts.
     if mask is None and not options and type(key[1]) is type(key[2]) is int:
         known, solver = family.last
         if known != key:

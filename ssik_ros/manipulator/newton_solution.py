@@ -163,6 +163,6 @@ class IkSolutions(tuple[Any, ...]):
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:
-        """Return how many are solved, and the jumps."""
+        """Return a text with the number of solved poses and the jumps."""
         solved = f'{int(self.success.sum())} of {len(self.success)} solved'
         return f'<IkSolutions: {solved}, {len(self.jumps)} jumps>'

@@ -241,7 +241,7 @@ def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> 
 
 
 def _count(settings: SolveSettings) -> int:
-    """Return how many solutions to search for."""
+    """Return the number of solutions to search for."""
     if settings.cost is not None:
         return RANKED
     return 1 if settings.max_solutions is None else settings.max_solutions

@@ -82,7 +82,7 @@ def _continuum(curve: FloatArray, n: int) -> Continuum | None:
 
 
 class SolverFacts(NamedTuple):
-    """Which solver an arm has, and why."""
+    """The solver of an arm, and the reason for its choice."""
 
     solver_name: str
     """Dotted name, such as ``ikgeo.three_parallel``."""
@@ -93,4 +93,4 @@ class SolverFacts(NamedTuple):
     """The joint of seven whose values are sampled."""
     is_analytic: bool = True
     drift: float = 0.0
-    """How far the axes are from the class of the closed form [m]."""
+    """Distance of the axes from the class of the closed form [m]."""

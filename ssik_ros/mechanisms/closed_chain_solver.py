@@ -27,7 +27,7 @@ from ssik_ros.solvers.search.solver import Run, SearchSolver
 OPEN_LOOP = 100
 """Code of a search that reached all tips, but only with open loops."""
 RIGID = 1e-4
-"""How far the columns of a target's rotation may be from orthonormal."""
+"""Largest deviation of a target's rotation from orthonormal columns."""
 SAME = 1e-4
 """Solutions that differ by less in every variable are one [rad or m]."""
 

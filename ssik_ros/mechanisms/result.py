@@ -66,7 +66,7 @@ class ChainResult(int):
 
     @property
     def status(self) -> SOLVE_STATUS:
-        """How the solve ended."""
+        """Status at the end of the solve."""
         return SOLVE_STATUS(int(self))
 
     @property

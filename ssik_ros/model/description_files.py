@@ -39,9 +39,9 @@ ASSISTANT_KEYS = frozenset(
 )
 """The keys of a ``.setup_assistant`` that are read; all others are ignored."""
 FOLDERS = ('config', 'srdf', 'urdf', 'robots', '.')
-"""Where packages keep their descriptions."""
+"""Folders in which packages keep their descriptions."""
 PARTS = ('macro', 'ros2_control', 'gazebo', 'control')
-"""Words in the names of xacro files that are no robots."""
+"""Words in the names of xacro files that do not describe robots."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def compute_link_pose(tree: KinematicTree, joint_poses: FloatArray, link: int) -
 
 def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
     """
-    Return how far a pose is from another, in metres and in radians.
+    Return the distances between two poses, in metres and in radians.
 
     :param actual: (4, 4).
     :param target: (4, 4).

@@ -184,7 +184,7 @@ class GroupBuilder:
 
     def is_chain(self, joints: list[int]) -> bool:
         """
-        Return whether each moving joint hangs on the one before it.
+        Return whether each moving joint is carried by the joint before it.
 
         :param joints: indices in model order.
         """

@@ -49,9 +49,9 @@ class JointGroup:
     variable_names: tuple[str, ...]
     """(n) names of the variables, ``joint/x`` for joints with several."""
     lower: FloatArray = field(repr=False)
-    """(n) lower limits, -inf for none [rad or m]."""
+    """(n) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray = field(repr=False)
-    """(n) upper limits, +inf for none [rad or m]."""
+    """(n) upper limits, +inf for joints without one [rad or m]."""
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

@@ -61,7 +61,7 @@ class KinematicTree:
     kinds: IntArray
     """(nj) :class:`JointKind` values."""
     parents: IntArray
-    """(nj) index of the nearest moving joint above, -1 for none; always smaller than the own index."""
+    """(nj) index of the nearest moving joint above, -1 without one; always smaller than the joint's own index."""
     placements: FloatArray
     """(nj, 4, 4) pose of the joint frame in the moved frame of the parent joint (or the root link)."""
     axes: FloatArray
@@ -75,7 +75,7 @@ class KinematicTree:
     velocity: FloatArray
     """(nq) velocity limits, +inf for joints without one [rad/s or m/s]."""
     leaders: IntArray
-    """(nj) the driving joint of a mimic joint, -1 for a joint that is driven by nobody."""
+    """(nj) the driving joint of a mimic joint, -1 for a joint that does not follow another."""
     multipliers: FloatArray
     """(nj) mimic multiplier, 1 for other joints."""
     offsets: FloatArray

@@ -25,7 +25,7 @@ from ssik_ros.model.urdf.data import LoopConstraint, Urdf
 from ssik_ros.value_class import dataclass
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
-"""Where the quaternion begins among the variables of a joint."""
+"""Index of the quaternion among the variables of a joint."""
 
 FollowerRow = tuple[int, int, float, float]
 """Position variables of a follower and of its leader, multiplier and offset."""
@@ -43,7 +43,7 @@ class RobotModel:
     warnings: tuple[str, ...] = field(repr=False, default=())
     """Unused parts of the descriptions, one sentence each."""
     directory: Path | None = field(repr=False, default=None)
-    """Where the URDF file lies, if it came from a file."""
+    """Folder of the URDF, if it came from a file."""
     accelerations: Mapping[str, float] = field(repr=False, default_factory=dict)
     """Acceleration limits of variables by name, where a joint_limits.yaml has them [rad/s^2 or m/s^2]."""
     groups: Mapping[str, JointGroup] = field(init=False)

@@ -35,9 +35,9 @@ class SerialChain:
     home: FloatArray
     """(4, 4) pose of the tip in the base frame, all joints at zero."""
     lower: FloatArray
-    """(n) lower limits, -inf for none [rad or m]."""
+    """(n) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray
-    """(n) upper limits, +inf for none [rad or m]."""
+    """(n) upper limits, +inf for joints without one [rad or m]."""
     joint_indices: IntArray
     """(n) index of each joint in the tree."""
     idx_q: IntArray

@@ -57,7 +57,7 @@ class EndEffector:
     group: str
     parent_link: str
     parent_group: str
-    """Empty when the file does not say."""
+    """Empty if the file does not give it."""
 
 
 @dataclass(frozen=True, slots=True)

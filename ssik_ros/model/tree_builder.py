@@ -97,7 +97,7 @@ def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, Floa
 
 
 def _local_poses(joints: list[UrdfJoint]) -> FloatArray:
-    """Return the poses (n, 4, 4) that origins say, by way of unit quaternions as urdfdom does it."""
+    """Return the poses (n, 4, 4) of origins, computed with unit quaternions as in urdfdom."""
     half = 0.5 * np.array([joint.rpy for joint in joints], dtype=np.float64).reshape(-1, 3)
     (sr, sp, sy), (cr, cp, cy) = np.sin(half).T, np.cos(half).T
     quaternions = np.stack(

@@ -311,7 +311,7 @@ class KinematicsBase:
 
     def get_search_discretization(self, joint: int) -> float:
         """
-        Return the step of a joint; 0 where it has none.
+        Return the step of a joint; 0 if the joint has none.
 
         :param joint: its index.
         """

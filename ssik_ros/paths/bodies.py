@@ -21,7 +21,7 @@ ENDLESS = 100.0
 MOST_TRIANGLES = 256
 """Triangles of a mesh whose hull stands for them; larger meshes are cut into patches."""
 FARTHEST_SLIDE = 1e3
-"""How far a slide without limits may go [m]."""
+"""Assumed range of a slide without limits [m]."""
 
 
 class Core(NamedTuple):

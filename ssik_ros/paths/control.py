@@ -25,7 +25,7 @@ class PlanCancelled(Exception):
 
 
 class PlanControl:
-    """Ends a plan in time, and tells how far it is."""
+    """Ends a plan in time, and reports its progress."""
 
     def __init__(self, request: ToolPathRequest) -> None:
         """
@@ -92,7 +92,7 @@ class PlanControl:
 
     def report(self, part: float, phase: str) -> None:
         """
-        Tell the caller how far the plan is.
+        Report the progress of the plan to the caller.
 
         :param part: from 0 to 1; a plan that begins anew does not fall back.
         :param phase: name of the next phase.
@@ -118,7 +118,7 @@ class PlanControl:
 
 
 def do_nothing() -> None:
-    """Stand for a look at the flag of a caller who has none."""
+    """Do nothing; used if the caller has no cancel flag to check."""
 
 
 def import_library(name: str, look_up: Callable[[], object]) -> Any:

@@ -398,7 +398,7 @@ class CorridorSearch:
         return np.asarray((away < SAME_BRANCH).all(axis=1))
 
     def _own_costs(self, q: FloatArray, layers: int) -> FloatArray | None:
-        """Return the penalty of each posture; None if there are no penalties."""
+        """Return the penalty of each posture; None without penalties."""
         if self._is_level or not self._costs.is_used:
             return None
         return self._costs.values(q) / (1 if self.limits.objective == LARGEST_STEP else layers)

@@ -111,7 +111,7 @@ class Layers:
     is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the kernels cannot tell of a row."""
     culprits: IntArray
-    """(k,) the pair that collides, -1 for none."""
+    """(k,) the pair that collides, -1 if the row is free."""
     lengths: IntArray
     """(k,) number of layers of the best piece that ends at a row."""
     costs: FloatArray

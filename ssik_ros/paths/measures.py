@@ -1,4 +1,4 @@
-"""How far a planned path is from limits, singular postures and obstacles, waypoint by waypoint."""
+"""Distances of a planned path from limits, singular postures and obstacles, waypoint by waypoint."""
 
 from typing import NamedTuple
 

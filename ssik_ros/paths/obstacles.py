@@ -62,7 +62,7 @@ class Obstacles:
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return of some rows whether each is FREE, COLLIDES or is DOUBTFUL by the kernels, and its pair, -1 for none.
+        Return the kernels' verdict on each row (FREE, COLLIDES or DOUBTFUL), and its pair; -1 for free rows.
 
         :param q: (k, n) postures.
         :param rows: (m,) rows to check.
@@ -93,7 +93,7 @@ class Obstacles:
 
     def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return of some rows whether each collides, and its pair, -1 for none.
+        Return whether each row collides, and its colliding pair; -1 for free rows.
 
         :param q, rows: as for :meth:`judge`.
         """

@@ -283,7 +283,7 @@ def read_waypoints(path: Path) -> FloatArray:
     Return the poses (m, 4, 4) of a file.
 
     :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
-    :raises InvalidTarget: for rows that are no poses.
+    :raises InvalidTarget: for rows that are not poses.
     """
     if path.suffix.lower() in ('.yaml', '.yml'):
         rows = np.array(_rows_of_path(path))

@@ -28,20 +28,20 @@ NEWTON_STEPS, CONVERGED, FURTHEST = 8, 1e-6, 1.5
 
 
 class WaysOn(NamedTuple):
-    """Where postures get to at the next waypoint."""
+    """Postures that were followed to the next waypoint, with their ends there."""
 
     starts: FloatArray
-    """(k, n) those that get there."""
+    """(k, n) postures that reach the next waypoint."""
     ends: FloatArray
-    """(k, n)."""
+    """(k, n) the postures there."""
     largest: FloatArray
     """(n,) largest steps."""
     followed: int
-    """Postures that were followed, those that get nowhere included."""
+    """Number of postures that were followed, including those that do not reach the next waypoint."""
 
 
 class PathFailure(NamedTuple):
-    """Where a path ends, and why."""
+    """Waypoint at which a path ends, with cause and reason."""
 
     waypoint: int
     cause: Cause
@@ -201,7 +201,7 @@ def _way_on_fails(
 
 
 def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
-    """Return the pair that collides at the end of a motion or before, -1 for none."""
+    """Return the pair that collides at the end of a motion or before; -1 if the motion is free."""
     hits, pairs = obstacles.check(end[None], np.zeros(1, dtype=np.int64))
     if hits[0]:
         return int(pairs[0])
@@ -234,7 +234,7 @@ def _no_step(
 
 
 def _limit_near(chain: ToolChain, joint: int, values: FloatArray) -> str:
-    """Return which limit of a joint one of its values is near; empty for none."""
+    """Return which limit of a joint one of its values is near; empty if both are far."""
     low, high = chain.chain.lower[joint], chain.chain.upper[joint]
     if not math.isfinite(high - low):
         return ''

@@ -16,7 +16,7 @@ from ssik_ros.value_class import dataclass
 
 
 class PathProgress(NamedTuple):
-    """How far a plan is."""
+    """Progress of a plan."""
 
     part: float
     """Finished part of the plan, from 0 to 1."""
@@ -106,7 +106,7 @@ class ToolPathRequest:
     tool_speed: float | None = None
     """Speed of the tool along the path [m/s]: no joint is faster than its velocity limit then; None for any speed."""
     corner: float = 0.0
-    """By how much corners of the path may be cut [m]."""
+    """Largest shift of a waypoint at a rounded corner of the path [m]."""
     is_closed: bool = False
     """Whether the last posture is the first one again."""
     passes: Sequence[int] = ()
@@ -138,7 +138,7 @@ class ToolPathRequest:
     bound_seconds: float = 0.0
     """How long the plan works on its lower bound, at most until the timeout [s]; 0 for no limit of time."""
     bound_rounds: int = 0
-    """How often the plan refines its lower bound at most; 0 for no limit. Both zero: a quick bound, which is far lower."""
+    """Most refinements of the lower bound; 0 for no limit. If both are zero, the bound is a quick one, which is far lower."""
     is_cancelled: Callable[[], bool] | None = None
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None
@@ -176,7 +176,7 @@ class ToolPath:
     reason: str = ''
     """Why the plan failed; empty if it succeeded."""
     failed_waypoint: int = -1
-    """Index of the first waypoint that no path from the start reaches, -1 for none."""
+    """Index of the first waypoint that no path from the start reaches; -1 if all are reached."""
     first_waypoint: int = 0
     """Index of the waypoint that the first row of ``positions`` belongs to."""
     seconds: float = 0.0

@@ -111,7 +111,7 @@ class SearchSpace:
         self.offsets = OFFSETS.get(self.size, 1)
 
     def _first_counts(self, is_slide: FloatArray) -> FloatArray:
-        """Return how many values each parameter has in the first grid."""
+        """Return the number of values of each parameter in the first grid."""
         widths = (self.upper - self.lower).max(axis=0, initial=0.0)
         place = np.arange(self.size) - self.chain.outer
         self._is_pose = is_pose = (place >= 0) & (place < len(self.freedom.columns))
@@ -131,7 +131,7 @@ class SearchSpace:
 
     def stride(self, waypoints: int) -> int:
         """
-        Return how many waypoints lie between neighbouring layers of the first grid.
+        Return the number of waypoints from one layer of the first grid to the next.
 
         :param waypoints: number of waypoints.
         """

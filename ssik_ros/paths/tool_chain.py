@@ -85,7 +85,7 @@ class ToolChain:
             inner = _with_spin(inner, freedom or PoseFreedom([None], 1))
         self.arm = AnalyticArm(inner)
         self.held = self.arm.plan.held + self.outer if self.arm.plan.held >= 0 else -1
-        """Index of the joint whose value is the last parameter, -1 for none."""
+        """Index of the joint whose value is the last parameter; -1 without such a joint."""
         self.has_windings = np.asarray(
             (self.chain.kinds != JointKind.PRISMATIC)
             & ~(self.chain.upper - self.chain.lower < 2.0 * np.pi)

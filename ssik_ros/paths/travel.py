@@ -14,7 +14,7 @@ Method
    numbers have a seed, the number of tries a bound.
 4. Parts of a way that a straight motion can replace are cut short.
 
-A way that is returned is proved to be free. That none was found says how hard was tried, no more.
+A way that is returned is proved to be free. A failed search does not prove that no way exists.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from ssik_ros.paths.requests import Stretch
 from ssik_ros.paths.tool_chain import ToolChain
 
 RETREATS = (0.03, 0.1, 0.25)
-"""How far the tool is drawn back along its axis [m]."""
+"""Distances by which the tool is drawn back along its axis [m]."""
 MOST_TRIES = 1000
 """Random postures of one search."""
 LONGEST_REACH = 1.5
@@ -54,7 +54,7 @@ class Way(NamedTuple):
     tries: int
     """Motions that were looked at."""
     pair: int
-    """The pair of bodies that was in the way most often, -1 for none."""
+    """The pair of bodies that collided most often; -1 if no motion collided."""
     is_start_shut_in: bool
     """Whether the search got less far from the start than from the end."""
 
@@ -228,7 +228,7 @@ class TravelSearch:
             yield low + (high - low) * rng.random(len(low))
 
     def _extend(self, tree: _Tree, target: FloatArray, longest: float) -> int:
-        """Move a tree towards a posture as far as it is free; return the new posture's index, -1 for none."""
+        """Extend a tree towards a posture as far as the motion is free; return the new index, -1 if none is free."""
         near = tree.nearest(target)
         start = tree.posture(near)
         away = target - start

@@ -170,7 +170,7 @@ class WaypointSearch:
         return None, -1
 
     def _placed(self) -> tuple[FloatArray, int]:
-        """Return the best path within limits, and the first joint that turns too far for that, -1 for none."""
+        """Return the best path within limits, and the first joint that turns too far for that; -1 if none does."""
         space, best = self._task.space, self._best
         chain = space.chain
         if not best or not len(best[0].q):

@@ -22,7 +22,7 @@ def check_waypoints(waypoints: FloatArray) -> FloatArray:
     Return waypoints as an array.
 
     :param waypoints: (m, 4, 4), at least two.
-    :raises InvalidTarget: for another shape, values that are not finite, matrices that are no poses, too many.
+    :raises InvalidTarget: for another shape, values that are not finite, matrices that are not poses, or too many.
     """
     poses = np.ascontiguousarray(waypoints, dtype=np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not 2 <= len(poses) <= MOST_WAYPOINTS:
@@ -38,7 +38,7 @@ def check_waypoints(waypoints: FloatArray) -> FloatArray:
 
 def wrong_poses(poses: FloatArray) -> IntArray:
     """
-    Return the indices of matrices that are no finite rigid transforms.
+    Return the indices of matrices that are not finite rigid transforms.
 
     :param poses: (m, 4, 4).
     """

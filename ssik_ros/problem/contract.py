@@ -118,7 +118,7 @@ class BranchSolver(Protocol):
     """Further methods of a :class:`Solver` that finds every branch of a pose."""
 
     is_complete: bool
-    """Whether the branches are all that there are, and not those at samples of a redundancy."""
+    """Whether all branches are returned, and not only branches at samples of a redundancy."""
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """

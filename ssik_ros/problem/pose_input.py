@@ -65,7 +65,7 @@ def read_pose(value: Any, name: str = 'pose') -> FloatArray:
         scipy's ``Rotation``.
     :param name: the argument, for messages.
     :raises TypeError: if the value does not hold real numbers.
-    :raises ValueError: for numbers that are no pose.
+    :raises ValueError: for numbers that do not form a pose.
     """
     given = _as_plain(value, name)
     if isinstance(given, tuple | list) and len(given) == 2 and np.ndim(given[0]) < 2:

@@ -253,7 +253,7 @@ def _hull(
 ) -> FloatArray:
     """Return the array of the hull of a point; the same one for the same numbers."""
     kinds = np.asarray(slides, dtype=np.int64)
-    # Limits of revolute joints say nothing here, and must not make two of one hull.
+    # The hull does not depend on limits of revolute joints, so that they must not change its cache key.
     limits = np.where(kinds == 1, [lower, upper], 0.0)
     parts = [np.ascontiguousarray(part).ravel() for part in (axes, points, limits, place)]
     return _compute(kinds.tobytes(), np.concatenate(parts).tobytes())

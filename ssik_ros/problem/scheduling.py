@@ -95,7 +95,7 @@ class Slices:
         :param slots: shared by all searches.
         :param most: starts of the whole search.
         :param begun: when it began, by ``time.perf_counter``.
-        :param timeout_ns: its wall-clock budget [ns]; 0 for none.
+        :param timeout_ns: its wall-clock budget [ns]; 0 for no limit.
         """
         self._slots = slots
         self._most = most
@@ -179,12 +179,12 @@ class RequestQueue(Generic[Request]):
         """Deadline [s], number and budget [s] of each request that has a deadline, as a heap."""
 
     def __len__(self) -> int:
-        """Return how many requests wait."""
+        """Return the number of waiting requests."""
         return len(self._requests)
 
     @property
     def room(self) -> int:
-        """Return how many more requests may wait."""
+        """Return the number of further requests that may wait."""
         return max(0, self._most - len(self._requests))
 
     def put(self, request: Request, arrived: float, budget: float) -> None:
@@ -193,7 +193,7 @@ class RequestQueue(Generic[Request]):
 
         :param request: the request.
         :param arrived: when it arrived, by ``time.monotonic`` [s].
-        :param budget: time from then to its deadline [s]; ``math.inf`` for none.
+        :param budget: time from then to its deadline [s]; ``math.inf`` without a deadline.
         """
         with self._lock:
             number = next(self._numbers)
@@ -240,7 +240,7 @@ class RequestQueue(Generic[Request]):
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, 'sched_getaffinity'):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -44,15 +44,15 @@ class Decided(NamedTuple):
     """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form, and of seven joints those at
     the first values of the seventh that have any."""
     manipulability: NDArray[np.float32]
-    """(n,) best of all branches, NaN for none; see :mod:`ssik_ros.reach.measures`."""
+    """(n,) best of all branches, NaN without a branch; see :mod:`ssik_ros.reach.measures`."""
     limit_margin: NDArray[np.float32]
-    """(n,) largest distance to the limits of all branches [rad or m], NaN for none."""
+    """(n,) largest distance to the limits of all branches [rad or m], NaN without a branch."""
     effort: NDArray[np.uint16]
-    """(n,) values and cells of a sampled joint and starts of a search that were tried, 0 where a closed form or a proof said it."""
+    """(n,) tried values and cells of a sampled joint, and starts of a search; 0 if a closed form or a proof decided."""
     clearance: NDArray[np.float32] | None = None
-    """(n,) largest of all branches [m], NaN for none; None where nobody asked."""
+    """(n,) largest of all branches [m], NaN without a branch; None if it was not requested."""
     self_motions: NDArray[np.uint8] | None = None
-    """(n,) curves of postures, 255 for more; None where nobody asked."""
+    """(n,) curves of postures, 255 for more; None if they were not requested."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ class _Postures:
     """The postures of some poses, ordered by pose."""
 
     def __init__(self, q: FloatArray, counts: IntArray) -> None:
-        """Take postures (k, n), and how many each pose has (m,)."""
+        """Take postures (k, n), and the number of postures of each pose (m,)."""
         self.q, self.counts = q, counts
         self.owners = np.repeat(np.arange(len(counts)), counts)
 
@@ -202,14 +202,14 @@ class CheckedArm(ReachArm):
         assert self._checks is not None
         _, apart = self._checks.clearances(free.q)
         best = largest_of(apart, free.counts)
-        # Hulls of links that overlap say nothing: then the meshes are measured.
+        # Overlapping hulls do not give a distance: then the meshes are measured.
         for pose in np.flatnonzero(best <= 0.0).tolist():
             rows = np.flatnonzero(free.owners == pose)[:MEASURED]
             best[pose] = max(self._checks.least_distance(free.q[row]) for row in rows)
         return best
 
     def _count_curves(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
-        """Return how many self-motions poses have (m,), collisions aside."""
+        """Return the number of self-motions of each pose (m,), collisions aside."""
         curves = np.zeros(len(poses), dtype=np.uint8)
         for pose in np.flatnonzero(counts > 0).tolist():
             motions = self._motions(poses[pose])

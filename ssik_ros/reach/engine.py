@@ -51,7 +51,7 @@ LOSSES = 1000
 """Workers that may be lost with a unit before the unit counts as the cause."""
 LOGGERS = ('distributed', 'tornado', 'asyncio')
 CONNECT = 10.0
-"""How long to wait for a scheduler [s]."""
+"""Longest wait for a scheduler [s]."""
 SETTINGS = {
     'distributed.scheduler.allowed-failures': LOSSES,
     'distributed.comm.timeouts.connect': f'{CONNECT:g}s',
@@ -74,7 +74,7 @@ class BatchReport(NamedTuple):
     """Report of a finished batch of units."""
 
     units: int
-    """How many there were."""
+    """Number of units."""
     counts: NDArray[np.int64]
     """(k,) cells by their outcome."""
     seconds: float
@@ -102,7 +102,7 @@ class Job(Protocol):
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """Progress of a run."""
 
     units: int
     """Done in this run."""
@@ -116,7 +116,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Who does the work."""
+    """The processes that do the work."""
 
     count: int | None = None
     """Processes on this machine; 0 to work in this process, None for one process per core."""

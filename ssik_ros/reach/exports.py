@@ -34,7 +34,7 @@ MOST_READ = 2_000_000_000
 
 
 class DexterityCloud(NamedTuple):
-    """The positions at which something is reachable; by status, those at which something is not out of reach."""
+    """The positions with a reachable pose; by status, the positions with a pose that is not out of reach."""
 
     positions: FloatArray
     """(n, 3) in the frame of the base link [m]."""
@@ -135,7 +135,7 @@ def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple
 
 def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
     """
-    Return colours (n, 3) of shares between 0 and 1: dark for none, bright for all.
+    Return colours (n, 3) of shares between 0 and 1: dark for 0, bright for 1.
 
     :param shares: (n,).
     """

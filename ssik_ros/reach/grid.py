@@ -129,7 +129,7 @@ class Grid:
 
     @property
     def count(self) -> int:
-        """Return the number of cells of the box, those outside of a ball included."""
+        """Return the number of cells of the box, including cells outside of a ball."""
         return math.prod(self.shape)
 
     @property
@@ -139,7 +139,7 @@ class Grid:
 
     @property
     def _blocks(self) -> tuple[int, ...]:
-        """Return how many units there are along each axis."""
+        """Return the number of units along each axis."""
         return tuple(-(-n // b) for n, b in zip(self.shape, self.chunks, strict=True))
 
     def units(self) -> Iterator[int]:
@@ -188,7 +188,7 @@ class Grid:
             yield UnitPoses(piece.reshape(-1, 4, 4), places)
 
     def asked(self) -> int:
-        """Return about how many cells are in the region."""
+        """Return the approximate number of cells in the region."""
         share = math.pi / 6.0 if self.region.kind == SPHERE and min(self.shape[:3]) > 2 else 1.0
         return max(1, round(share * self.count))
 
@@ -226,8 +226,8 @@ class PoseList:
         Take poses.
 
         :param rows: (n, 7) positions [m] and unit quaternions x, y, z, w.
-        :param unit_cells: how many poses a unit has.
-        :raises InvalidOption: for none.
+        :param unit_cells: number of poses in a unit.
+        :raises InvalidOption: for an empty list.
         """
         if not len(rows):
             raise InvalidOption('There are no poses to decide.')

@@ -139,7 +139,7 @@ def make_plan(
     :param quantities: some of :data:`QUANTITIES`.
     :param searches: whether a search follows where samples of seven joints have met no posture.
     :param scene: shapes that postures must not touch; None where collisions do not matter.
-    :raises InvalidOption: for other quantities, for some that the arm does not have, and for a map that nobody could make.
+    :raises InvalidOption: for other quantities, for some that the arm does not have, and for a map that is too large.
     """
     for name in quantities:
         if name not in (*QUANTITIES, *ALWAYS):

@@ -112,7 +112,7 @@ def _tips(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 def largest_of(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
     """
-    Return the largest value of each pose (m,), NaN for none.
+    Return the largest value of each pose (m,), NaN for poses without values.
 
     :param values: (k,) ordered by pose.
     :param counts: (m,) how many values each pose has.

@@ -55,12 +55,12 @@ PAIRED = 256
 
 @dataclass(frozen=True, eq=False)
 class PlaceSettings:
-    """How a place is looked for."""
+    """Settings of a search for places."""
 
     objective: str = 'manipulability'
     """Quantity to maximise in the worst posture: ``manipulability`` or ``limit_margin``."""
     places: int = 10
-    """How many places are wanted."""
+    """Number of places to return."""
     apart: float = 0.0
     """Least distance of the base links of two arms [m]."""
     seed: int = 0
@@ -81,13 +81,13 @@ class TaskResult(NamedTuple):
 
     reached: bool
     arm: int
-    """The arm that reaches it, -1 for none."""
+    """The arm that reaches it; -1 if no arm does."""
     q: FloatArray | None
     """(n,) its best posture."""
     value: float
-    """Of that posture by the objective, NaN for none."""
+    """Of that posture by the objective, NaN without a posture."""
     reason: str
-    """Why it is not reached; empty where it is."""
+    """Why the task is not reached; empty if it is reached."""
 
 
 class Placement(NamedTuple):
@@ -103,7 +103,7 @@ class Placement(NamedTuple):
 
     @property
     def reached(self) -> int:
-        """Return how many tasks are reached."""
+        """Return the number of reached tasks."""
         return sum(task.reached for task in self.tasks)
 
 
@@ -150,7 +150,7 @@ class _Judged(NamedTuple):
     """Some placements, collisions aside."""
 
     best: FloatArray
-    """(c, m) of each task by the objective, -inf for none."""
+    """(c, m) of each task by the objective, -inf if the task is not reached."""
     score: FloatArray
     """(c, 2) weight and value of the worst posture."""
 

@@ -186,7 +186,7 @@ def read_tasks(path: Path) -> PlaceTasks:
     Return the tasks of a CSV.
 
     :param path: columns x, y, z [m], qw, qx, qy, qz, and where wanted weight, tolerance [m], tolerance_deg, spin (0 or 1).
-    :raises SsikError: for a file that cannot be read, and rows that are no tasks.
+    :raises SsikError: for a file that cannot be read, and rows that are not tasks.
     """
     return _tasks(read_table(path, MOST_TASKS, NEEDED, EXTRA), path)
 

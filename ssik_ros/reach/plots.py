@@ -75,7 +75,7 @@ def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
-    """Return the coordinate and the values of each plane through the middle: NaN where nothing was asked, -1 for nothing."""
+    """Return coordinate and values of each plane through the middle: NaN outside of the region, -1 if unreachable."""
     grid, planes = found.grid, {}
     for number, axis in enumerate('xyz'):
         value = float(grid.origin[number] + grid.step * (grid.shape[number] // 2))

@@ -168,7 +168,7 @@ class ReachMap:
 
         :param poses: (4, 4) one pose of the tip in the base, or (m, 4, 4).
         :param exact: whether to ask the solver instead of the nearest cell.
-        :raises ValueError: for other shapes, numbers that are not finite, and poses that are no rigid transforms.
+        :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
         """
         targets = np.asarray(poses, dtype=np.float64)
         targets = targets[None] if targets.ndim == 2 else targets
@@ -434,7 +434,7 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
 
     :param name: of the measure.
     :param arrays: names of the arrays of the map.
-    :raises InvalidOption: when it has none of this name.
+    :raises InvalidOption: if the map does not have the array.
     """
     known = measures_of(arrays)
     if name not in known:

@@ -207,7 +207,7 @@ class MapStore:
         :raises StoreError: when the disk is full, or the map is not there.
         """
         with explained(self.path):
-            # Whoever has read the status of a unit finds all else of it.
+            # The status is written last: if it can be read, all other arrays of the unit are there.
             for name in sorted(values, key=lambda name: name == STATUS):
                 target = self._chunk(name, cells, unit)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -322,7 +322,7 @@ class MapStore:
         Return an array of the map, opened for reading.
 
         :param name: its name.
-        :raises StoreError: when the map has none of this name.
+        :raises StoreError: if the map does not have the array.
         """
         zarr = import_extra('zarr')
         try:

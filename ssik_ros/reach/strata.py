@@ -18,11 +18,11 @@ STRATA = ('postures', 'space', 'limits', 'singular', 'border')
 WIDE = np.pi
 """Half the range of a joint without limits [rad or m]."""
 BESIDE_LIMIT = 0.01
-"""How far from a limit a joint of the stratum is at most, as a part of its range."""
+"""Largest distance from a limit of a joint in the stratum at limits, as a part of its range."""
 NEARLY = 32
-"""Random postures of which the one nearest to a singularity is taken."""
+"""Random postures that are drawn for a sample; the nearest to a singularity is taken."""
 HALVINGS = 24
-"""Of the way between a pose that is reached and one that is not."""
+"""Number of times that the way from a reached pose to an unreached pose is halved."""
 FAR = 3.0
 """Factor by which a reached position is moved away from the base to leave the reach."""
 OFFSETS = (1e-6, 1e-2)

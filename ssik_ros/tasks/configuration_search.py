@@ -43,7 +43,7 @@ class SearchOptions:
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
     max_time: float | None = None
-    """Time budget [s]; None for 0.2, or for none when ``max_samples`` is given."""
+    """Time budget [s]; None means 0.2, or no limit if ``max_samples`` is given."""
     max_samples: int | None = None
     """Most starts; the result is then the same every time."""
     p_metric: Sequence[float] = (1.0, 1.0, 1.0, 0.1)

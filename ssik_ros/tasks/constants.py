@@ -61,7 +61,7 @@ REASON_TEXT: dict[Reason, str] = {
 
 
 class Outcome(IntEnum):
-    """How a handling ended."""
+    """Outcome of a handling."""
 
     NOT_PERFORMED = 0
     SUCCESS = 1

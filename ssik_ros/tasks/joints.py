@@ -129,12 +129,12 @@ class IkJoint(IkObject):
 
     @property
     def size(self) -> int:
-        """Return how many numbers of the value vector belong to the joint."""
+        """Return the number of values of the joint."""
         return 4 if self.kind == JointType.SPHERICAL else 1
 
     @property
     def columns(self) -> int:
-        """Return how many columns the joint has in a Jacobian."""
+        """Return the number of Jacobian columns of the joint."""
         return 3 if self.kind == JointType.SPHERICAL else 1
 
     @property
@@ -308,7 +308,7 @@ class IkJoint(IkObject):
         self.world.follow()
 
     def driver(self) -> IkJoint:
-        """Return the joint that finally drives this one: itself when it depends on none."""
+        """Return the joint that finally drives this joint; the joint itself if it is independent."""
         joint = self
         while joint._dependency is not None:
             joint = joint._dependency.master

@@ -42,7 +42,7 @@ class ObjectTable(ABC):
         """
         self.name = name or 'environment'
         self.handle = WORLD
-        """Number under which a registry knows the environment; -1 for none."""
+        """Number under which a registry knows the environment; -1 if it is not registered."""
         self.version = 0
         """Grows with every change of structure or of a setting; poses and joint values are no structure."""
         self.poses: FloatArray = np.empty((0, 12))
@@ -219,12 +219,12 @@ class IkObject:
 
     @property
     def parent(self) -> IkObject | None:
-        """Return the object that carries this one; None for the world."""
+        """Return the object that carries this object; None for the world."""
         return self._parent
 
     @property
     def children(self) -> tuple[IkObject, ...]:
-        """Return the objects that this one carries."""
+        """Return the objects that this object carries."""
         return tuple(item for item in self.world.slots if item._parent is self)
 
     def ancestors(self) -> Iterator[IkObject]:

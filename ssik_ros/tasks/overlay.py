@@ -114,7 +114,7 @@ class Overlay:
         return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
 
     def _chain(self, chain: list[IkObject]) -> Shapes:
-        """Return lines from the base through every moved frame, and points at objects that are no joints."""
+        """Return lines from the base through every moved frame, and points at objects that are not joints."""
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
         plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]

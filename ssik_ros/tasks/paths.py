@@ -37,7 +37,7 @@ DEEPEST = 6
 
 @dataclass(frozen=True)
 class PathResult:
-    """A path, or how far it went."""
+    """A path, or the part of it that was reached."""
 
     configs: FloatArray
     """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
@@ -45,7 +45,7 @@ class PathResult:
     failed_index: int | None = None
     """The point that could not be reached or was refused."""
     reason: str = ''
-    """Why."""
+    """Why the path is not complete; empty if it is."""
     fraction: float = 1.0
     """Share of the points that were reached."""
     times: FloatArray | None = None
@@ -58,7 +58,7 @@ class PathResult:
 
 @dataclass(frozen=True)
 class PathOptions:
-    """How a path is followed."""
+    """Options of following a path."""
 
     validate: Callable[[FloatArray], object] | None = None
     """Takes a configuration and returns whether it is acceptable; sees every one."""

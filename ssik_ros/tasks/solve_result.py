@@ -58,7 +58,7 @@ class SolveResult:
 
     @property
     def iterations(self) -> int:
-        """Return how many steps were taken."""
+        """Return the number of steps."""
         return self._summary[1]
 
     @property
@@ -99,7 +99,7 @@ class SolveResult:
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
-        """Return the joints that stopped at a limit, and by how much they would have gone beyond, with sign."""
+        """Return the joints that stopped at a limit, and the signed excess of the unlimited step."""
         found: dict[IkJoint, float] = {}
         hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0

@@ -422,7 +422,7 @@ def read_joint_type(kind: str | int) -> JointType:
 
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
-    """Return a local pose, identity for none."""
+    """Return a local pose as twelve numbers; identity for None."""
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
 
 

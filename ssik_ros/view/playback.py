@@ -78,7 +78,7 @@ class Playback:
 
     @property
     def duration(self) -> float:
-        """Return how long the path takes [s]."""
+        """Return the duration of the path [s]."""
         return float(self.times[-1])
 
     def row_at(self, seconds: float) -> FloatArray:

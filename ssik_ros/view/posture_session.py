@@ -26,7 +26,7 @@ MOST_UNDONE = 100
 
 
 class SolveOutcome(NamedTuple):
-    """How the last request ended."""
+    """Outcome of the last request."""
 
     solved: bool
     cause: Cause
@@ -58,7 +58,7 @@ class PostureSession(ABC):
     """(n) indices of their positions in a full state."""
     lower: FloatArray
     upper: FloatArray
-    """(n) limits, infinite for none [rad or m]."""
+    """(n) limits, infinite for joints without limits [rad or m]."""
     links: Mapping[str, str]
     """The link that each target is for."""
     state: FullState
@@ -206,7 +206,7 @@ class PostureSession(ABC):
         Put an object there, instead of any other of its name.
 
         :param item: the object.
-        :raises ModelError: for shapes that are none.
+        :raises ModelError: for invalid shapes.
         """
         self.server.scene.world.add(item)
         self._meet_obstacles()

@@ -35,7 +35,7 @@ PATIENCE = 0.3
 REDUNDANT = 7
 """Joints of an arm whose postures at one pose are curves."""
 MOST_FOUND = 128
-"""Branches among which those to show are chosen."""
+"""Most branches of a request; the shown branches are chosen among them."""
 HELD = ' at '
 """Text in a label between the signs and the position of the joint that a solver holds."""
 SAME = 0.05
@@ -79,7 +79,7 @@ class Session(PostureSession):
         self.relaxations = Relaxations()
         self.wants_windings = False
         self.rival = ''
-        """A solver that gets the same requests; empty for none."""
+        """A solver that gets the same requests, for comparison; empty without one."""
         self.rival_outcome: SolveOutcome | None = None
         self._rival_server: RobotServer | None = None
         self.curves: Sequence[SelfMotion] = ()
@@ -143,7 +143,7 @@ class Session(PostureSession):
         """
         Give another solver the same requests.
 
-        :param name: the solver; empty for none.
+        :param name: the solver; empty to compare with none.
         :raises SsikError: for an unknown solver.
         """
         self._rival_server = None

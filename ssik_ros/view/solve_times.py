@@ -13,7 +13,7 @@ MISSING = (np.nan, np.nan)
 
 
 class SolveTimes:
-    """The last solves; postures that are set by hand are none."""
+    """The last solves; postures that are set by hand do not count."""
 
     def __init__(self) -> None:
         """Begin without any."""

@@ -66,7 +66,7 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
 def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
     """
-    Return a pose with the package's solutions; None when there are none.
+    Return a pose with the package's solutions; None if the package finds none.
 
     :param arm: the arm.
     :param pose: (4, 4); seed: (n,).

@@ -46,7 +46,7 @@ class Contact(NamedTuple):
     normal: FloatArray
     """(3) from the first to the second."""
     depth: float
-    """How far they are within each other [m]."""
+    """Penetration depth [m]."""
 
 
 class PlacedLinks(NamedTuple):

@@ -41,10 +41,10 @@ class UrdfJoint:
     axis: tuple[float, ...] = Z_AXIS
     """Unit axis in the joint frame."""
     lower: float = -math.inf
-    """From ``limit`` and ``safety_controller`` together, -inf for none [rad or m]."""
+    """From ``limit`` and ``safety_controller`` together, -inf without a limit [rad or m]."""
     upper: float = math.inf
     velocity: float = math.inf
-    """+inf for none [rad/s or m/s]."""
+    """+inf without a limit [rad/s or m/s]."""
     mimic: Mimic | None = None
     line: int = 0
 

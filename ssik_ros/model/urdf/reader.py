@@ -239,7 +239,7 @@ def _parse_limits(
 
 
 def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> float:
-    """Return the velocity limit, +inf for none."""
+    """Return the velocity limit; +inf without one."""
     if limit is None or not limit.get('velocity'):
         return math.inf
     velocity = limit.number_or_infinity('velocity')

@@ -32,7 +32,7 @@ def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> No
 
 
 def find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> str:
-    """Return the one link without a parent; raise for none, several and separate cycles."""
+    """Return the only link without a parent; raise for zero or several such links, and for separate cycles."""
     children = {joint.child: joint for joint in joints.values()}
     roots = [link for link in links if link not in children]
     if len(roots) > 1:

@@ -1,7 +1,7 @@
 """
 XML elements with their line; documents that could exhaust memory are refused.
 
-The text between elements is not kept: no description says anything there.
+The text between elements is not kept, because descriptions have no content there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -223,7 +223,7 @@ def parse_xml(
     except (UnicodeError, LookupError, ValueError) as error:
         if isinstance(error, ModelError):
             raise
-        # A declaration may name an encoding that nobody knows.
+        # A declaration may name an unknown encoding.
         raise ModelError(f'The {what} cannot be read as text: {error}.') from error
     if root.tag != 'robot':
         root.fail(f'The root element of a {what} is <robot>, not <{shorten(root.tag)}>')

@@ -50,7 +50,7 @@ NEWTON_STEPS = 3
 NARROWINGS = 8
 """Number of times that a box is intersected with its Newton image N(b)."""
 TURN_ROUNDS = 3
-"""How often the bound on a rotation is used to improve itself."""
+"""Number of times that the bound on a rotation is improved with itself."""
 ROUNDING = 1e-9
 STEEPEST = 1e8
 """Largest derivative of a joint by a parameter; above it a branch counts as singular."""

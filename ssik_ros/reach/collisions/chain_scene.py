@@ -41,7 +41,7 @@ class ChainScene(NamedTuple):
     sizes: FloatArray
     """(s, 4) of solids [m]."""
     carriers: IntArray
-    """(s,) joint of the chain that moves a shape, -1 for none."""
+    """(s,) joint of the chain that moves a shape; -1 for a fixed shape."""
     placements: FloatArray
     """(s, 4, 4) in the base link, all joints at zero."""
     vertices: FloatArray

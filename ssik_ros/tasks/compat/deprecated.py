@@ -17,7 +17,7 @@ METRIC = (1.0, 1.0, 1.0, 0.1)
 
 
 def _warn(old: str, new: str) -> None:
-    """Say what to use instead."""
+    """Warn, and name the function to use instead."""
     warnings.warn(f'{old} is deprecated; use {new}.', DeprecationWarning, stacklevel=3)
 
 

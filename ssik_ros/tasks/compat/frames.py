@@ -45,14 +45,14 @@ def eraseObject(environmentHandle: int, objectHandle: int) -> None:
 
 
 def getObjectParent(environmentHandle: int, objectHandle: int) -> int:
-    """Return the handle of the parent, -1 for none."""
+    """Return the handle of the parent; -1 for the world."""
     return handle_of(object_of(environmentHandle, objectHandle).parent)
 
 
 def setObjectParent(
     environmentHandle: int, objectHandle: int, parentObjectHandle: int, keepInPlace: bool = True
 ) -> None:
-    """Hang an object on another one, -1 for none, and keep its place in the world or its local pose."""
+    """Give an object another parent (-1 for the world); keep its pose in the world or its local pose."""
     item = object_of(environmentHandle, objectHandle)
     item.set_parent(reference(parentObjectHandle), keepInPlace)
 
@@ -121,12 +121,12 @@ def setObjectMatrix(
 
 
 def getTargetDummy(environmentHandle: int, tipDummyHandle: int) -> int:
-    """Return the handle of a tip's target, -1 for none."""
+    """Return the handle of a tip's target; -1 without a target."""
     return handle_of(environment_of(environmentHandle).dummy(tipDummyHandle).target)
 
 
 def setTargetDummy(environmentHandle: int, tipDummyHandle: int, targetDummyHandle: int) -> None:
-    """Give a tip its target, -1 for none; another target must be removed first."""
+    """Give a tip its target, or remove it with -1; another target must be removed first."""
     tip = environment_of(environmentHandle).dummy(tipDummyHandle)
     new = reference(targetDummyHandle)
     if tip.target is not None and new is not None and tip.target.handle != new:

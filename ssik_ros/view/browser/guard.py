@@ -65,7 +65,7 @@ def import_extra(name: str) -> Any:
 
 
 class Admission:
-    """Which requests are let in."""
+    """Rules for the requests that are let in."""
 
     def __init__(self, hosts: Collection[str] = ()) -> None:
         """
@@ -143,17 +143,17 @@ class Admission:
 
 def _are_equal(given: str, secret: str) -> bool:
     """Compare a text with a secret in a time that does not depend on the text."""
-    # Headers may hold bytes that are no text.
+    # Headers may hold bytes that are not text.
     return hmac.compare_digest(given.encode(errors='surrogateescape'), secret.encode())
 
 
 def _key_of_path(path: str) -> str:
-    """Return the key in the URL of a websocket; empty for none."""
+    """Return the key in the URL of a websocket; empty without a key."""
     return urllib.parse.parse_qs(path.partition('?')[2]).get('key', [''])[0]
 
 
 def _key_of_headers(headers: Any) -> str:
-    """Return the token or key that a script sends; empty for none."""
+    """Return the token or key that a script sends; empty without one."""
     lines = headers.get_all('Authorization')
     return str(lines[0]).removeprefix(BEARER) if len(lines) == 1 else ''
 

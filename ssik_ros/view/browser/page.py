@@ -121,7 +121,7 @@ class Page:
 
     @property
     def is_dragging(self) -> bool:
-        """Return whether somebody holds a handle."""
+        """Return whether any browser holds a handle."""
         return bool(self._grabbed)
 
     def open_in_browser(self) -> None:

@@ -83,7 +83,7 @@ def plain(text: str) -> str:
     """
     Return a text that Markdown shows as it is.
 
-    :param text: names of a URDF among it, which anybody may have written.
+    :param text: may hold names of a URDF from an untrusted source.
     """
     return ''.join(f'\\{c}' if c in '\\`*_{}[]()<>#+-!|~' else c for c in text)
 
@@ -283,7 +283,7 @@ class BranchPanel:
 
 
 class ReasonPanel:
-    """Why a pose is not reached, and relaxations to try."""
+    """Shows the cause of a failure, and relaxations to try."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """

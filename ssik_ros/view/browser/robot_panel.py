@@ -27,10 +27,10 @@ BASE_MOVED = 1e-3
 
 
 class Whereabouts(NamedTuple):
-    """Where the real robot is."""
+    """State of the real robot."""
 
     state: FullState | None
-    """None before anybody has said so."""
+    """None before the first message."""
     is_fresh: bool
     text: str
     """Error or assumption about the posture; empty if there is nothing to say."""
@@ -50,7 +50,7 @@ class RealRobot(Protocol):
         """Return why nothing can be sent; empty if goals can."""
 
     def status(self) -> str:
-        """Return the state of the last goal as text; empty for none."""
+        """Return the state of the last goal as text; empty before the first goal."""
 
     def send(self, goal: FloatArray, seconds: float) -> str:
         """Send a goal (n) that is to take some seconds; return a note about it, or an empty text."""

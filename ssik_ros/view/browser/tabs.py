@@ -1,4 +1,4 @@
-"""Which panels a page has, by the kind of its session."""
+"""The panels of a page, by the kind of its session."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
