@@ -1,9 +1,9 @@
 """
-The one decorator of all kernels, and where their machine code comes from.
+Decorators of all kernels; they choose the source of the machine code.
 
-Ordinarily from the native library that was made when the package was built. Developers who edit kernels set SSIK_ROS_JIT=1, and
-numba compiles what they call; with NUMBA_DISABLE_JIT=1 kernels run as plain Python. The results have the same bytes in all
-three ways.
+Usually kernels come from the native library that was built with the package. Developers who edit kernels set
+SSIK_ROS_JIT=1, and numba compiles the called kernels. With NUMBA_DISABLE_JIT=1 kernels run as plain Python. The results
+are bitwise equal in all three cases.
 """
 
 from collections.abc import Callable
@@ -14,19 +14,19 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 
 
 def _is_set(variable: str) -> bool:
-    """Return whether a variable of the environment is set to anything but nothing and 0."""
+    """Return whether an environment variable is set to anything except an empty text and 0."""
     return os.environ.get(variable, '') not in ('', '0')
 
 
 IS_PLAIN = _is_set('NUMBA_DISABLE_JIT')
-"""True when kernels run as plain Python, as tests do to compare."""
+"""True if kernels run as plain Python, as in tests that compare."""
 JIT_DISABLED = IS_PLAIN or not _is_set('SSIK_ROS_JIT')
-"""True when numba compiles nothing in this process: what stands below has a twin in plain Python then."""
+"""True if numba compiles nothing in this process. Then the functions below are replaced by plain Python twins."""
 
 if JIT_DISABLED:
 
     def vector(array: Any, start: int, size: int) -> Any:
-        """Return ``size`` numbers of a flat array from ``start`` on; see the compiled twin below."""
+        """Return ``size`` numbers of a flat array, beginning at ``start``; see the compiled twin below."""
         return array[start : start + size]
 
     def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
@@ -51,7 +51,7 @@ else:
     from ssik_ros.kernels.native import compiler
 
     def _compile(function: Function, is_merged: bool) -> Function:
-        """Return a kernel that numba compiles when it is called."""
+        """Return a kernel that numba compiles at its first call."""
         return compiler.compile_kernel(function, is_merged)  # type: ignore[no-any-return]
 
 

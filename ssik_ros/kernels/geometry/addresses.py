@@ -1,7 +1,7 @@
 """
-Arrays behind an address: a call from Python passes one number instead of many arrays.
+View arrays by their address: a call from Python passes one number instead of many arrays.
 
-Whoever passes an address keeps the memory alive, and its layout right. The checked flavour of the native library refuses
+The caller of a kernel keeps the memory alive and its layout right. The checked flavour of the native library refuses
 addresses that do not come from :func:`address_of`, and views that leave the array.
 """
 
@@ -19,7 +19,7 @@ else:
     LIBRARY = None
 
 WORD = 8
-"""Bytes of a number."""
+"""Size of a number [bytes]."""
 _IS_CHECKED = hasattr(LIBRARY, 'remember')
 _remembered: set[int] = set()
 
@@ -39,7 +39,7 @@ def address_of(array: np.ndarray) -> int:
 
 
 def _forget(identity: int, address: int) -> None:
-    """Tell the checked library that an array is no more."""
+    """Tell the checked library that an array has been deleted."""
     _remembered.discard(identity)
     LIBRARY.forget(address)
 
@@ -47,13 +47,13 @@ def _forget(identity: int, address: int) -> None:
 if JIT_DISABLED:
 
     def integers_at(address: int, start: int, size: int) -> Any:
-        """Return ``size`` int64 numbers from the one at ``start`` on; see the compiled twin below."""
+        """Return ``size`` int64 numbers that begin at ``start``; see the compiled twin below."""
         return np.ctypeslib.as_array(
             (ctypes.c_int64 * int(size)).from_address(int(address + WORD * start))
         )
 
     def floats_at(address: int, start: int, size: int) -> Any:
-        """Return ``size`` float64 numbers from the one at ``start`` on; see the compiled twin below."""
+        """Return ``size`` float64 numbers that begin at ``start``; see the compiled twin below."""
         return np.ctypeslib.as_array(
             (ctypes.c_double * int(size)).from_address(int(address + WORD * start))
         )
@@ -64,7 +64,7 @@ else:
     @inline_kernel
     def integers_at(address: int, start: int, size: int) -> Any:
         """
-        Return ``size`` int64 numbers from the one at ``start`` on, as a view.
+        Return a view of ``size`` int64 numbers that begin at ``start``.
 
         :param address: of the first number.
         """
@@ -73,7 +73,7 @@ else:
     @inline_kernel
     def floats_at(address: int, start: int, size: int) -> Any:
         """
-        Return ``size`` float64 numbers from the one at ``start`` on, as a view.
+        Return a view of ``size`` float64 numbers that begin at ``start``.
 
         :param address: of the first number.
         """

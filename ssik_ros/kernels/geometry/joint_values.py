@@ -1,15 +1,15 @@
-"""The largest joint value that seeds and states may have, for kernels and their callers."""
+"""Largest allowed joint value of seeds and states, for kernels and their callers."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 LARGEST = 1e150
-"""Largest value of a joint in a seed or a state [rad or m]: the square of a larger one is no finite number."""
+"""Largest value of a joint in a seed or a state [rad or m]; squares of larger values would overflow."""
 
 
 def are_usable(values: NDArray[np.float64]) -> bool:
     """
-    Return whether all values are finite and not larger than :data:`LARGEST`.
+    Return whether all values are finite and at most :data:`LARGEST`.
 
     :param values: of any shape [rad or m].
     """
@@ -18,9 +18,9 @@ def are_usable(values: NDArray[np.float64]) -> bool:
 
 def describe_unusable(values: NDArray[np.float64]) -> str:
     """
-    Return what is wrong with values that are not usable.
+    Return a text that describes why values are not usable.
 
-    :param values: of any shape [rad or m].
+    :param values: values of any shape [rad or m].
     """
     if not np.isfinite(values).all():
         return f'has values that are not finite: {values.tolist()}'

@@ -1,7 +1,7 @@
 """
 Subproblems 1 and 4 for four or eight candidates at a time: angles with their sines and cosines.
 
-The formulas are those of :mod:`ssik_ros.kernels.geometry.subproblems`. Sine and cosine come from the same two numbers as the
+The formulas are in :mod:`ssik_ros.kernels.geometry.subproblems`. Sine and cosine come from the same two numbers as the
 angle, without a trigonometric function.
 """
 
@@ -51,9 +51,9 @@ def of_component(a, b, d, side):
 @inline_kernel
 def side_of(places, stride):
     """
-    Return 1 in lanes of the first solution and -1 in those of the second, which alternate every so many lanes.
+    Return 1 in lanes of the first solution, -1 in lanes of the second; they alternate every ``stride`` lanes.
 
-    :param places: the place of each lane.
+    :param places: index of each lane.
     :param stride: 1.0, 2.0 or 4.0.
     """
     place = lanes.floor(places / stride)
@@ -62,7 +62,7 @@ def side_of(places, stride):
 
 @inline_kernel
 def pair_of(v):
-    """Return a vector in four lanes as one in eight, each lane in two neighbouring ones."""
+    """Return a vector in four lanes as one in eight; each lane becomes two neighbouring lanes."""
     return lanes.in_pairs(v[0]), lanes.in_pairs(v[1]), lanes.in_pairs(v[2])
 
 

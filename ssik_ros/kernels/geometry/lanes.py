@@ -1,11 +1,11 @@
 """
-Eight numbers side by side, for steps that all candidates of a pose share.
+Eight numbers side by side in SIMD lanes, for steps that all candidates of a pose share.
 
-A value of :func:`load` is used like a number: ``+ - * /``, comparisons, which give masks, and the functions here. The
-formulas of :mod:`ssik_ros.kernels.geometry.vectors` and of other modules without branches serve it as they are. There is no
-``if``: :func:`select` chooses in each lane. If neighbours need the same steps, :func:`load_half` and its
-like work on four lanes, and :func:`in_pairs` goes back to eight. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
-numbers in it.
+Use a value of :func:`load` like a number: ``+ - * /``, comparisons (which return masks), and the functions of this
+module. The formulas of :mod:`ssik_ros.kernels.geometry.vectors` and of other modules without branches work on it
+unchanged. Instead of ``if``, :func:`select` chooses in each lane. If neighbours need the same steps, :func:`load_half`
+and similar functions work on four lanes, and :func:`in_pairs` returns to eight. With NUMBA_DISABLE_JIT=1 a value is a
+numpy array with the same numbers.
 
 References: [Cody1980] and [Ng1992] for the trigonometric functions, as in :mod:`ssik_ros.kernels.geometry.so3`.
 """
@@ -20,20 +20,20 @@ from ssik_ros.kernels.geometry import so3
 
 if JIT_DISABLED:
     LANES = 8
-    """How many numbers stand side by side."""
+    """Number of lanes."""
     HALF_LANES = 4
-    """How many are half of them."""
+    """Half the number of lanes."""
 
     def load(array: Any, start: int) -> Any:
-        """Return eight numbers of a flat array, from ``start`` on."""
+        """Return eight numbers of a flat array, beginning at ``start``."""
         return np.array(array[start : start + LANES])
 
     def load_half(array: Any, start: int) -> Any:
-        """Return four numbers of a flat array, from ``start`` on."""
+        """Return four numbers of a flat array, beginning at ``start``."""
         return np.array(array[start : start + HALF_LANES])
 
     def store(array: Any, start: int, value: Any) -> None:
-        """Write lanes into a flat array, from ``start`` on; a number becomes eight of them."""
+        """Write lanes into a flat array, beginning at ``start``; a number is written eight times."""
         count = np.size(value) if np.ndim(value) else LANES
         array[start : start + count] = value
 
@@ -46,15 +46,15 @@ if JIT_DISABLED:
         return np.full(HALF_LANES, value)
 
     def places() -> Any:
-        """Return the place of each lane, from 0.0 on."""
+        """Return the index of each lane, 0.0 to 7.0."""
         return np.arange(LANES) + 0.0
 
     def places_half() -> Any:
-        """Return the place of each of four lanes, from 0.0 on."""
+        """Return the index of each of four lanes, 0.0 to 3.0."""
         return np.arange(HALF_LANES) + 0.0
 
     def in_pairs(value: Any) -> Any:
-        """Return eight lanes, each of four in two neighbouring ones."""
+        """Return eight lanes; each of the four given lanes becomes two neighbouring lanes."""
         return np.repeat(value, 2)
 
     def select(mask: Any, a: Any, b: Any) -> Any:
@@ -66,7 +66,7 @@ if JIT_DISABLED:
         return sum(1 << lane for lane in range(len(mask)) if mask[lane])
 
     def floor(value: Any) -> Any:
-        """Return the largest whole numbers that are not above."""
+        """Return the largest whole numbers that are not above the values."""
         return np.floor(value)
 
     def root(value: Any) -> Any:
@@ -121,7 +121,7 @@ __all__ = (
 )
 
 FOLD = 0.41421356237309503
-"""tan(pi/8): above it an arc tangent is taken as pi/4 and that of (t - 1) / (t + 1)."""
+"""tan(pi/8). For a larger t, the arc tangent is pi/4 plus the arc tangent of (t - 1) / (t + 1)."""
 QUARTER, QUARTER_REST = 0.7853981633974483, 3.061616997868383e-17
 """pi/4 in two parts."""
 HALF, HALF_REST = 1.5707963267948966, 6.123233995736766e-17
@@ -132,19 +132,19 @@ WHOLE, WHOLE_REST = 3.141592653589793, 1.2246467991473532e-16
 
 @inline_kernel
 def lesser(a, b):
-    """Return the smaller one in each lane; b where one is not a number."""
+    """Return the smaller number in each lane; b if one of them is NaN."""
     return select(a < b, a, b)
 
 
 @inline_kernel
 def greater(a, b):
-    """Return the larger one in each lane; b where one is not a number."""
+    """Return the larger number in each lane; b if one of them is NaN."""
     return select(a > b, a, b)
 
 
 @inline_kernel
 def ceil(value):
-    """Return the smallest whole numbers that are not below."""
+    """Return the smallest whole numbers that are not below the values."""
     return -floor(-value)
 
 

@@ -7,20 +7,20 @@ f(t) = a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t = 0, t in (-pi, pi].
 
 Solutions
 ---------
-At most four, counted with multiplicity, unless f vanishes everywhere. A pair of zeros that rounding has moved off
-the real axis is returned as one zero twice: the caller certifies all zeros, and none may be lost.
+At most four, counted with multiplicity, unless f vanishes everywhere. If rounding has moved a pair of zeros off the
+real axis, one zero is returned twice. So no zero is lost, and the caller certifies all of them.
 
 Method
 ------
 1. Move the origin so that the largest of eight samples of |f| lies at pi: with x = tan(t / 2) the leading
    coefficient c4 = f(pi) of the quartic is then of the size of f.
 2. Depress the quartic, x = y - c3 / (4 c4), and split it into two quadratics by a positive root of its resolvent.
-3. Take the real roots; of a complex pair nearly on the real axis, its real part.
-4. Newton on f itself, kept where it makes |f| smaller.
+3. Take the real roots, and the real part of complex pairs nearly on the real axis.
+4. Apply Newton steps to f itself, as long as they reduce |f|.
 
 Degeneracies
 ------------
-All coefficients zero: no zeros are returned. Double zeros: as good as the square root of rounding.
+If all coefficients are zero, no zeros are returned. Double zeros are accurate to the square root of rounding.
 
 Cost
 ----
@@ -36,20 +36,20 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
 NEARLY_REAL = 1e-3
-"""Imaginary part, relative to 1 + x^2, up to which a complex pair counts as a double zero."""
+"""Largest imaginary part of a complex pair that counts as a double zero, relative to 1 + x^2."""
 POLISH = 3
-"""Newton steps on f."""
+"""Number of Newton steps on f."""
 
 
 @inline_kernel
 def _value(a0, a1, b1, a2, b2, c, s):
-    """Return f by cosine and sine of t."""
+    """Return f, from cosine and sine of t."""
     return a0 + a1 * c + b1 * s + a2 * (c * c - s * s) + 2.0 * b2 * s * c
 
 
 @inline_kernel
 def _slope(a1, b1, a2, b2, c, s):
-    """Return f' by cosine and sine of t."""
+    """Return f', from cosine and sine of t."""
     return b1 * c - a1 * s + 2.0 * (b2 * (c * c - s * s) - 2.0 * a2 * s * c)
 
 
@@ -114,7 +114,7 @@ def _resolvent_root(p, q, r):
 @inline_kernel
 def _quadratic(out, count, shift, linear, constant):
     """
-    Write the real roots of y^2 + linear y + constant, moved by ``shift``, and return the new count.
+    Write the real roots of y^2 + linear y + constant, moved by ``shift``; return the new count.
 
     :param out: (4,) roots.
     :param count: how many there are already.
@@ -136,7 +136,7 @@ def _quadratic(out, count, shift, linear, constant):
 @kernel
 def trigonometric_zeros(out, a0, a1, b1, a2, b2):
     """
-    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t and return how many there are.
+    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t; return their number.
 
     :param out: (4,) zeros in (-pi, pi] [rad]; a double zero appears twice.
     """

@@ -1,7 +1,7 @@
 """
 Rotations and poses in plain numpy, for set-up and for one pose at a time; loops use the kernels.
 
-Quaternions are (x, y, z, w). Roll, pitch and yaw are those of a URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
+Quaternions are (x, y, z, w). Roll, pitch and yaw are defined as in a URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
 """
 
 import math
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.kernels.geometry import so3
 
 NO_YAW = 1e-14
-"""Below this cosine of the pitch, only a sum of roll and yaw is determined, and yaw is 0."""
+"""If the cosine of the pitch is smaller, only a sum of roll and yaw is determined, and yaw is set to 0."""
 
 
 def rotate_about(axis: np.ndarray, angle: float) -> np.ndarray:

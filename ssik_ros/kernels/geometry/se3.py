@@ -21,7 +21,7 @@ def identity(out):
 @kernel
 def compose(out, a, b):
     """
-    Write the product of two transforms; ``out`` may be neither of them.
+    Write the product of two transforms; ``out`` must be a different array.
 
     :param out, a, b: (12,) transforms.
     """
@@ -109,7 +109,8 @@ def orthonormalise(transform):
     """
     Bring a nearly orthonormal rotation onto SO(3) in place, by one Newton step of the polar decomposition.
 
-    A deviation d becomes one of order d^2: what :func:`is_rigid` accepts ends exact to rounding.
+    A deviation d becomes a deviation of order d^2. So matrices that :func:`is_rigid` accepts become exact up to
+    rounding.
 
     :param transform: (12,).
     """

@@ -1,9 +1,9 @@
 """
-A chain of six and a target as a closed loop of rotations about z, ready to be cut at a joint.
+Write a chain of six joints and a target as a closed loop of rotations about z, ready to be cut at a joint.
 
-Joint i gets a frame F_i with z on its axis; lengths are counted in the largest distance of neighbouring points. With
-B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0 the task E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A
-reversed loop has the axes -h_5 .. -h_0 and the target G^-1, and the same angles in reversed order.
+Joint i gets a frame F_i with z on its axis. The unit of length is the largest distance of neighbouring points. With
+B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0, the equation E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A
+reversed loop has the axes -h_5 .. -h_0, the target G^-1, and the same angles in reversed order.
 """
 
 import math
@@ -20,7 +20,7 @@ from ssik_ros.kernels.geometry.se3 import compose, invert
 from ssik_ros.kernels.geometry.vectors import copy, copy_table, cross, perpendicular, stretch
 
 CUTS = 12
-"""Places to cut the loop: six joints, then the same six of the reversed chain."""
+"""Number of places to cut the loop: six joints, then the same six of the reversed chain."""
 
 # Constants: how many cuts, then for each its numbers, frames and motions, and its elimination where no target is needed
 # for it.
@@ -32,16 +32,16 @@ AT_INVERSES = AT_MOTIONS + 60
 AT_ELIMINATION = AT_INVERSES + 60
 CUT = AT_ELIMINATION + el.ELIMINATION
 CONSTANTS = 1 + 2 * CUT
-"""Length of the constants of an arm."""
+"""Size of the constants of an arm, in numbers."""
 
 
 @kernel
 def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
     """
-    Write a frame whose z axis is that of a joint of the chain or of the reversed chain.
+    Write a frame whose z axis is the axis of a joint, on the chain or on the reversed chain.
 
-    :param out: (12,).
-    :param inverse_scale: 1 / length unit.
+    :param out: (12,) out.
+    :param inverse_scale: inverse of the length unit [1/m].
     """
     i = 5 - joint if reversed_ else joint
     sign = -1.0 if reversed_ else 1.0
@@ -55,7 +55,7 @@ def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
 
 @kernel
 def _length_unit(points):
-    """Return the largest distance of neighbouring points, 1 if all coincide."""
+    """Return the largest distance of neighbouring points [m]; 1 if all coincide."""
     largest = 0.0
     for i in range(JOINTS - 1):
         x = points[3 * i + 3] - points[3 * i]
@@ -68,9 +68,9 @@ def _length_unit(points):
 @kernel
 def prepare_cut(out, axes, points, cut, work):
     """
-    Write what a solver needs to know of a chain that is cut at one place.
+    Write the constants of a chain that is cut at one place.
 
-    :param out: (CUT,).
+    :param out: (CUT,) out.
     :param cut: 0 .. CUTS - 1.
     """
     joint = cut % JOINTS
@@ -79,7 +79,7 @@ def prepare_cut(out, axes, points, cut, work):
     out[AT_SCALE] = unit
     out[AT_JOINT] = joint
     out[AT_REVERSED] = 1.0 if reversed_ else 0.0
-    # The sixth motion, the one with the target in it, joins the frames of the joints 5 and 0.
+    # The sixth motion contains the target and joins the frames of joints 5 and 0.
     out[AT_FIXED] = 1.0 if joint >= 3 else 0.0
     first, last = vector(out, AT_FIRST, 12), vector(out, AT_LAST, 12)
     near, far, back = vector(work, 0, 12), vector(work, 12, 12), vector(work, 24, 12)
@@ -103,13 +103,13 @@ def prepare_cut(out, axes, points, cut, work):
 @kernel
 def prepare_constants(out, axes, points, start, work):
     """
-    Write what a solver needs to know of a chain.
+    Write the constants of a chain for the solver.
 
-    :param out: (CONSTANTS,).
+    :param out: (CONSTANTS,) out.
     :param axes: (18,) unit directions of the axes in the base frame, all joints at zero.
     :param points: (18,) a point on each axis [m].
-    :param start: where to cut, from :func:`choose_start`.
-    :param work: float workspace, overwritten.
+    :param start: place of the cut, from :func:`choose_start`.
+    :param work: scratch, overwritten.
     """
     first, second = start % CUTS, start // CUTS - 1
     prepare_cut(vector(out, 1, CUT), axes, points, first, work)

@@ -1,5 +1,5 @@
 """
-From a closed loop of six rotations to a small eigenvalue problem in the half-angle of one of them.
+Reduce a closed loop of six rotations to a small eigenvalue problem in the half-angle of one of them.
 
 The loop is Rz(q_0) B_0 Rz(q_1) B_1 ... Rz(q_5) B_5 = I with constant motions B. Cutting it at a joint k gives 14
 equations in which joint k+3 does not occur; the joints k-1 and k-2 are eliminated by an orthogonal factorisation, k+1
@@ -29,9 +29,9 @@ from ssik_ros.kernels.rows import linalg
 
 EQUATIONS = 14
 RANK = 8
-"""Unknowns of the joints k-1 and k-2: products of (sin, cos, 1), the last one known."""
+"""Number of unknowns of the joints k-1 and k-2: products of (sin, cos, 1) without the constant one."""
 LEFT = 6
-"""Equations that remain without these joints."""
+"""Number of equations that remain without these joints."""
 PRODUCTS = 9
 SIZE = 12
 """Unknowns x_a^i x_b^j of the joints k+1 and k+2, i = 3..0, j = 2..0."""
@@ -39,30 +39,31 @@ LARGEST = 16
 """Largest size of the eigenvalue problem, and the largest number of solutions."""
 
 RANK_LOST = 1e-10
-"""Size relative to the largest below which an equation of the joints k-1 and k-2 counts as zero."""
+"""Relative size below which an equation of the joints k-1 and k-2 counts as zero."""
 PARTLY_FREE = 1e-8
-"""The same for what is left of the equations when the joint k is taken out."""
+"""Like RANK_LOST, for the remaining equations after joint k is taken out."""
 
 
 class Elimination(NamedTuple):
-    """The part of the joints k-1 and k-2 in the equations, as views of one flat array."""
+    """Contribution of joints k-1 and k-2 to the equations, as views of one flat array."""
 
     null: np.ndarray
-    """(6, 14) combinations of the equations that do not contain them."""
+    """(6, 14) combinations of the equations without these joints."""
     mix: np.ndarray
-    """(6, 6) rows: combinations of these, pairs of linear ones first, then quadratic, then constant ones."""
+    """(6, 6) rows: combinations of these six equations; pairs of linear rows first, then quadratic, then constant
+    rows."""
     offset: np.ndarray
     """(6,) constant part of each row of ``null``."""
     factors: np.ndarray
-    """(14, 8) orthogonal factorisation of their coefficients."""
+    """(14, 8) orthogonal factorisation of the coefficients."""
     tau: np.ndarray
-    """(8,) its reflectors."""
+    """(8,) factors of its reflectors."""
     order: np.ndarray
     """(8,) its column order."""
     constant: np.ndarray
-    """(14,) constant part of their side."""
+    """(14,) constant part of the coefficients' side."""
     counts: np.ndarray
-    """(4,) pairs of linear rows, quadratic rows, constant rows, rank of the factorisation."""
+    """(4,) number of pairs of linear rows, of quadratic rows, of constant rows, and rank of the factorisation."""
 
 
 AT_MIX = LEFT * EQUATIONS
@@ -81,7 +82,7 @@ SCRATCH = 3 * LINE * PRODUCTS + 200
 
 @inline_kernel
 def view_elimination(array, start):
-    """Return the :class:`Elimination` in a flat array from ``start`` on."""
+    """Return the :class:`Elimination` in a flat array, starting at ``start``."""
     return Elimination(
         matrix(array, start, LEFT, EQUATIONS),
         matrix(array, start + AT_MIX, LEFT, LEFT),
@@ -115,7 +116,7 @@ def _write_products(out, first, middle, last, scratch):
 @kernel
 def _write_null_space(out, table):
     """
-    Factorise the coefficients of the joints k-1 and k-2 and write the combinations free of them.
+    Factorise the coefficients of joints k-1 and k-2, and write the combinations of equations without them.
 
     :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` are written.
     :param table: (15, 9) their side of the equations.
@@ -137,7 +138,7 @@ PAIRS = (0, 3, 8, 11)
 @kernel
 def _write_linear_pairs(mix, rows, real, scratch):
     """
-    Write the pairs of combinations that are linear in the half-angle and return how many there are.
+    Write the pairs of combinations that are linear in the half-angle; return their number.
 
     :param mix: (6, 6) to be written from row 0 on.
     :param rows: (6, 8) real parts in columns 0..3, imaginary ones in 4..7, of which the first ``real`` rows count.
@@ -165,7 +166,7 @@ def _write_linear_pairs(mix, rows, real, scratch):
 @kernel
 def _write_mix(out, scratch):
     """
-    Write which combinations of the six equations have a low degree in the half-angle of joint k.
+    Write the combinations of the six equations with a low degree in the half-angle of joint k.
 
     :param out: an :class:`Elimination` whose ``null`` is known; it is rotated so that rows without joint k come last.
     :param scratch: (236,).
@@ -215,7 +216,7 @@ def _write_mix(out, scratch):
 @kernel
 def eliminate(out, inverses, k, scratch):
     """
-    Take the joints k-1 and k-2 out of the equations.
+    Eliminate joints k-1 and k-2 from the equations.
 
     :param out: an :class:`Elimination`.
     :param inverses: (6, 12) inverse motions of the loop.
@@ -232,7 +233,7 @@ def eliminate(out, inverses, k, scratch):
 
 @inline_kernel
 def _to_half_angles(out, row, v):
-    """Write nine coefficients of products of (sin, cos, 1) as those of x_a^i x_b^j, times (1 + x_a^2)(1 + x_b^2)."""
+    """Convert nine coefficients of products of (sin, cos, 1) to x_a^i x_b^j, times (1 + x_a^2)(1 + x_b^2)."""
     for i in range(3):
         s, c, one = v[3 * i], v[3 * i + 1], v[3 * i + 2]
         v[3 * i], v[3 * i + 1], v[3 * i + 2] = one - c, 2.0 * s, one + c
@@ -297,13 +298,13 @@ def _put(table, column, row):
 
 
 WIDTH = SIZE + LARGEST
-"""Columns of the transposed system: leading coefficients, then those of the lower powers."""
+"""Columns of the transposed system: leading coefficients, then coefficients of the lower powers."""
 
 
 @kernel
 def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row):
     """
-    Write the leading and the lower coefficients of all equations, the origin of q_k moved, transposed.
+    Write the leading and lower coefficients of all equations, transposed, with the origin of q_k moved.
 
     :param table: (12, WIDTH); columns: leading of linear, quadratic, constant rows; then D0 of the linear rows, C1 and
         C0 of the quadratic ones.
@@ -377,7 +378,7 @@ def _divide(table, width):
 @kernel
 def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     """
-    Write the matrix whose eigenvalues are tan((q_k - origin) / 2) and return its size and its largest entry.
+    Write the matrix whose eigenvalues are tan((q_k - origin) / 2); return its size and its largest entry.
 
     The size is 0 where the origin does not serve, because the leading coefficients are singular.
 
@@ -411,7 +412,7 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
 @kernel
 def other_angles(loop_line, elimination, scratch):
     """
-    Return the angles of the joints k-1 and k-2 that the line left of them determines.
+    Return the angles of joints k-1 and k-2, from the line that remains for them.
 
     :param loop_line: (15, 1) the line, after the rotations of all joints of its side.
     :param elimination: the :class:`Elimination`.

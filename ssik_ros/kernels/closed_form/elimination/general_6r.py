@@ -1,28 +1,28 @@
 """
-Every posture of any chain of six revolute joints, by elimination.
+Find every posture of any chain of six revolute joints, by elimination.
 
 Problem
 -------
-E_1(q_1) ... E_6(q_6) = G, with E_i the rotation about axis i and G = T M^-1.
+E_1(q_1) ... E_6(q_6) = G. E_i is the rotation about axis i, and G = T M^-1.
 
 Solutions
 ---------
-At most sixteen candidates, close to exact; the caller certifies them on the chain. Solutions that share the angle
-of the joint k at which the loop is cut are distinguished.
+At most sixteen candidates, close to exact; the caller certifies them on the chain. If solutions share the angle of
+joint k, where the loop is cut, they are still found as different ones.
 
 Method
 ------
 1. Write the chain as a loop Rz(q_0) B_0 .. Rz(q_5) B_5 = I and cut it at a joint k.
-2. Eliminate five joints: a real eigenvalue problem of size at most 16 in tan(q_k / 2) remains, its spurious roots
-   already divided out.
-3. At each real root take the null vector of twelve equations, read two joints from it, two more from a linear system
-   and the last from the closed loop.
+2. Eliminate five joints. A real eigenvalue problem of size at most 16 in tan(q_k / 2) remains, already without its
+   spurious roots.
+3. At each real root take the null vector of twelve equations and read two joints from it. A linear system gives two
+   more joints, and the closed loop gives the last one.
 4. If a root has no candidate, use more robust roots, then another cut, then a slightly moved target.
 
 Degeneracies
 ------------
-A cut may be singular for a whole family of arms; :func:`choose_start` tries all twelve. Chains with infinitely many
-solutions for a target have no isolated roots there and give none, or some of them.
+A cut may be singular for a whole family of arms, so :func:`choose_start` tries all twelve. If a chain has infinitely
+many solutions for a target, they have no isolated roots. Then the result has some of them, or is empty.
 
 Cost
 ----
@@ -88,31 +88,31 @@ from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
 MOST = 16
-"""Rows that candidates need."""
+"""Number of rows for candidates."""
 NUDGE = 3e-3
-"""Distance by which a target is moved, in link lengths and radians, if nothing else removes a doubt."""
+"""Motion of a target if nothing else removes a doubt, in link lengths and radians."""
 NEARER = 3e-4
-"""The same for nearly singular solutions, which are lost at the larger distance."""
+"""Smaller motion of a target, for nearly singular solutions, which the larger motion loses."""
 NUDGE_AXIS = (0.48, -0.6, 0.64)
 NUDGE_SHIFT = (0.6, 0.64, -0.48)
-"""Its directions, unit vectors."""
+"""Directions of the motion, unit vectors."""
 BESIDE = 6
-"""Moved targets for one target that is in doubt."""
+"""Number of moved targets for a target that is in doubt."""
 CERTAIN, MULTIPLE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0
-"""Whether every root has its candidate, some candidates coincide, or a doubt is left."""
+"""Certainty of a result: every root has its candidate; some candidates coincide; a doubt is left."""
 
 NEARLY_REAL = 1e-3
-"""Imaginary part of tan, relative to 1 + |tan|^2, up to which a root counts as real."""
+"""Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
 SURELY_REAL = 1e-5
-"""The same, up to which a root must have a solution. Beyond, the root may be one of a pair that has just become complex."""
+"""Like NEARLY_REAL, for roots that must have a solution. Others may belong to a pair that has just become complex."""
 GOOD = 100.0
-"""Entry of the eigenvalue problem up to which an origin is taken at once."""
+"""If no entry of the eigenvalue problem is larger, an origin is used at once."""
 DOUBTFUL = 1e6
-"""Entry above which the eigenvalues are in doubt."""
+"""If an entry is larger, the eigenvalues are in doubt."""
 TRUSTED = 1e4
-"""Entry up to which a cut may prove that there is no root, or remove the doubt of another cut."""
+"""If no entry is larger, a cut may prove that there are no roots, or remove the doubt of another cut."""
 ORIGINS = 5
-"""Origins of q_k that are tried otherwise, 1 rad apart."""
+"""Number of origins of q_k that are tried, 1 rad apart."""
 
 
 def workspace() -> tuple[Any, Any]:
@@ -123,9 +123,9 @@ def workspace() -> tuple[Any, Any]:
 @kernel
 def _choose_matrix(elimination, work):
     """
-    Write the eigenvalue problem at the first origin that serves well, else at the best one, to ``W_MATRIX``.
+    Write the eigenvalue problem at the first good origin to ``W_MATRIX``, or at the best origin if none is good.
 
-    :returns: its size, 0 if there is none, the origin, and its largest entry.
+    :returns: its size (0 without a problem), the origin, and its largest entry.
     """
     sine, cosine = matrix(work, W_MIXED, 6, 9), matrix(work, W_MIXED + 54, 6, 9)
     one = matrix(work, W_MIXED + 108, 6, 9)
@@ -147,7 +147,7 @@ def _choose_matrix(elimination, work):
 
 @inline_kernel
 def _insert(out, count, q, sure):
-    """Insert a root, and whether it is surely real, into ascending lists; return how many there are then."""
+    """Insert a root, and whether it is surely real, into sorted lists; return their length."""
     place = count
     while place > 0 and out[place - 1] > q:
         out[place] = out[place - 1]
@@ -161,7 +161,7 @@ def _insert(out, count, q, sure):
 @kernel
 def _write_roots(out, size, origin, work):
     """
-    Write the real roots q_k in ascending order and return how many there are, -1 where the eigenvalues are not found.
+    Write the real roots q_k in ascending order; return their number, -1 if the eigenvalues do not converge.
 
     :param out: (32,) the roots, then 1 for each that is surely real and 0 for others.
     """
@@ -221,7 +221,7 @@ def _write_safe_roots(out, work):
 @kernel
 def _add_roots(found, begin, elimination, k, work, ints):
     """
-    Add the candidates of all roots, by the safe way to them where the fast one leaves a doubt.
+    Add the candidates of all roots; if the fast roots leave a doubt, use the robust ones.
 
     :param found: (ROWS, 7), of which ``begin`` rows are filled.
     :returns: how many are filled then, and whether every root has its candidate.
@@ -249,7 +249,7 @@ def _add_roots(found, begin, elimination, k, work, ints):
 @kernel
 def solve_cut(found, count, constants, g, work, ints):
     """
-    Add the candidates that one cut gives, in the joint order of the chain.
+    Add the candidates of one cut, in the joint order of the chain.
 
     :param found: (ROWS, 7) angles, then the miss.
     :param constants: (CUT,).
@@ -292,7 +292,7 @@ def _distance(found, i, j):
 @kernel
 def _write_merits(merits, found, count):
     """
-    Write which candidates to keep when there are too many: close ones first, then those unlike any better one.
+    Write the candidates' merits: close candidates first, then candidates unlike any better one.
 
     :param merits: (ROWS,).
     """
@@ -308,7 +308,7 @@ def _write_merits(merits, found, count):
 @kernel
 def _copy_best(out, found, count, merits):
     """
-    Write at most sixteen candidates in the order in which they were found, and return how many.
+    Write at most sixteen candidates in the order in which they were found; return their number.
 
     :param out: (16, 6) angles in (-pi, pi].
     :param found: (ROWS, 7).
@@ -333,11 +333,12 @@ def _copy_best(out, found, count, merits):
 @kernel
 def _nudge(out, g, number, unit):
     """
-    Write a target a little beside another one, in no particular direction.
+    Write a target that is moved a little, in an arbitrary direction.
 
-    :param out: (12,).
-    :param g: (12,).
-    :param number: which of them: one way and the opposite way, both in another direction, both again but nearer.
+    :param out: (12,) out.
+    :param g: (12,) the target.
+    :param number: index of the motion: first direction forth and back, second direction forth and back, then the second
+        direction's last pair again with a smaller motion.
     :param unit: length unit of the chain [m].
     """
     way = NEARER if number > 3 else NUDGE
@@ -353,7 +354,7 @@ def _nudge(out, g, number, unit):
 @kernel
 def solve(out, constants, g, work, ints):
     """
-    Write candidates for all postures that reach a target and return how many there are.
+    Write candidates for all postures that reach a target; return their number.
 
     :param out: (16, 6) joint angles in (-pi, pi].
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
@@ -382,10 +383,10 @@ def solve(out, constants, g, work, ints):
 @kernel
 def solve_beside(constants, g, work, ints):
     """
-    Add the candidates of six targets beside the last one, which is in doubt, to those at ``W_FOUND``.
+    Add the candidates of six targets near the last one, which is in doubt, to the candidates at ``W_FOUND``.
 
-    Targets with a symmetry make every cut singular, their neighbours do not. All six are taken, whatever the first
-    ones give: at a fold both solutions are out of reach on one side, and a cut may be singular beside as well.
+    A target with a symmetry can make every cut singular, but its neighbours do not. All six targets are used. At a fold
+    both solutions are out of reach on one side, and a cut may be singular for a neighbour, too.
 
     :param constants, g, work, ints: as for :func:`solve`.
     """
@@ -405,17 +406,17 @@ def solve_beside(constants, g, work, ints):
 
 
 TRIALS = 8
-"""Postures by which a cut is rated."""
+"""Number of postures that rate a cut."""
 FOUND = 1e-3
-"""Distance up to which a known posture counts as found [rad]."""
+"""Largest difference from a known posture that counts as found [rad]."""
 DIGITS_FOR_SPEED = 1.0
-"""Digits of accuracy that are given up for a cut whose elimination is done once for all poses."""
+"""Digits of accuracy that a faster cut may lose; its elimination is done once for all poses."""
 DIGITS_FOR_DOUBT = 8.0
-"""Digits of accuracy that are given up for a cut that never leaves a doubt, if another one always does."""
+"""Digits of accuracy that a cut may lose if it never leaves a doubt while the other cut always does."""
 
 
 def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
-    """Return a posture (6,) of a fixed sequence without structure, and the target (12,) that it reaches."""
+    """Return a posture (6,) of a fixed unstructured sequence, and the target (12,) that it reaches."""
     joints = np.arange(JOINTS)
     share = (number + 1) * 0.7548776662 + joints * joints * 0.5698402910
     angles = 2.0 * math.pi * (share % 1.0) - math.pi
@@ -432,7 +433,7 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
 
 def _rate_cut(constants: Any, trials: Any, found: Any, work: Any, ints: Any) -> float:
     """
-    Return how well a cut serves: digits to which the worst of some postures is found, 0 if one is not.
+    Return the rating of a cut: digits to which it finds the worst of several postures, 0 if it misses one.
 
     Doubts cost digits, because they cost time later.
 
@@ -454,13 +455,13 @@ def _rate_cut(constants: Any, trials: Any, found: Any, work: Any, ints: Any) -> 
 
 
 def _joint_of(cut: int) -> int:
-    """Return the joint of the chain whose angle a cut leaves to the eigenvalue problem."""
+    """Return the joint of the chain whose angle is the unknown of the eigenvalue problem of a cut."""
     return cut if cut < JOINTS else 11 - cut
 
 
 def choose_start(axes: Any, points: Any) -> int:
     """
-    Return where the loop of a chain is best cut, and where else in doubt; -1 if no cut serves.
+    Return the best place to cut the loop of a chain, with a second place for doubtful targets; -1 if no cut works.
 
     The number is for :func:`prepare` and :func:`prepare_constants`; it holds two cuts.
 

@@ -1,10 +1,11 @@
 """
-Find every branch of one pose by elimination, for chains without special structure or close to one with structure.
+Find every branch of one pose by elimination, for chains without special structure or close to a chain with structure.
 
-If the chain is close to one with a closed form, the closed form comes first. The elimination follows only if a doubt is left.
+If the chain is close to a chain with a closed form, the closed form comes first. The elimination follows only if a
+doubt is left.
 
-This is a module of its own, because the elimination is much machine code and few arms need it. Seven joints become six for
-each value of the held joint; the constants of that chain are computed for each value.
+This is a separate module, because the elimination is much machine code and few arms need it. With seven joints, six are
+solved at each value of the held joint; the constants of this chain are computed for each value.
 """
 
 import math
@@ -30,14 +31,14 @@ from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, put
 
 STANDS_STILL = 1e-3
-"""Angle of an added joint that counts as none; the certification on the real joints decides [rad]."""
+"""Largest angle of an added joint that counts as zero; the certification on the real joints decides [rad]."""
 ASIDE = 0.1
-"""Value of each joint near which the point of a curve is looked for without a seed: at zero curves often cross [rad]."""
+"""Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
-"""How far from a seed it is looked for, by joints [rad]."""
+"""With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
 MOST_JOINTS = 7
 ALL_OF_CLASS = 8
-"""Branches that the classes of nearby chains have for one value of the held joint."""
+"""Number of branches that the classes of nearby chains have for one value of the held joint."""
 
 
 @kernel
@@ -57,10 +58,10 @@ def search(
     loop_ints,
 ):
     """
-    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+    Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
     :param out, counters, ints, reals, samples, matrix_t, seed, options, work: as for the search in closed form.
-    :param constants: of the elimination; written here where a joint is held.
+    :param constants: constants of the elimination; overwritten if a joint is held.
     :param six: (16, 6) scratch.
     :param loop_work, loop_ints: scratch of the elimination.
     """
@@ -101,7 +102,7 @@ def search(
 @kernel
 def _keep_nearby(run, value):
     """
-    Keep the branches that the closed form of a nearby chain leads to; return whether there are no others.
+    Keep the branches that the closed form of a nearby chain leads to; return whether there are surely no others.
 
     :param value: of the held joint.
     """
@@ -110,7 +111,7 @@ def _keep_nearby(run, value):
     near = run.options[common.NEAR]
     count = common.write_candidates(run, value)
     smallest = common.keep(run, count, first)
-    # Fewer candidates are those of a class that knows only real ones: no evidence that there are no others.
+    # Fewer candidates come from a class that returns only real ones: they do not prove that there are no others.
     if count == ALL_OF_CLASS and smallest > near:
         return True
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
@@ -125,10 +126,10 @@ def _keep_nearby(run, value):
 @kernel
 def _settle(run, count, value, constants, g, loop_work, loop_ints):
     """
-    Replace candidates by solutions, of which singular ones do not depend on rounding; return how many there are.
+    Replace candidates by solutions; singular solutions then do not depend on rounding. Return their number.
 
-    :param count: how many candidates stand in the scratch, the best ones; solutions take their place.
-    :param value: of the held joint.
+    :param count: number of candidates in the scratch, best ones first; solutions replace them.
+    :param value: value of the held joint.
     :param g: (12,) target of the six joints.
     :param constants, loop_work, loop_ints: as for :func:`search`.
     """
@@ -141,7 +142,7 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
         is_free = int(options[common.MODE]) == ranking.KEEP_ALL
         lower[k] = -math.inf if is_free else least[k]
         upper[k] = math.inf if is_free else most[k]
-        # A little aside: of two points at the same distance one has to be the nearer.
+        # Shift the reference a little: of two points at the same distance one must be nearer.
         if options[common.HAS_SEED] != 0.0:
             wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
@@ -151,7 +152,7 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
     is_doubtful = loop_work[W_DOUBT] != general_6r.MULTIPLE
     if loop_work[W_DOUBT] == general_6r.MULTIPLE:
-        # Roots that lie together are most often those of regular solutions that share an angle.
+        # Roots that lie together usually belong to regular solutions that share an angle.
         if singular_postures.are_regular(raw, count, aim, scratch):
             return count
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
@@ -169,13 +170,15 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
 @kernel
 def _take_real_joints(raw, six, count, n, held, value):
     """
-    Copy candidates whose added joints are at zero, with the held joint in its place, and return how many there are.
+    Copy candidates whose added joints are at zero, and insert the held joint; return their number.
 
-    A chain of fewer than six joints is solved with joints added behind it, which must not have moved.
+    A chain of fewer than six joints is solved with joints added after it, which must not have moved.
 
     :param raw: (16, n or more) out.
     :param six: (16, 6) candidates.
-    :param held, value: index of the held joint, -1 for none, and its value.
+    :param count: number of candidates.
+    :param n: number of joints of the chain.
+    :param held, value: index of the held joint (-1 if no joint is held), and its value.
     """
     taken, joints = 0, min(n, 6)
     for row in range(count):
@@ -193,7 +196,7 @@ def _take_real_joints(raw, six, count, n, held, value):
 @inline_kernel
 def loop_size(n):
     """
-    Return how many numbers ``loop_work`` needs for a chain of n joints.
+    Return the size of ``loop_work`` for a chain of n joints, in numbers.
 
     :param n: number of joints.
     """

@@ -1,5 +1,5 @@
 """
-Orthogonal factorisations of tiny matrices with column pivoting: the rank, and what is orthogonal to the columns.
+Orthogonal factorisations of tiny matrices with column pivoting, for their rank and the complement of their columns.
 
 Reflector j is I - tau v v^T with v = (0, .., 0, 1, below the diagonal of column j).
 """
@@ -10,12 +10,12 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.rows import linalg
 
 NOTHING = 2.0**-400
-"""Numbers up to this have no phase; their squares begin to lose digits."""
+"""Largest number that is treated as zero; squares of smaller numbers begin to lose digits."""
 
 
 @kernel
 def _swap_largest(a, m, n, order, j):
-    """Swap the column whose part from row j on is largest to place j and return its squared norm."""
+    """Swap the column with the largest part from row j on to place j; return its squared norm."""
     largest, place = -1.0, j
     for c in range(j, n):
         total = 0.0
@@ -33,7 +33,7 @@ def _swap_largest(a, m, n, order, j):
 @kernel
 def factorise(a, m, n, tau, order, tolerance):
     """
-    Replace a matrix by its pivoted factorisation A P = H R and return its rank.
+    Replace a matrix by its pivoted factorisation A P = H R; return its rank.
 
     :param a: (m, n) at least; R in and above the diagonal, reflectors below. Columns beyond the rank stay as they are.
     :param tau: (min(m, n),) factors of the reflectors.
@@ -87,7 +87,7 @@ def reflect(x, a, m, tau, j):
 @kernel
 def write_orthogonal(out, a, m, tau, rank, column):
     """
-    Write column ``column`` of the orthogonal matrix H; from the rank on these are orthogonal to all columns of A.
+    Write column ``column`` of the orthogonal matrix H; columns from the rank on are orthogonal to all columns of A.
 
     :param out: (m,).
     :param a, tau, rank: of :func:`factorise`.
@@ -128,7 +128,7 @@ def _reflect_complex(re, im, m, c, v_re, v_im, j, scale):
 @kernel
 def reduce_complex(re, im, m, n, total, scratch, tolerance):
     """
-    Reduce the first n columns of a complex matrix by reflections, all columns taking part, and return the rank.
+    Reduce the first n columns of a complex matrix by reflections of all columns; return the rank.
 
     With the unit matrix in the columns from n on these end as H^H, whose rows from the rank on annihilate the columns
     before.

@@ -2,14 +2,14 @@
 Lines as fifteen numbers on which rigid motions act linearly.
 
 The line with unit direction l through p is X = (1, l, p, p.p, p.l, l x p, (p.p) l - 2 (p.l) p). A motion x -> R x + b
-maps X to rho(R, b) X, where rho is a homomorphism; a rotation about z mixes four pairs of the numbers and leaves the
-other seven alone. Tables of lines have one line per column. The derivation is in docs/math/general_6r.md.
+maps X to rho(R, b) X, where rho is a homomorphism. A rotation about z mixes four pairs of the numbers and keeps the
+other seven. Tables of lines have one line per column. The derivation is in docs/math/general_6r.md.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
 LINE = 15
-"""Numbers of a line, the leading 1 included."""
+"""Number of numbers of a line, with the leading 1."""
 
 
 @inline_kernel
@@ -92,7 +92,7 @@ def _expand_pair(out, lines, count, row):
 
 @inline_kernel
 def _expand_fixed(out, lines, count, row):
-    """Write a number that a rotation about z leaves alone as multiples of (sin, cos, 1)."""
+    """Write a number that a rotation about z does not change as multiples of (sin, cos, 1)."""
     for j in range(count):
         out[row, j] = out[row, count + j] = 0.0
         out[row, 2 * count + j] = lines[row, j]

@@ -1,14 +1,14 @@
-"""Where the scratch of the elimination lies in one flat array, and how the rows of candidates are laid out."""
+"""Layout of the elimination's scratch in one flat array, and of the rows of candidates."""
 
 from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vectors as nv
 from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS
 
 JOINTS = 6
 ROWS = 192
-"""Rows of candidates before the best are chosen: two for each root of a cut, for two cuts and six targets beside: no more roots are real."""
+"""Rows of candidates before the best are chosen: two for each real root, for two cuts and six moved targets."""
 
 PENCIL = 2 * el.SIZE
-"""Size of the eigenvalue problem with its spurious roots."""
+"""Size of the eigenvalue problem that contains spurious roots."""
 
 W_LOOP = 0
 W_INVERSES = W_LOOP + 72
@@ -31,13 +31,13 @@ W_ROOTS = W_LINE + 16
 W_FOUND = W_ROOTS + 2 * el.LARGEST
 W_NUDGED = W_FOUND + ROWS * (JOINTS + 1)
 W_DOUBT = W_NUDGED + 12
-"""How certain the candidates of the last target are, see :mod:`general_6r`."""
+"""Certainty of the candidates of the last target, see :mod:`general_6r`."""
 W_MULTIPLE = W_DOUBT + 1
-"""1 where roots of the last cut lie close together or are nearly complex, else 0."""
+"""1 if roots of the last cut are close together or nearly complex, else 0."""
 W_COUNT = W_MULTIPLE + 1
-"""How many candidates of the last target stand at ``W_FOUND``, the best of which were returned."""
+"""Number of candidates of the last target at ``W_FOUND``; the best of them were returned."""
 W_LARGEST = W_COUNT + 1
-"""Largest entry of the eigenvalue problem of the last cut, inf where there is none."""
+"""Largest entry of the eigenvalue problem of the last cut; infinite without a problem."""
 WORKSPACE = W_LARGEST + 1
 INTS = 12
-"""Lengths of the float and the int32 workspace."""
+"""Sizes of the float and the int32 workspace."""

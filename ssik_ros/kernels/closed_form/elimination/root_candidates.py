@@ -1,8 +1,8 @@
 """
-From the real roots of a cut loop to candidates: all six angles, and how far the loop is from closing.
+Turn the real roots of a cut loop into candidates: all six angles, and the distance of the loop from closing.
 
-A single root has one null vector. Roots closer than ``JOINED`` are treated in both ways, one by one and as a space
-that several solutions span; what does not nearly close the loop is dropped.
+A single root has one null vector. Roots closer than ``JOINED`` are treated in two ways: one by one, and as a space that
+several solutions span. Candidates that do not nearly close the loop are dropped.
 """
 
 import math
@@ -28,21 +28,21 @@ from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 
 JOINED = 1e-4
-"""Roots closer than this share a null space [rad]."""
+"""If the difference of roots is smaller, they share a null space [rad]."""
 SAME = 1e-9
-"""Candidates closer than this in every joint are one [rad]."""
+"""If all joints of two candidates differ by less, they are one [rad]."""
 FAR = 0.3
-"""Candidates that miss the target by more, in link lengths and radians, belong to no solution."""
+"""If a candidate misses the target by more, it belongs to no solution; in link lengths and radians."""
 CLOSE = 1e-5
-"""Candidates that miss the target by more leave a doubt about their root."""
+"""If a candidate misses the target by more, its root is in doubt; in link lengths and radians."""
 
 
 @kernel
 def _complete(found, elimination, k, qk, qa, qb, work):
     """
-    Write all six angles of the loop and how far it is from closing, from those of three joints.
+    Complete the angles of the loop from three joints, and write the distance of the loop from closing.
 
-    :param found: (7,) angles in the order of the loop, then the miss.
+    :param found: (7,) out: angles in the order of the loop, then the distance.
     """
     loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
     left, right = vector(work, W_POSES, 12), vector(work, W_POSES + 12, 12)
@@ -76,7 +76,7 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 
 @kernel
 def _is_new(found, first, count):
-    """Return whether the row ``count`` differs from the rows from ``first`` on, and is near a solution."""
+    """Return whether row ``count`` is near a solution and differs from the rows that begin at ``first``."""
     if not found[count, 6] < FAR:
         return False
     for row in range(first, count):
@@ -91,7 +91,7 @@ def _is_new(found, first, count):
 @kernel
 def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     """
-    Add the candidates of roots that lie close together, from one null space, and return the new count.
+    Add the candidates of roots that lie close together, from one null space; return the new count.
 
     :param found: (32, 7).
     :param roots: (32,), of which ``begin`` .. ``end`` - 1 are meant.
@@ -117,7 +117,7 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
 
 @kernel
 def _add_single(found, count, first, q, elimination, k, work, ints):
-    """Add the candidate of one root and return the new count."""
+    """Add the candidate of one root; return the new count."""
     sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
     one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
     lu, pivots = matrix(work, W_LU, 12, 12), ints
@@ -131,7 +131,7 @@ def _add_single(found, count, first, q, elimination, k, work, ints):
 
 @kernel
 def _join_ends(roots, total):
-    """Move roots from the end of the circle to its beginning where they lie close together."""
+    """Move roots from the end of the circle to its beginning if they are close together there."""
     for _ in range(total):
         last, sure = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
         if total < 2 or roots[0] - last > JOINED:

@@ -1,20 +1,21 @@
 """
-What a subproblem says about its own input.
+Outcome codes of subproblems.
 
-A subproblem never raises and always returns angles: where the equation has no solution, those that miss it by
-the least, so that a chain of subproblems goes through singular poses without a jump. The outcome tells which.
+A subproblem never raises and always returns angles. If the equation has no solution, it returns the angles that miss it
+by the least, so that a chain of subproblems passes through singular poses without a jump. The outcome tells the cases
+apart.
 """
 
 EXACT = 0
-"""The angles satisfy the equation to rounding."""
+"""The angles satisfy the equation up to rounding."""
 NEAREST = 1
 """No angle satisfies the equation; these miss it by the least."""
 FREE = 2
-"""The equation does not determine the angle, or only badly; the returned one is as good as any."""
+"""The equation does not determine the angle, or only badly; any other angle is as good as the returned one."""
 
 SMALL = 1e-12
 """Relative size below which a coefficient counts as zero: the angle is then free."""
 BADLY = 1e-7
-"""Relative size of the coefficients below which an equation determines its angle badly: rounding moves the angle by 1e-9 rad."""
+"""If the coefficients are relatively smaller, an equation determines its angle badly: rounding moves it by 1e-9 rad."""
 CLOSE = 1e-9
-"""Relative miss up to which an equation still counts as satisfied."""
+"""Largest relative miss of an equation that counts as satisfied."""

@@ -7,7 +7,7 @@ R(k1, t1) p = R(k2, t2) q, k1 and k2 unit axes that are not parallel; p, q any v
 
 Solutions
 ---------
-Two pairs, one when tangent. Where there is none, the pair that meets in the plane of the axes.
+Two pairs, one when tangent. Without a solution, the pair that meets in the plane of the axes.
 
 Method
 ------
@@ -15,14 +15,14 @@ Method
    and k2.z = k2.q: z = a k1 + b k2 + w k1 x k2 with c = k1.k2, a = (k1.p - c k2.q) / (1 - c^2),
    b = (k2.q - c k1.p) / (1 - c^2).
 2. |z| = 1 gives w. With e = 1 -+ k1.p = |p -+ k1|^2 / 2, (w (1 - c^2))^2 = 2 e (1 -+ c k2.q) - e^2 - (c -+ k2.q)^2,
-   upper signs where k1.p > 0; likewise with 1 and 2 exchanged. Of both forms the one with the smaller e is taken: it
-   keeps its digits where z is close to an axis. Negative ones are set to zero.
+      upper signs where k1.p > 0; likewise with 1 and 2 exchanged. Of both forms, use the form with the smaller e: it
+      keeps its digits if z is close to an axis. Negative values are set to zero.
 3. t1 from p to z and t2 from q to z by subproblem 1.
 
 Degeneracies
 ------------
-k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p or q zero: every pair is as good; zeros,
-FREE. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal lengths: NEAREST.
+k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p or q zero: all pairs are equally good;
+zeros, FREE. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal lengths: NEAREST.
 
 Cost
 ----
@@ -47,7 +47,7 @@ PARALLEL = 1e-18
 @inline_kernel
 def squared_height(k1, p, k2, q, c, sign):
     """
-    Return (w (1 - c^2))^2, and the e that it is computed from.
+    Return (w (1 - c^2))^2, and the e of the form that was used.
 
     :param k1, k2, p, q: unit vectors.
     :param c: k1.k2.

@@ -1,5 +1,5 @@
 """
-Subproblem 3: turn a point until it is at a given distance from another.
+Subproblem 3: turn a point until it is at a given distance from another point.
 
 Problem
 -------
@@ -7,7 +7,7 @@ Problem
 
 Solutions
 ---------
-Two, one when tangent. Where there is none, the angle whose distance is nearest to d.
+Two, one when tangent. Without a solution, the angle whose distance is nearest to d.
 
 Method
 ------
@@ -20,7 +20,7 @@ p or q on the axis: the distance does not change, the angles are FREE.
 
 Cost
 ----
-That of subproblem 4.
+The same as subproblem 4.
 
 References
 ----------

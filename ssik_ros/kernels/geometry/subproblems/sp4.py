@@ -7,7 +7,7 @@ h . R(k, t) p = d, k a unit axis; h and p any vectors.
 
 Solutions
 ---------
-Two, one when tangent. Where there is none, the one angle whose component is nearest to d.
+Two, one when tangent. Without a solution, the angle whose component is nearest to d.
 
 Method
 ------
@@ -53,7 +53,7 @@ def solve_linear(a, b, d, scale):
     Return (outcome, t1, t2) of a cos t + b sin t = d.
 
     :param a, b, d: numbers.
-    :param scale: size of the terms that a, b and d were computed from, for what counts as zero.
+    :param scale: size of the terms in a, b and d, for the test against zero.
     """
     r = math.sqrt(a * a + b * b)
     miss = abs(d) - r

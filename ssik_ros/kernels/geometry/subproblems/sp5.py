@@ -17,12 +17,12 @@ Method
 
 Degeneracies
 ------------
-k1 or k3 parallel to k2, p1 parallel to k1, p3 parallel to k3: the outcome of subproblem 6 tells. Where parallel axes
-leave one equation with one angle only, its rank-one form solves it.
+k1 or k3 parallel to k2, p1 parallel to k1, p3 parallel to k3: see the outcome of subproblem 6. If parallel axes leave
+one equation with one angle only, the rank-one form of subproblem 6 solves it.
 
 Cost
 ----
-That of subproblem 6, and an arc tangent for each triple.
+Subproblem 6, and an arc tangent for each triple.
 
 References
 ----------

@@ -7,15 +7,16 @@ A u1 + B u2 = d with u1 = (cos t1, sin t1), u2 = (cos t2, sin t2); A and B are 2
 
 Solutions
 ---------
-Up to four pairs. None where an angle would have to be far from real; pairs that rounding has moved off the real axis
-are returned, see :mod:`ssik_ros.kernels.geometry.polynomials`. NEAREST where one of them misses the equations, or none is left.
+Up to four pairs. There are none if an angle would have to be far from real. Pairs that rounding has moved off the real
+axis are returned, see :mod:`ssik_ros.kernels.geometry.polynomials`. NEAREST: a pair misses the equations, or no pair is
+left.
 
 Method
 ------
-1. If one matrix has rank one, its left null vector gives an equation in the other angle alone, which is subproblem
-   4; the remaining equation is subproblem 4 in the second angle. At most two by two pairs.
-2. Otherwise the angle whose matrix has the larger relative determinant is eliminated, say t2:
-   u2 = B^-1 (d - A u1), and |u2| = 1 is a trigonometric polynomial of degree two in t1.
+1. If one matrix has rank one, its left null vector gives an equation in the other angle only, which is subproblem 4.
+   The other equation is subproblem 4 in the second angle. At most two by two pairs.
+2. Otherwise eliminate the angle whose matrix has the larger relative determinant, say t2: u2 = B^-1 (d - A u1), and
+   |u2| = 1 is a trigonometric polynomial of degree two in t1.
 
 Degeneracies
 ------------
@@ -24,7 +25,7 @@ is FREE.
 
 Cost
 ----
-Step 1: four arc tangents or six. Step 2: that of the polynomial, and an arc tangent for each zero.
+Step 1: four or six arc tangents. Step 2: the polynomial, and an arc tangent for each zero.
 
 References
 ----------
@@ -40,12 +41,12 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, N
 from ssik_ros.kernels.geometry.subproblems.sp4 import solve_linear
 
 RANK_ONE = 1e-9
-"""Determinant, relative to the product of the squared row norms' root, below which a matrix has rank one."""
+"""If the determinant is smaller, relative to the product of the row norms, a matrix counts as rank one."""
 
 
 @inline_kernel
 def _worse(first, second):
-    """Return the outcome that says more about a chain of two."""
+    """Return the outcome of two subproblems in a chain: the more severe of both."""
     if first == NEAREST or second == NEAREST:
         return NEAREST
     return FREE if first == FREE or second == FREE else EXACT
@@ -61,11 +62,11 @@ def relative_determinant(m11, m12, m21, m22):
 @inline_kernel
 def split_rank_one(a, b, d):
     """
-    Return the two equations of A u1 + B u2 = d where b has rank one.
+    Return the two equations of A u1 + B u2 = d for a matrix b of rank one.
 
-    The first, (p, q, r) with p cos t1 + q sin t1 = r, has the first angle alone: it is the left null vector of b applied
-    to both equations. The second, (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1 - q sin t1, is the one of
-    them that has more of the second angle.
+    The first equation is (p, q, r) with p cos t1 + q sin t1 = r. It contains the first angle only, because the left
+    null vector of b is applied to both equations. The second is (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1
+    - q sin t1. It is the given equation with the larger coefficients of the second angle.
 
     :param a, b: 2x2 matrices as tuples, row by row.
     :param d: right-hand side, a pair.
@@ -86,12 +87,12 @@ def split_rank_one(a, b, d):
 @kernel
 def _eliminate_rank_one(out, first, second, a, b, d, scale):
     """
-    Write the pairs where b has rank one, and return (outcome, count).
+    Write the pairs for a matrix b of rank one; return (outcome, count).
 
-    :param out: (4, .) pairs; ``first`` is the column of the angle of a, ``second`` that of b.
+    :param out: (4, .) pairs; ``first`` is the column of a's angle, ``second`` the column of b's angle.
     :param a, b: 2x2 matrices as tuples, row by row.
     :param d: right-hand side.
-    :param scale: size of the terms, for what counts as zero.
+    :param scale: size of the terms, for the test against zero.
     """
     alone, (m1, m2, ma1, ma2, md) = split_rank_one(a, b, d)
     outcome, t, other = solve_linear(alone[0], alone[1], alone[2], scale)
@@ -111,9 +112,9 @@ def _eliminate_rank_one(out, first, second, a, b, d, scale):
 @kernel
 def _eliminate(out, first, second, a, b, d, zeros):
     """
-    Write the pairs by eliminating the angle of b, a regular matrix, and return (outcome, count).
+    Write the pairs by eliminating the angle of b, a regular matrix; return (outcome, count).
 
-    :param out: (4, .) pairs; ``first`` is the column of the angle of a, ``second`` that of b.
+    :param out: (4, .) pairs; ``first`` is the column of a's angle, ``second`` the column of b's angle.
     :param a, b: 2x2 matrices as tuples, row by row.
     :param d: right-hand side.
     :param zeros: (4,) scratch.
@@ -150,12 +151,12 @@ def _eliminate(out, first, second, a, b, d, zeros):
 @kernel
 def solve(out, a, b, d, scale, zeros):
     """
-    Write the pairs (t1, t2) with A u1 + B u2 = d, and return (outcome, count).
+    Write the pairs (t1, t2) with A u1 + B u2 = d; return (outcome, count).
 
     :param out: (4, 2 or more) pairs in its first two columns.
     :param a, b: 2x2 matrices as tuples, row by row.
     :param d: right-hand side, a pair.
-    :param scale: size of the terms that a, b and d were computed from, for what counts as zero.
+    :param scale: size of the terms in a, b and d, for the test against zero.
     :param zeros: (4,) scratch.
     """
     rank_a = relative_determinant(a[0], a[1], a[2], a[3])

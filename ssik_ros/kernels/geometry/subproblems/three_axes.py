@@ -7,21 +7,20 @@ R(h1, t1) R(h2, t2) R(h3, t3) = R, h1, h2, h3 unit axes in general position.
 
 Solutions
 ---------
-Two triples; none where the axes cannot make R (then the nearest one, twice); a continuum where the outer axes line
-up.
+Two triples. If the axes cannot make R, the nearest triple, twice. If the outer axes line up, a continuum.
 
 Method
 ------
 1. h1 . R(h2, t2) h3 = h1 . R h3 = d is subproblem 4, a cos t2 + b sin t2 = d - p with p = (h1.h2)(h2.h3). Its root
-   x^2 = a^2 + b^2 - (d - p)^2 is taken from e = 1 -+ d = |R h3 -+ h1|^2 / 2, which keeps its digits where the outer
+   x^2 = a^2 + b^2 - (d - p)^2 is computed from e = 1 -+ d = |R h3 -+ h1|^2 / 2, which keeps its digits if the outer
    axes nearly line up: x^2 = 2 e (1 -+ p) - e^2 - (h1.h2 -+ h2.h3)^2, upper signs where d > 0.
 2. t1 turns R(h2, t2) h3 onto R h3; t3 turns R(h2, t2)^T h1 onto R^T h1, about -h3: subproblem 1.
 
 Degeneracies
 ------------
-R h3 within NEARLY_ALIGNED of h1 or -h1: t1 and t3 are ill-conditioned, their sum or difference is not; t3 is then
-read from a vector perpendicular to h3, so that the product is R whatever t1 is. Within ALIGNED: t3 is what the caller
-offers, and t1 is read from that vector.
+If R h3 is within NEARLY_ALIGNED of h1 or -h1, t1 and t3 are ill-conditioned, but their sum or difference is not. Then
+t3 is read from a vector perpendicular to h3, so that the product is R for any t1. Within ALIGNED, the caller chooses
+t3, and t1 is read from this vector.
 
 Cost
 ----
@@ -85,16 +84,16 @@ def middle_angles(h1, h2, h3, image):
 @kernel
 def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     """
-    Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R, and return the outcome.
+    Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R; return the outcome.
 
-    R is given by what it does to three vectors, so that a product of rotations need not be multiplied out.
+    R is given by its effect on three vectors, so that a product of rotations need not be multiplied out.
 
     :param out: (., 3 or more) triples in its first three columns; rows ``row`` and ``row + 1`` are written.
     :param h1, h2, h3: unit axes.
     :param image: R h3.
     :param preimage: R^T h1.
-    :param aside: R v for v = perpendicular(h3); used where the outer axes line up.
-    :param offered: t3 where it is free [rad].
+    :param aside: R v for v = perpendicular(h3); used if the outer axes line up.
+    :param offered: t3 if it is free [rad].
     """
     outcome, t2, other = middle_angles(h1, h2, h3, image)
     tilt = vectors.cross(h1, image)
