@@ -32,7 +32,7 @@ def make_pool() -> Pool:
 
 
 def run(page: Path) -> str:
-    """Return the outputs of a page that differ, or what it raised; empty where all is as the page says."""
+    """Return the outputs of a page that differ, or its exception; empty if all outputs agree with the page."""
     run_pages.run_command = _run_command
     try:
         return '\n'.join(
@@ -47,7 +47,7 @@ _in_new_python = run_pages.run_command
 
 
 def _run_command(words: Sequence[str]) -> str:
-    """Return what a command prints; ``ssik`` runs in a copy of this process."""
+    """Return the output of a command; ``ssik`` runs in a copy of this process."""
     if words[0] != 'ssik':
         return _in_new_python(words)
     reading, writing = os.pipe()

@@ -35,7 +35,7 @@ def claimed_domain():
 
 @contextlib.contextmanager
 def own_environment():
-    """Let all nodes of this process and its children see this machine alone, in a claimed domain if they say no other one."""
+    """Limit discovery of this process and its children to this machine, in a claimed domain unless one is named."""
     with claimed_domain() as domain:
         os.environ.update(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', ROS_DOMAIN_ID=str(domain))
         yield domain

@@ -1,4 +1,4 @@
-"""What `ros2` lines of documentation pages have to be: known files, executables, parameters, types and fields."""
+"""Checks of `ros2` lines in documentation pages: known files, executables, parameters, types and fields."""
 
 from collections.abc import Iterator
 import importlib
@@ -92,7 +92,7 @@ def check_message(words: list[str], verb: str) -> None:
 
 
 def check_fields(package: str, folder: str, name: str, values: dict) -> None:
-    """Check the names of fields, those of messages in messages too."""
+    """Check the names of fields, also in messages within messages."""
     types = field_types(package, folder, name)
     if types is None:
         return  # A message of ROS on a machine without ROS.

@@ -334,7 +334,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
 
 
 def run(code):
-    """Return what a fresh interpreter prints."""
+    """Return the output of a fresh interpreter."""
     done = subprocess.run(
         [sys.executable, '-c', code],
         capture_output=True,

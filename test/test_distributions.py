@@ -1,4 +1,4 @@
-"""What pip and colcon build the native library from: a clone with a compiler, a source distribution without one."""
+"""Inputs of the native library for pip and colcon: a clone with a compiler, a source distribution without one."""
 
 import ast
 import ctypes
@@ -77,7 +77,7 @@ def sdist(clone):
 
 
 def run(tree, code, *options, **environment):
-    """Return what a Python that has no package installed prints in a tree."""
+    """Return the output of a Python without installed packages, run in a tree."""
     start = f'import sys; sys.path.insert(0, {str(tree / "tools")!r})'
     return subprocess.run(
         [sys.executable, *(options or ('-I', '-S')), '-c', f'{start}\n{code}'],

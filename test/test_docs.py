@@ -1,4 +1,4 @@
-"""What the pages say holds: links, citations, commands, tables of modules, and the code they show."""
+"""The pages tell the truth: links, citations, commands, tables of modules, and the code they show."""
 
 import contextlib
 import importlib.util
@@ -91,7 +91,7 @@ def test_a_generated_page_is_up_to_date(script):
 
 @pytest.mark.parametrize('command', quoted_commands())
 def test_quoted_command_is_accepted(command):
-    # The shell takes what follows a redirection.
+    # Words after a redirection belong to the shell.
     words = shlex.split(command.partition(' >')[0], comments=True)[1:]
     verb = words[0] if words and not words[0].startswith('-') else ''
     if verb.isupper() or verb == '...':
@@ -145,7 +145,7 @@ def test_make_targets_of_the_pages_exist():
 
 
 def inline_code(page: Path) -> list[str]:
-    """Return what a page shows as code, inline and in shell blocks."""
+    """Return the code of a page, inline and in shell blocks."""
     text = page.read_text(encoding='utf-8')
     blocks = code_blocks(text, 'bash') + code_blocks(text, 'console')
     return [f'`{code}`' for code in re.findall(r'`([^`\n]+)`', prose(text))] + [

@@ -1,4 +1,4 @@
-"""What messages say of texts from outside: quoted, cut, on one line."""
+"""Texts from outside within messages: quoted, cut, on one line."""
 
 from hypothesis import given, strategies as st
 import pytest

@@ -1,4 +1,4 @@
-"""Every example runs from any folder, without arguments, and shows what its docstring says."""
+"""Every example runs from any folder, without arguments, and prints its results."""
 
 from importlib.util import find_spec
 import os

@@ -1,4 +1,4 @@
-"""The guides: every block of code runs as pasted, and prints what the page shows."""
+"""The guides: every block of code runs as pasted, and prints the output of the page."""
 
 from pathlib import Path
 import re
@@ -25,13 +25,13 @@ GUIDES = [
 
 @pytest.fixture(scope='module')
 def pool():
-    """Return what runs pages one after the other, each in a new process."""
+    """Yield a pool that runs pages one after the other, each in a new process."""
     with page_runner.make_pool() as made:
         yield made
 
 
 def require_modules(page):
-    """Skip a page that needs what is not installed."""
+    """Skip a page if a module that it needs is not installed."""
     text = page.read_text(encoding='utf-8')
     for module, sign in (('rclpy', 'import rclpy'), ('xacro', 'xacro_args=')):
         if sign in text:

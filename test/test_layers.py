@@ -1,8 +1,8 @@
 """
-Who may import whom: the rank table of ``tools/layers.py``, checked on every source.
+Allowed imports: the rank table of ``tools/layers.py``, checked on every source.
 
-A module imports modules of strictly lower rank, or of its own row. Imports inside functions count like all
-others, and those of the own package are forbidden there.
+A module imports modules of strictly lower rank, or of its own row. Imports inside functions count like all others;
+imports of the own package are forbidden there.
 """
 
 import ast
@@ -29,7 +29,7 @@ OUTSIDE = {
     'rclpy': 'ros',
 }
 
-# Module and imported module: why the import stands inside a function.
+# Module and imported module: the reason why the import is inside a function.
 _DOCTOR = 'the installation is checked where the kernels do not load'
 LATE_IMPORTS = {
     (
@@ -65,11 +65,11 @@ class Import:
 
     line: int
     target: str
-    """The module, with the imported name behind it when it came by ``from``."""
+    """The module; for an import by ``from``, followed by the imported name."""
     late: bool
-    """Whether it stands inside a function."""
+    """Whether it is inside a function."""
     for_types: bool
-    """Whether it stands below ``if TYPE_CHECKING``."""
+    """Whether it is below ``if TYPE_CHECKING``."""
 
 
 def list_modules(root):
@@ -149,7 +149,7 @@ def folder_of(module, modules):
 
 
 def rank_faults(module, target, modules):
-    """Yield what is wrong with one module importing another."""
+    """Yield the faults of one module importing another."""
     ends = (module, target)
     source, aim = (place_of(end, modules[end].stem == '__init__') for end in ends)
     if source is not None and aim is not None and aim.rank >= source.rank and aim != source:
@@ -170,7 +170,7 @@ def private_faults(module, target, modules):
 
 
 def import_faults(module, item, modules):
-    """Yield what is wrong with one import."""
+    """Yield the faults of one import."""
     top = item.target.split('.')[0]
     if top == '':
         yield f'relative import {item.target}'

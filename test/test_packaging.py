@@ -37,7 +37,7 @@ needs_git = pytest.mark.skipif(
 
 @pytest.fixture
 def setup_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Give what setup.py hands to setuptools."""
+    """Return the arguments that setup.py passes to setuptools."""
     received: dict[str, Any] = {}
     monkeypatch.setattr(setuptools, 'setup', lambda **arguments: received.update(arguments))
     monkeypatch.chdir(ROOT)
@@ -194,7 +194,7 @@ def test_script_is_executable_and_parses(path):
 
 
 def make_stub_workspace(folder: Path) -> None:
-    """Lay out what ``make setup`` leaves behind, as far as activate looks at it."""
+    """Create the files of ``make setup`` that activate looks at."""
     shutil.copy(ROOT / 'activate', folder)
     venv = folder / '.venv/bin'
     venv.mkdir(parents=True)

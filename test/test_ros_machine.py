@@ -68,7 +68,7 @@ ROS_KEYS = {
 
 
 def keys_of(manifest: str) -> set[str]:
-    """Return what a manifest depends on, without the packages of this repository."""
+    """Return the dependencies of a manifest, without the packages of this repository."""
     root = ElementTree.parse(ROOT / manifest).getroot()
     keys = {str(element.text) for element in root if element.tag.endswith('depend')}
     return keys - {'ssik_ros', 'ssik_msgs'}

@@ -1,8 +1,8 @@
 """
-How long functions and files are, docstrings and blank lines not counted.
+Lengths of functions and files, docstrings and blank lines not counted.
 
-The style asks for a median of 8 lines, and for at most 40 in a function and 300 in a file. That is an aim: the run
-prints where it stands (``pytest -rP``), and only the wide limits below fail.
+The style wants a median of 8 lines, and at most 40 lines in a function and 300 in a file. This is an aim: the run
+prints the current figures (``pytest -rP``), and only the wide limits below fail.
 """
 
 import ast
@@ -21,7 +21,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstring_lines(tree):
-    """Return the numbers of all lines that belong to strings standing alone, as docstrings do."""
+    """Return the numbers of all lines of strings that are statements, as docstrings are."""
     lines = set()
     for node in ast.walk(tree):
         alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

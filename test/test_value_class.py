@@ -1,4 +1,4 @@
-"""The package's ``dataclass``: what it makes behaves as what the standard decorator makes."""
+"""The package's ``dataclass``: its classes behave like the classes of the standard decorator."""
 
 import dataclasses
 from dataclasses import field
@@ -38,7 +38,7 @@ class Longer(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Itself:
-    """Equal to itself alone."""
+    """Equal only to itself."""
 
     name: str
 

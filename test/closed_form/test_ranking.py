@@ -18,7 +18,7 @@ TURNS = TURN * np.arange(-8, 9)
 
 
 def brute_force(value, lower, upper, wish):
-    """Return the distance from the wish to the nearest turn of a value inside closed limits; None if no turn is inside."""
+    """Return the distance from the wish to the nearest turn of a value inside closed limits; None if no turn fits."""
     inside = [v for v in value + TURNS if lower - NEAR <= v <= upper + NEAR]
     return min((abs(np.clip(v, lower, upper) - wish) for v in inside), default=None)
 

@@ -1,4 +1,4 @@
-"""What a closed form answers: completeness of orders, limits, holds, arm angles, batches; all against brute force."""
+"""Solutions of a closed form: completeness of orders, limits, holds, arm angles, batches; all against brute force."""
 
 import hashlib
 import itertools
@@ -345,7 +345,7 @@ def test_what_a_batch_offers(ur5e):
 
 
 def digest():
-    """Return a hash over many answers."""
+    """Return a hash over the solutions of many requests."""
     total = hashlib.sha256()
     for name in ('ur5e', 'panda'):
         arm = Manipulator.from_prebuilt(name)

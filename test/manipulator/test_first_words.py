@@ -1,4 +1,4 @@
-"""Words that users guess: other names of arguments, and what an arm knows without a solver."""
+"""Words that users guess: other names of arguments, and properties of an arm that need no solver."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""The least call for all branches answers as the general one does, to the byte, whatever it is handed."""
+"""The smallest call for all branches has the same result as the general one, to the byte, for any arguments."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +17,7 @@ OPTIONS = (
     {'max_solutions': 0},
     {'policy': TolerancePolicy(subproblem_postverify=1e-7), 'max_solutions': 2},
 )
-"""Arguments that one kernel call can answer, of which those that were asked before are."""
+"""Arguments that one kernel call can handle, some of which were passed before."""
 FIRST_OF_CLASS = {arm_data(name).expected_class: name for name in reversed(list_arms())}
 CLOSED = ('spherical_wrist_2_parallel_3', 'three_parallel')
 """Classes of six joints that no search and no elimination is needed for."""

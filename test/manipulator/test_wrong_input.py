@@ -1,4 +1,4 @@
-"""Every wrong argument is an error of the right built-in class that names what is wrong."""
+"""Every wrong argument is an error of the right built-in class, and its text names the argument."""
 
 import math
 

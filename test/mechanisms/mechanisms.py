@@ -1,4 +1,4 @@
-"""Mechanisms with loops, each with what a closed form says about it."""
+"""Mechanisms with loops, each with its closed form."""
 
 from dataclasses import dataclass
 import math

@@ -130,7 +130,7 @@ def test_the_fast_columns_differ_away_from_zero_error_only():
 
 
 def test_a_slide_counts_from_where_the_joint_has_moved_to():
-    """The lever of the turns of a joint starts behind its own slides."""
+    """The lever arm of a joint's rotations begins after its own slides."""
     root, joint, tip, goal = Link(), Joint('j'), Link(), Goal('g')
     joint.set_dof(DOF.X, DOF.EZ)
     joint.set_dof_values(2.0, 0.0)

@@ -1,4 +1,4 @@
-"""The rows of a mechanism are those of the general evaluator, for the same constraints packed as a problem."""
+"""The rows of a mechanism equal the rows of the general evaluator, for the same constraints packed as a problem."""
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
@@ -60,7 +60,7 @@ class GeneralProblem:
         self.work = np.zeros(work + 1)
 
     def carrier(self, node, segments, placement):
-        """Return the pose of what hangs on a node in the general node's frame."""
+        """Return a placement on a node in the general node's frame."""
         local = matrix_of(placement) if segments else np.eye(4)
         return local if node < 0 else self.turned[node].T @ local
 
@@ -82,7 +82,7 @@ class GeneralProblem:
         return int(np.flatnonzero(self.program.place == variable)[0])
 
     def paths(self, c):
-        """Return the path of a constraint: what moves A moves the goal and frame a."""
+        """Return the path of a constraint: a node that moves A moves the goal and frame a."""
         start, count = self.t.constraint[c, [chains.CONSTRAINT_PATH, chains.CONSTRAINT_PATHS]]
         moved = {0: 0, chains.MOVES_B: layout.MOVES_B}
         moved[chains.MOVES_A] = layout.MOVES_GOAL + layout.MOVES_A

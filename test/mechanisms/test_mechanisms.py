@@ -19,7 +19,7 @@ from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver
 
 
 def goal_error(goal):
-    """Return what a goal misses in its own axes, by scipy: d.p and the rotation vector of d.R."""
+    """Return the error of a goal in its own axes, by scipy: d.p and the rotation vector of d.R."""
     d = np.linalg.inv(goal.matrix_world) @ goal.child.matrix_world
     return np.concatenate([d[:3, 3], Rotation.from_matrix(d[:3, :3]).as_rotvec()])
 
@@ -120,7 +120,7 @@ def test_two_arms_hold_an_object_in_few_updates(torso):
 
 
 def make_walker():
-    """Return a free body on two arms as legs, whose feet stand in the world."""
+    """Return a free body on two arms as legs, whose feet are fixed in the world."""
     root, body = Joint('base'), Link('body')
     root.set_dof(*DOF)
     root.add_child(body)
@@ -203,6 +203,6 @@ def test_a_closure_with_degrees_of_freedom_is_that_joint():
     closing.make_closure(post)
     (result,) = Solver(root).solve()
     assert result.converged
-    # The turns of the closure undo those of the swing.
+    # The rotation of the closure undoes the rotation of the swing.
     total = swing.matrix_dof[:3, :3] @ closing.matrix_dof[:3, :3]
     assert np.allclose(total, np.eye(3), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Frames, joints and goals: the ancestor's interface under both spellings, and what is refused."""
+"""Frames, joints and goals: the ancestor's interface under both spellings, and its errors."""
 
 import math
 import time
@@ -255,7 +255,7 @@ def test_changes_of_the_structure_are_noticed():
     assert other.solve() == [SOLVE_STATUS.STALLED]
     joint.set_dof(DOF.Z)
     assert solver.solve() == [SOLVE_STATUS.CONVERGED]
-    # Each of two solvers sees what the other one has left.
+    # Each of two solvers starts from the joint values that the other one has left.
     for height, one in ((2.0, other), (3.0, solver), (4.0, other)):
         goal.set_position(0, 0, height)
         assert one.solve() == [SOLVE_STATUS.CONVERGED]

@@ -1,4 +1,4 @@
-"""What is added to J^T J makes it the Hessian: differences of the gradient."""
+"""The second-order terms complete J^T J to the Hessian: compared with differences of the gradient."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the solver says is true: statuses, best states, limits, targets, rest poses, options."""
+"""The solver reports the truth: statuses, best states, limits, targets, rest poses, options."""
 
 import copy
 
@@ -111,7 +111,7 @@ def test_an_unreachable_goal_ends_at_an_optimum_that_many_starts_of_scipy_find(s
     starts = [found.clip(-2.7999, 2.7999), *rng.uniform(-1.5, 1.5, (4, 7))]
     sharp = {'xtol': 1e-15, 'ftol': 1e-15, 'gtol': 1e-12, 'max_nfev': 200}
     fits = [least_squares(residual, s, slopes, bounds=(-2.8, 2.8), **sharp) for s in starts]
-    # From where the solver ended nothing better is near, and others end at such an optimum, too.
+    # No better state is near the solver's last one, and other starts end at such an optimum, too.
     assert fits[0].cost > result.cost * (1 - 1e-7)
     assert min(abs(f.cost / result.cost - 1) for f in fits) < 1e-6
 
@@ -359,7 +359,7 @@ def test_a_compatible_worker_ends_where_goals_are_out_of_reach():
 
 
 def follow_the_formula(angles, goal, rest, factor):
-    """Return where a planar arm ends by damped steps with a pull of the null space towards rest, in numpy alone."""
+    """Return the end of a planar arm's damped steps with a pull of the null space towards rest, in plain numpy."""
     q = np.array(angles)
     for _ in range(1000):
         error = goal - planar_end(q)
@@ -619,7 +619,7 @@ def test_restarts_leave_locked_joints_and_slides_without_limits_where_they_are()
 
 
 def test_numbers_belong_to_the_state_handed_back_after_restarts_too():
-    """Loops, balls, followers and targets: what the result says is measured at the joints' values."""
+    """Loops, balls, followers and targets: the numbers of the result belong to the final joint values."""
     rng = np.random.default_rng(4)
     restarted = 0
     for number in range(30):

@@ -211,7 +211,7 @@ def platform_pose(values):
 
 
 def assert_closed(robot, values, tolerance):
-    """Assert by pinocchio that the frames of every loop coincide but for what is free there."""
+    """Assert by pinocchio that the frames of every loop coincide, except along the loop's free axes."""
     oracle = PinocchioPoses(robot.model.urdf_xml).move(values)
     for name, joint in robot.closures.items():
         place = joint.child

@@ -31,7 +31,7 @@ SHIPPED_ARMS = {'panda': 'panda', 'fanuc': 'm10ia', 'gen3': 'gen3', 'ur5e': 'ur5
 
 
 def rng_of(name):
-    """Return a generator that depends on the name alone."""
+    """Return a generator that depends only on the name."""
     return np.random.default_rng(list(name.encode()))
 
 
@@ -135,7 +135,7 @@ def origin(xyz, rpy):
 
 
 def joint_motion(joint, value):
-    """Return what a joint adds to its frame."""
+    """Return the transform of a joint at a value."""
     if joint.type == 'prismatic':
         return origin(value * np.array(joint.axis), (0, 0, 0))
     pose = np.eye(4)
@@ -308,9 +308,9 @@ def example_description(file):
     return path.read_text(encoding='utf-8')
 
 
-# --- Geometry -------------------------------------------------------------------------------------
-# What each class asks for: pairs of axes to be parallel, and sets of axes to meet, counted from 1.
-# Of the classes that hold, the first one counts.
+# --- Geometry ------------------------------------------------------------------------------------- Conditions of each
+# class: pairs of axes to be parallel, and sets of axes to meet, counted from 1. Of the classes that hold, the first one
+# counts.
 
 WRIST, SHOULDER = (4, 5, 6), (1, 2, 3)
 CONDITIONS = {

@@ -1,4 +1,4 @@
-"""Robots of thousands of joints: loading takes time in proportion to them, and there is a bound for those of strangers."""
+"""Robots with thousands of joints: time to load grows in proportion, and robots from untrusted sources are bounded."""
 
 import gc
 import time
@@ -25,7 +25,7 @@ def text_of(joints):
 
 
 def chain(n):
-    """Return joints behind each other, and one group of all of them."""
+    """Return a chain of joints, and one group of all of them."""
     joints = [joint(f'j{i}', 'continuous', f'l{i}', f'l{i + 1}') for i in range(n)]
     states = ''.join(f'<joint name="j{i}" value="0.1"/>' for i in range(n))
     srdf = (
@@ -36,7 +36,7 @@ def chain(n):
 
 
 def fixed_chain(n):
-    """Return fixed joints behind each other below one that moves."""
+    """Return a chain of fixed joints below one joint that moves."""
     kinds = ('continuous', *('fixed',) * (n - 1))
     return text_of([joint(f'j{i}', kinds[i], f'l{i}', f'l{i + 1}') for i in range(n)]), None
 
@@ -49,7 +49,7 @@ def star(n):
 
 
 def comb(n):
-    """Return a chain that has a joint beside it on each link, and a group of their links."""
+    """Return a chain with a side joint on each link, and a group of their links."""
     joints = [
         joint(f'j{k:06d}', 'continuous', f'l{k - 2 + k % 2}', f'l{k}') for k in range(1, n + 1)
     ]
@@ -164,7 +164,7 @@ def test_a_document_of_too_many_elements_is_refused(text):
 
 
 def refusal_of(text):
-    """Return why a document is refused; the exception is gone then, and what it holds."""
+    """Return the reason why a document is refused; the exception and its contents are freed."""
     try:
         parse_xml(text, 'robot description')
     except ModelError as error:

@@ -30,7 +30,7 @@ SHAPES = {
     'mesh': (SolidKind.MESH, (), 0.1),
     'plane': (SolidKind.PLANE, (-2.0, 0.0, 0.0, -0.2), 0.1),
 }
-"""Kind, sizes, and how far it reaches along -x; the plane stands at x = -0.1."""
+"""Kind, sizes, and extent along -x; the plane is at x = -0.1."""
 
 
 def at(x, y=0.0, z=0.0):

@@ -171,9 +171,9 @@ def origin_of(joint):
 
 def walk(robot, angles):
     """
-    Forward kinematics read from nothing but the XML elements.
+    Return forward kinematics, read only from the XML elements.
 
-    :param angles: joint name to position; what is absent is at zero.
+    :param angles: joint name to position; missing joints are at zero.
     :returns: link name to 4x4 pose in the root link.
     """
     joints = {j.find('child').get('link'): j for j in xml_of(robot).iter('joint')}
@@ -200,7 +200,7 @@ def relative(robot, angles, base, tip):
 
 def bounds(robot):
     """
-    Give the limits that hold: hard ones within soft ones, half a turn where there are none.
+    Return the effective limits: hard ones within soft ones, and +-pi for joints without limits.
 
     :returns: joint name to (lower, upper).
     """

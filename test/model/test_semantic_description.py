@@ -1,4 +1,4 @@
-"""SRDF: what it says, what it may not say, and the groups that follow from it."""
+"""SRDF: its content, its errors, and the groups that follow from it."""
 
 import numpy as np
 import pytest

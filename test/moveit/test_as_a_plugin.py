@@ -1,8 +1,8 @@
 """
-What MoveIt asks of a kinematics plugin, asked of every solver for serial chains on four arms.
+MoveIt's requirements on a kinematics plugin, tested with every solver for serial chains on four arms.
 
-The cases are those of MoveIt's own test for plugins, with a hundredth of its tolerance, 99 % where it asks for 80 %, and
-with the three cases on that its configurations never run. Truth is pinocchio's forward kinematics.
+The cases come from MoveIt's own test for plugins, with a hundredth of its tolerance, 99 % where MoveIt requires 80 %,
+and with the three cases that its configurations never run. Truth is pinocchio's forward kinematics.
 """
 
 import functools
@@ -222,8 +222,8 @@ def test_the_single_solution_is_the_nearest_of_the_several_from_anywhere(trial):
     """
     Random seeds, as MoveIt's test has them.
 
-    Where the seed does not lead to the pose, there is no single solution, which MoveIt lets pass. A search cannot know
-    that no other solution is nearer than the one that it ends at; solvers that know all branches do.
+    If the seed does not lead to the pose, a single solution is missing, which MoveIt lets pass. A search cannot know
+    whether another solution is nearer than the one that it ends at; solvers that know all branches do.
     """
     solver = trial.plugin.get_solver()
     knows = bool(knowledge_of(solver))

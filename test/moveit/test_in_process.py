@@ -1,4 +1,4 @@
-"""The Python side of a C++ host: what it opens, shares and calls."""
+"""The Python side of a C++ host: the groups that it opens, the arrays that it shares, and its calls."""
 
 import logging
 from pathlib import Path

@@ -18,7 +18,7 @@ OVERRIDES = {'kinematics_solver': 'ssik_ros/Auto', **NO_SOLVER}
 
 
 def missing_package():
-    """Return what keeps the plugin from being built; nothing where it can be."""
+    """Return the reason why the plugin cannot be built; empty if it can."""
     for name in ('moveit_core', 'moveit_ros_planning'):
         try:
             index.get_package_prefix(name)
@@ -74,7 +74,7 @@ def run_scenario(*arguments, **more):
 
 
 def run_and_read_log(prefix, folder, scenario, kinematics=OVERRIDES, **more):
-    """Run a scenario inside MoveIt; return its lines and what was logged."""
+    """Run a scenario inside MoveIt; return its lines and the log."""
     install, build = prefix
     parameters = write_parameters(
         folder / 'parameters.yaml',

@@ -118,7 +118,7 @@ def placed(rotation, translation):
 def test_a_robot_is_written_as_it_is(programs, tmp_path):
     lines = '\n'.join(programs.run('robot_text', tmp_path / 'none', group='arm'))
     urdf, end, srdf = lines.partition('</robot>\n')
-    # A group of arm and hand beside the one that is asked for.
+    # Add a group of arm and hand to the group that the caller requested.
     both = '<group name="all"><group name="arm"/><group name="fingers"/></group></robot>'
     robot = load_robot(urdf + end, srdf.strip().replace('</robot>', both))
     assert robot.name == 'odd <"&"> robot'

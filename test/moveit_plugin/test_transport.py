@@ -54,7 +54,7 @@ def programs(folder):
 
 
 def values_of(line):
-    """Return the code and the numbers behind it."""
+    """Return the code of a line and the numbers after it."""
     code, *numbers = line.split()
     return int(code), np.array([float(x) for x in numbers])
 
@@ -80,7 +80,7 @@ def test_the_named_solver_solves(programs, judge, asked):
 
 
 def find(lines, start):
-    """Return what follows the start of the only line that begins so."""
+    """Return the rest of the only line that begins with a start."""
     (found,) = [line[len(start) :] for line in lines if line.startswith(start)]
     return found
 

@@ -28,7 +28,7 @@ SANITIZERS = '-O0 -fno-omit-frame-pointer -fsanitize=address,undefined'
 
 
 def missing_tool():
-    """Return what keeps the programs from being built; nothing where they can be."""
+    """Return the reason why the programs cannot be built; empty if they can."""
     for tool in ('cmake', 'c++'):
         if shutil.which(tool) is None:
             return f'{tool} is not installed'
@@ -134,7 +134,7 @@ class Judge:
         return bool(inside and np.hypot(position, angle) <= TOLERANCE + ROUNDING)
 
     def ask(self, path, count, seed=7):
-        """Write questions to a file; return their poses and seeds."""
+        """Write requests to a file; return their poses and seeds."""
         rng = np.random.default_rng(seed)
         poses = [self.pose(self.robot.sample(self.group, rng)) for _ in range(count)]
         seeds = [self.robot.sample(self.group, rng) for _ in range(count)]

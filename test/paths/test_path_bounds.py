@@ -20,7 +20,7 @@ from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.paths.tool_chain import ToolChain
 
 TIGHT = 0.25
-"""What some second-order part has of its bound at least: bounds a quarter as large are seen to be wrong."""
+"""Some second-order part reaches at least this share of its bound, so that bounds a quarter as large are noticed."""
 PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)
 
 
@@ -78,7 +78,7 @@ def random_cells(arm, count, half):
 
 @pytest.mark.parametrize('name', ['panda', 'lifted'])
 def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
-    """Of two postures of one pose, the second one is in the smallest box around the first: what the first order leaves."""
+    """Two postures of one pose: the error of a first-order step is within its bound, and more than ``TIGHT`` of it."""
     chain, _ = chains[name]
     rng = np.random.default_rng(8)
     poses, _ = random_cells(WristArm.of_chain(chain), 300, 0.01)
@@ -265,13 +265,13 @@ def test_all_joints_of_a_step_follow_the_same_parameter():
         kernels.SUM_OF_STEPS,
     )
     nodes = q, np.full((2, 2), 0.101), slopes, errors, spans, prices
-    # Any move of the parameter takes from one joint what the other one gets.
+    # Any move of the parameter shortens the step of one joint as much as it lengthens the other's.
     assert cheapest_sequences(1, nodes, steps)[1] == pytest.approx(0.4 - 4e-3)
 
 
 @pytest.mark.parametrize('sign', [1, -1])
 def test_the_price_of_a_box_changes_no_cost(sign):
-    """The step to the box in the middle gets cheaper with its parameter, the step from there is the same."""
+    """The step to the box in the middle gets cheaper with its parameter; the step from the middle costs the same."""
     q = np.array([[-1.0, 0.0], [0.0, 0.0], [0.0, 0.5]])
     slopes = np.array([[[0.0], [0.0]], [[1.0], [0.0]], [[0.0], [0.0]]])
     spans, prices = np.array([[0.0], [0.1], [0.0]]), np.array([[0.0], [1.0], [0.0]])
@@ -284,7 +284,7 @@ def test_the_price_of_a_box_changes_no_cost(sign):
 
 
 def test_a_step_of_half_a_turn_goes_the_other_way_too():
-    """A box behind half a turn, and a price that pays for turning further: the way back is the short one."""
+    """A box beyond half a turn, and a price that favours turning further: the step back is the short one."""
     q, slopes = np.array([[0.0], [3.0]]), np.array([[[0.0]], [[1.0]]])
     spans, none, one = np.array([[0.0], [0.2]]), np.zeros((2, 1)), np.ones((2, 1))
     steps = np.ones(1, dtype=np.int64), 9.0 * one, one, kernels.SUM_OF_STEPS

@@ -14,7 +14,7 @@ ROWS = ''.join(f'0.4,{0.01 * k},0.4,0,1,0,0\n' for k in range(6))
 
 @pytest.fixture
 def write(tmp_path):
-    """Return what writes a file with some more keys."""
+    """Return a function that writes a problem file with additional keys."""
     (tmp_path / 'w.csv').write_text('x,y,z,qw,qx,qy,qz\n' + ROWS, encoding='utf-8')
 
     def write(**keys):

@@ -1,4 +1,4 @@
-"""Tolerances of waypoints: each answer is within them by other formulas, and more freedom costs no more."""
+"""Tolerances of waypoints: each plan is within them by other formulas, and more freedom costs no more."""
 
 from made_paths import box, DOWN, line, robot
 import numpy as np

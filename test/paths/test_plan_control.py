@@ -1,4 +1,4 @@
-"""How plans end early, what callers may refuse, and where the tool and other joints are."""
+"""Early ends of plans, refusals by callers, and the poses of the tool and of other joints."""
 
 import sys
 import threading

@@ -28,7 +28,7 @@ CELL = """
 
 @pytest.fixture(scope='module')
 def cell(tmp_path_factory):
-    """Return a UR5e on a rail beside a plate that tilts and turns."""
+    """Return a UR5e on a rail, next to a plate that tilts and turns."""
     text = find_moveit_config('ur5e').urdf_path.read_text(encoding='utf-8')
     joints = ['rail', 'tilting', 'turning']
     joints += [f'{own}_joint' for own in ('shoulder_pan', 'shoulder_lift', 'elbow')]

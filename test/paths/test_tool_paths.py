@@ -62,7 +62,7 @@ def dense_cost(model, waypoints, request, values=500):
     task, rows = planner.task(waypoints), np.arange(len(waypoints))
     part = (np.arange(values) + 0.5)[None, :, None] / values
     grid = task.space.lower[:, None, :] + part * (task.space.upper - task.space.lower)[:, None, :]
-    # One parameter: the held joint where there is one, the spin otherwise.
+    # One parameter: the held joint if the arm has one, else the spin.
     none = np.zeros((len(rows), 1, 0))
     samples = (
         Samples(none, grid[..., 0][:, None]) if planner.chain.has_held else Samples(grid, grid)

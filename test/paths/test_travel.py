@@ -21,7 +21,7 @@ POSES = np.concatenate([FIRST, SECOND])
 
 
 def walls(gap, height):
-    """Return a wall in front of an arm and one behind it."""
+    """Return a wall at x = 0.9 + gap and a wall at x = -0.9 - gap."""
     places = {'front wall': 0.9 + gap, 'back wall': -0.9 - gap}
     return [box((1.8, 0.02, height), (x, 0.0, 0.5 * height), own) for own, x in places.items()]
 

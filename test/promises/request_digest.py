@@ -1,4 +1,4 @@
-"""Solve 1,000 fixed requests and print one hash of every byte of the answers: run as a program by a test."""
+"""Solve 1,000 fixed requests and print one hash of every byte of the results: run as a program by a test."""
 
 from collections.abc import Iterator
 import hashlib
@@ -17,7 +17,7 @@ OPTIMISED = 25
 
 def tasks(per_arm: int, seed: int = 21) -> Iterator[Task]:
     """
-    Yield arm, mode and request of every question.
+    Yield arm, mode and request of every task.
 
     :param per_arm: requests for each arm.
     :param seed: of the targets.
@@ -31,7 +31,7 @@ def tasks(per_arm: int, seed: int = 21) -> Iterator[Task]:
 
 def answer(task: Task) -> IkResult:
     """
-    Return the answer to a question.
+    Return the result of a task.
 
     :param task: arm, mode and request.
     """

@@ -28,7 +28,7 @@ TOLERANCE = 1e-3
 ROUNDING = 1e-9
 """How far two correct computations of one error may be apart."""
 FAR_OFF = 0.03
-"""Error of the nearest posture from which on a pose is out of reach, not hard to find."""
+"""Smallest error of the nearest posture at which a pose counts as out of reach, not as hard to find."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Arm:
     chain: Chain
 
     def ask(self, target: FloatArray, seed: FloatArray | None = None, **request: Any) -> IkResult:
-        """Return the solver's answer; further arguments are fields of the request."""
+        """Return the solver's result; further arguments are fields of the request."""
         return self.solver.solve(SolveRequest(targets=target, seed=seed, **request))
 
     def solver_with(self, **options: Any) -> PoseIkSolver:

@@ -1,7 +1,7 @@
 """
 Promise 4, deadline kept: nanoseconds count, and at most one iteration lies beyond a reading of the clock.
 
-What that is in microseconds is measured by ``bench/deadline.py``; here iterations are counted.
+``bench/deadline.py`` measures the overrun in microseconds; here iterations are counted.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Promise 3, deterministic: the same request gets the same bytes, whoever asks, when, and beside whom."""
+"""Promise 3, deterministic: the same request gets the same bytes, for any caller, time and concurrent requests."""
 
 from concurrent.futures import ThreadPoolExecutor
 import os
@@ -94,7 +94,7 @@ def test_a_result_survives_the_next_request() -> None:
 
 
 def test_what_the_clock_ended_says_so() -> None:
-    """The one exception of the promise; an optimisation that only its starts end is none."""
+    """Only results that the clock ended are exempt; an optimisation that ends after its last start is not."""
     arm = load_arm('fanuc')
     (target, seed), *_ = arm.reachable(1, seed=27)
     for timeout, ended in ((1e-3, True), (1000.0, False)):

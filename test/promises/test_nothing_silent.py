@@ -1,4 +1,4 @@
-"""Promise 5, nothing silent: what is misspelt is an error with the nearest name, what is unused is named."""
+"""Promise 5, nothing silent: a misspelt name is an error with the nearest name, and unused parameters are reported."""
 
 import logging
 import string
@@ -46,7 +46,7 @@ class Records(logging.Handler):
 
 
 def read_group(**keys: Any) -> tuple[GroupKinematics, list[str]]:
-    """Return what a kinematics.yaml with these keys says about a group, and the warnings."""
+    """Return the group that a kinematics.yaml with these keys describes, and the warnings."""
     records = Records()
     logger = logging.getLogger('ssik_ros')
     logger.addHandler(records)

@@ -1,7 +1,7 @@
 """
 Promise 1, verified or refused: a claimed solution holds at exactly the vector that was returned.
 
-Judged by :mod:`xml_walker`. The other half is that a refusal says what kept the solver from an answer.
+Judged by :mod:`xml_walker`. Conversely, a refusal names the cause that kept the solver from a solution.
 """
 
 import math
@@ -27,7 +27,7 @@ HINGE = """
 """
 FEW = settings(derandomize=True, deadline=None, max_examples=40)
 LIMITED_SEARCHES = 200
-"""Starts for poses that have no answer."""
+"""Starts for poses that have no solution."""
 
 
 @pytest.fixture(params=LINKS)
@@ -41,7 +41,7 @@ def box_around(arm: Arm, centre: FloatArray, width: float) -> dict[str, FloatArr
 
 
 def assert_refused(result: IkResult, status: IkStatus, cause: Cause) -> None:
-    """Check an answer without solutions."""
+    """Check a result without solutions."""
     assert (result.status, result.cause, len(result.solutions)) == (status, cause, 0)
     assert result.nearest is not None and not result.solved
 
@@ -109,7 +109,7 @@ def test_ranges_of_two_turns_keep_the_seeds_turn(q: list[float], turn: int) -> N
     flips = np.array([math.tau * (turn >> k & 1) for k in range(6)])
     other = np.where(seed > 0.0, seed - flips, seed + flips)
     target = arm.chain.pose(other)
-    # An answer on another turn would be more than six radians away.
+    # A solution on another turn would be more than six radians away.
     result = arm.ask(target, seed)
     assert_holds(arm, result, target)
     assert np.abs(result.solutions[0] - seed).max() < 1e-2

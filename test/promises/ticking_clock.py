@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 
 def run(mode: str, ticks: int, target: np.ndarray, seed: np.ndarray) -> dict[str, object]:
     """
-    Return what a search did within a number of ticks.
+    Return the figures of a search that had a number of ticks.
 
     :param mode: ``solve_mode``.
     :param ticks: its timeout.

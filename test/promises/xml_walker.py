@@ -117,7 +117,7 @@ def numbers(text: str) -> list[float]:
 
 
 def limits(joint: Element) -> tuple[float, float]:
-    """Return the limits of a joint, those of its safety controller included."""
+    """Return the limits of a joint, narrowed by the limits of its safety controller."""
     if joint.get('type') == 'continuous':
         return -math.inf, math.inf
     soft_lower = attribute(joint, 'safety_controller', 'soft_lower_limit', '-inf')

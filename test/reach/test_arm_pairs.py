@@ -37,7 +37,7 @@ def loaded():
 
 
 def ur5e(x, y=0.0, rest=None) -> PlacedArm:
-    """Return an arm whose base stands in a range of x."""
+    """Return an arm whose base is in a range of x."""
     robot, group = loaded()
     low, high = (x, x) if np.isscalar(x) else x
     space = BaseSpace.box((low, y, 0, 0, 0, 0), (high, y, 0, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""Data sets: every sample is what the solver says, strata are what they promise, and the bytes do not depend on who made them."""
+"""Data sets: every sample agrees with the solver, strata hold, and bytes do not depend on the workers."""
 
 import functools
 import hashlib
@@ -65,7 +65,7 @@ def test_samples_are_what_the_solver_says(name):
     starts = np.concatenate([[0], np.cumsum(samples.counts)])
     # Without a seed joints are at the winding nearest to zero.
     whole = arm.solve_batch(poses_of(samples.poses), np.zeros(arm.dof))
-    # The numbers of a pose carry rounding: beside the border and singularities branches may differ.
+    # The numbers of a pose are rounded, so branches may differ near the border and near singularities.
     is_plain = np.isin(samples.strata, [STRATA.index('postures'), STRATA.index('space')])
     assert is_plain.sum() > 40
     for row in np.flatnonzero(is_plain):

@@ -76,7 +76,7 @@ def finest(name: str, axes: dict[int, FloatArray], poses: FloatArray) -> tuple[F
 
 
 def assert_found(result: PlaceResult, best: FloatArray, value: float) -> None:
-    """Check that the best placement is the one of a fine grid, or better beside it."""
+    """Check that the best placement agrees with a fine grid's best, or is better and close to it."""
     first = result.placements[0]
     away = np.abs(first.coordinates[0] - best)
     assert result.reaches_all
@@ -120,7 +120,7 @@ def test_a_base_that_tilts_stands_at_the_optimum() -> None:
 
 @functools.cache
 def boxed_arm() -> PlacedArm:
-    """Return a UR5e with its meshes beside a table."""
+    """Return a UR5e with its meshes, next to a table."""
     files = find_moveit_config('ur5e')
     robot = load_robot(files.urdf_path, files.srdf_path)
     group = next(group for group in robot.groups.values() if len(group.tips) == 1)
@@ -148,7 +148,7 @@ def test_no_posture_of_a_place_collides_with_the_cell() -> None:
             state = arm.robot.default_positions()
             state[arm.chain.idx_q] = done.q
             assert scene.colliding_pair(state) is None
-    # The table stands where the arm would be best.
+    # The table is where the arm would be best.
     free = PlacedArm(arm.robot, manipulator_group(arm), arm.space)
     better = find_places([free], PlaceTasks.exact(poses))
     assert better.placements[0].value >= result.placements[0].value

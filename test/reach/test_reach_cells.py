@@ -52,7 +52,7 @@ def test_the_judge_agrees_on_more_poses(name):
 
 
 def compare_with_the_judge(name, count):
-    """Decide random poses, and compare each with what Newton finds."""
+    """Decide random poses, and compare each with the results of Newton."""
     chain = chain_of(name)
     reach = 2.5 if name == 'irb6700' else 0.9
     poses = random_poses(count, seed=3, reach=reach)

@@ -1,4 +1,4 @@
-"""Cells among obstacles: against the collision library on the robot itself, and what is a fact of them."""
+"""Cells among obstacles, compared with the collision library on the robot itself, and which of them are proved."""
 
 from dataclasses import replace
 import functools
@@ -185,7 +185,7 @@ def test_an_arm_without_a_closed_form_tries_other_postures():
     robot, chain = robot_of('ur5e')
     arm = CheckedArm(chain, ReachSettings(), make_scene(robot, chain, WORLD).scene)
     known = arm.decide(random_poses(40, seed=9, reach=0.7)).status
-    # As if no class fitted: the same arm by search alone.
+    # Pretend that no class fits: the same arm, only by search.
     arm._arm, arm.is_complete = None, False
     arm._search = PostureSearch(chain, 0, 64)
     searched = arm.decide(random_poses(40, seed=9, reach=0.7))

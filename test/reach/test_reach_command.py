@@ -1,4 +1,4 @@
-"""``ssik reach`` on the command line: what is wrong is one line, and what it writes is in the map."""
+"""``ssik reach`` on the command line: each error is one line, and its files are in the map."""
 
 import csv
 import json
@@ -61,7 +61,7 @@ def test_the_refusal_of_a_map_that_is_too_large_has_its_estimate(tmp_path, capsy
 def test_half_written_stores_are_finished_or_named(tmp_path, capsys):
     folder, whole = tmp_path / 'map.zarr', tmp_path / 'whole.zarr'
     assert main(reach(*SMALL, '-o', whole)) == 0
-    # Killed while the folder was being made: the draft is beside it.
+    # A run that was killed while it made the folder has left its draft next to it.
     (tmp_path / '.map.zarr.draft').mkdir()
     (tmp_path / '.map.zarr.draft' / 'zarr.json').write_text('{')
     assert main(reach(*SMALL, '-o', folder)) == 0

@@ -1,4 +1,4 @@
-"""Units of work in batches: how many there are, what they cost, and that the map does not depend on them."""
+"""Units of work in batches: their number and cost, and a map that does not depend on them."""
 
 import contextlib
 import os

@@ -134,7 +134,7 @@ def test_nothing_reachable_has_no_nearest_cell(tmp_path):
     assert finished['REACHABLE'] == 0 and finished['OUT_OF_REACH'] > 0
     # A map that is not finished counts its cells.
     del empty.attributes['counts']
-    # Those beside the region are not asked.
+    # Cells outside the region are not asked.
     assert empty.counts == {**finished, 'NOT_ASKED': empty.counts['NOT_ASKED']}
     assert empty.nearest_reachable(np.eye(4)) is None
     assert not len(dexterity_cloud(empty).positions)

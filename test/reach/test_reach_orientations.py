@@ -39,7 +39,7 @@ def test_no_rotation_is_farther_than_the_covering_angle_and_one_is_as_far(count)
 
 def test_the_covering_angle_shrinks_with_the_cube_root_of_the_number():
     angles = [covering_angle(spread_orientations(count)) for count in (64, 512, 4096)]
-    # Twice the number along each of three axes: half the angle, within what a spiral is from a lattice.
+    # Twice the number along each of three axes: half the angle, up to the difference between a spiral and a lattice.
     assert 0.42 < angles[1] / angles[0] < 0.58
     assert 0.42 < angles[2] / angles[1] < 0.58
 

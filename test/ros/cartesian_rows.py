@@ -91,7 +91,7 @@ def row_cp02_frames_of_waypoints(rows):
 
 
 def row_cp03_the_link_that_is_led(rows):
-    # The tip where none is named; a rigid link; what the tip carries; unknown ones are refused.
+    # The tip if the request names no link; a rigid link; a link of the tip's object; unknown links are refused.
     end = rows.arm.pose(rows.posture, RIGID[rows.arm.name])
     end[2, 3] -= 0.03
     name = RIGID[rows.arm.name]

@@ -8,7 +8,7 @@ from server_client import Client
 from server_requests import ik_request, PANDA, positions_of, SUCCESS
 
 TIMEOUT = 5.0
-"""Of each search [s]: far more than it takes, for answers are not to depend on the load of the machine."""
+"""Timeout of each search [s], far more than it needs, so that responses do not depend on the load of the machine."""
 
 
 def requests_of(count, seed):
@@ -18,7 +18,7 @@ def requests_of(count, seed):
 
 
 def positions_table(answers):
-    """Return the positions (k, n) of answers, joints in model order, NaN where there is no solution."""
+    """Return the positions (k, n) of responses, joints in model order; NaN for a response without solution."""
     table = np.full((len(answers), len(PANDA.joints)), np.nan)
     for row, answer in zip(table, answers, strict=True):
         if answer.error_code.val == SUCCESS:
@@ -36,7 +36,7 @@ def main(domain, seed, count, first, asked, path):
     :param count: how many poses there are.
     :param first: index of the first one.
     :param asked: how many.
-    :param path: of the file, which appears when the last answer has come.
+    :param path: of the file, which appears after the last response.
     """
     client = Client(domain, sys.exit)
     requests = requests_of(count, seed)[1] * 2

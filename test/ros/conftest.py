@@ -1,4 +1,4 @@
-"""What the tests of the node share: the judges of other tests, and figures that are printed in the end."""
+"""Fixtures of the node's tests: the judges of other tests, and figures that are printed in the end."""
 
 import contextlib
 from pathlib import Path
@@ -31,7 +31,7 @@ def servers(tmp_path_factory):
 @pytest.fixture(params=ARM_NAMES)
 def arm(request):
     """Return each arm in turn."""
-    # Not above: a machine without ROS has none of what this imports.
+    # Imported here, because the module needs ROS.
     from server_requests import ARMS
 
     return ARMS[request.param]

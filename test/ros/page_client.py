@@ -1,4 +1,4 @@
-"""A browser without a screen: what a page of another process shows, and presses of its buttons."""
+"""A browser without a screen: reads the contents of a page in another process, and presses its buttons."""
 
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -47,7 +47,7 @@ class PageClient:
         self._socket.close()
 
     def read(self, timeout=0.05):
-        """Take in what comes within a time [s]."""
+        """Read a message that comes within a time [s]."""
         try:
             data = self._socket.recv(timeout=timeout)
         except TimeoutError:
@@ -65,7 +65,7 @@ class PageClient:
         known.update({k: told[k] for k in ('position', 'wxyz', 'visible', 'value') if k in told})
 
     def find(self, label):
-        """Return the uuid of the control with a label, or with one that begins so; None if there is none."""
+        """Return the uuid of the control with a label, or else of the first whose label begins with it, or None."""
         labels = {uuid: str(v['label']) for uuid, v in self.values.items() if v.get('label')}
         exact = (uuid for uuid, text in labels.items() if text == label)
         return next(exact, next((u for u, text in labels.items() if text.startswith(label)), None))

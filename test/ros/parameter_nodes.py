@@ -1,5 +1,5 @@
 """
-Nodes to declare parameters on, and what can be seen of them from outside.
+Nodes to declare parameters on, and their state as other nodes see it.
 
 Importing this skips a test module on machines without ROS, so it comes before other imports of ROS.
 """
@@ -8,7 +8,7 @@ from made_nodes import node_maker as node_maker, Parameter
 
 EVERY_TYPE = 'every_type_parameters.yaml'
 REQUIRED = {'required_gain': 2.0, 'required_labels': ['r']}
-"""What every_type_parameters.yaml has no default for."""
+"""Values for the parameters of every_type_parameters.yaml that have no default."""
 
 
 def through_service(name, value, kind=None):

@@ -11,7 +11,7 @@ TEXT = 'out of luck: ä'
 
 
 class RaisingServer(RobotServer):
-    """Answers as its base does, except for one group and one link."""
+    """Responds as its base class does, except for one group and one link."""
 
     def solve(self, request, current):
         """Raise for the group ``raise``."""

@@ -89,7 +89,7 @@ def row_rs05_message_and_source_are_always_filled(rows):
 
 
 def poses_of(answer):
-    """Return the poses (4, 4) of an answer by link."""
+    """Return the poses (4, 4) of a response by link."""
     return {
         link: matrix_of_message(stamped.pose)
         for link, stamped in zip(answer.fk_link_names, answer.pose_stamped, strict=True)
@@ -153,7 +153,7 @@ def _limits(arm):
 
 
 def row_fk04_unknown_links_are_left_out_and_the_others_returned(rows):
-    # The model frame is no link, unless it is the name of one.
+    # The model frame is not a link, unless a link has its name.
     arm, pose = rows.arm, rows.arm.pose(rows.posture)
     request = fk_request(['thumb', arm.tip], positions=rows.posture)
     yield Ask('compute_fk', request, LINK, ('thumb',), at({arm.tip: pose}, arm.model_frame))

@@ -128,13 +128,13 @@ class Client:
         return self.service(name).call_async(request)
 
     def call_all(self, name, requests, wait=WAIT):
-        """Return the responses to requests that are all sent before the first answer is read."""
+        """Return the responses to requests that are all sent before the first response is read."""
         futures = [self.send(name, request) for request in requests]
         self.spin_until(lambda: all(future.done() for future in futures), name, wait)
         return [future.result() for future in futures]
 
     def spin_until(self, condition, what, wait=WAIT):
-        """Handle what arrives until a condition holds."""
+        """Spin until a condition holds."""
         end = time.monotonic() + wait
         while not condition():
             if time.monotonic() > end:
@@ -167,7 +167,7 @@ class Client:
         self.publisher(JointState, topic, profile).publish(JointState(**values))
 
     def describe(self, group=''):
-        """Return the answer of ``~/describe``."""
+        """Return the response of ``~/describe``."""
         return self.call('ssik_ros/describe', Describe.Request(group=group))
 
     def set_parameters(self, values, atomically=False):

@@ -1,8 +1,8 @@
 """
-The node as a process of its own, with a domain that nobody else on the machine uses.
+The node as a process of its own, with a domain that no other process on the machine uses.
 
-Every wait is bounded, and what fails shows the end of the node's log. Importing this skips a test module on
-machines without ROS, so it comes before other imports of ROS.
+Every wait is bounded, and a failure shows the end of the node's log. Importing this skips a test module on machines
+without ROS, so it comes before other imports of ROS.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ PACKAGE_ROOT = Path(ssik_ros.__file__).resolve().parents[1]
 READY = 'Ready: robot'
 NODE = ('-m', 'ssik_ros.ros.executables', 'ik_server')
 WAIT = 60.0
-"""Bound of every wait for an answer [s], far above what any of them takes."""
+"""Bound of every wait for a response [s], far above the time that any response takes."""
 START_WAIT = 300.0
 """The same for a node that starts, whose kernels may have to be compiled first."""
 SHUTDOWN_WAIT = 10.0
@@ -54,12 +54,12 @@ class ServerProcess:
         """
         Start it.
 
-        :param folder: where its log and its parameters file go.
+        :param folder: for its log and its parameters file.
         :param domain: of its own.
         :param parameters: written to a params file for all nodes.
-        :param arguments: further arguments behind ``--ros-args``.
-        :param environment: variables that differ from those of the tests.
-        :param program: arguments of the interpreter that come before those of ROS.
+        :param arguments: further arguments after ``--ros-args``.
+        :param environment: variables that differ from the environment of the tests.
+        :param program: arguments of the interpreter that come before the arguments of ROS.
         """
         self.domain = domain
         self.log_path = folder / 'node.log'

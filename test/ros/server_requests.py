@@ -1,4 +1,4 @@
-"""Requests to the node about two shipped arms, and the judge of its answers, which shares nothing with the package."""
+"""Requests to the node about two shipped arms, and the judge of its responses, which uses no code of the package."""
 
 from dataclasses import dataclass
 import functools
@@ -57,7 +57,7 @@ class Arm:
         return _chain(self.file(f'{self.name}.urdf'), self.base, link or self.tip)
 
     def pose(self, values, link=''):
-        """Return the pose (4, 4) in the base of a link; joints that are not named stand at zero."""
+        """Return the pose (4, 4) in the base of a link; joints that are not named are at zero."""
         chain = self.chain(link)
         return chain.pose(np.array([values.get(name, 0.0) for name in chain.names]))
 
@@ -200,7 +200,7 @@ def assert_solves(arm, response, pose, link=''):
 
 def assert_refused(response, code, *parts):
     """
-    Check a failure: its code, an empty state, and what the message says.
+    Check a failure: its code, an empty state, and its message.
 
     :param response: of ``compute_ik``.
     :param code: of moveit_msgs.

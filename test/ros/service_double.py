@@ -1,4 +1,4 @@
-"""A stand-in for a server of ``compute_ik``, within the test process, that answers as a test wants."""
+"""A double of a server of ``compute_ik``, within the test process, that responds as a test wants."""
 
 import contextlib
 import threading
@@ -22,7 +22,7 @@ FAR = 100.0
 
 
 class ServiceDouble:
-    """Answers by a function of request and response, and keeps the requests."""
+    """Responds by a function of request and response, and keeps the requests."""
 
     def __init__(self, node):
         self.answer = find_nothing
@@ -53,7 +53,7 @@ def answer_late(request, response):
 
 
 def solve_by(positions, message=''):
-    """Return an answer with joint positions by name, in the order given."""
+    """Return a function that responds with joint positions by name, in the order given."""
 
     def answer(request, response):
         response.solution.joint_state.name = list(positions)
@@ -73,7 +73,7 @@ def return_the_seed(request, response):
 
 @contextlib.contextmanager
 def served_client():
-    """Give a node with its executor for clients, and the double that answers in another thread."""
+    """Yield a node with its executor for clients, and the double that responds in another thread."""
     with claimed_domain() as domain, contextlib.ExitStack() as stack:
         context = Context()
         context.init(domain_id=domain)

@@ -1,8 +1,8 @@
 """
-What MoveIt's services do, row by row, as requests with known answers; MoveIt's order of checks is part of it.
+Behaviour of MoveIt's services, row by row, as requests with known responses, in MoveIt's order of checks.
 
-Each function yields requests of one row and is named by its id (docs/reference/cases.md); the truth is constructed: postures come
-first, poses are computed from them, and what is wrong was made wrong on purpose.
+Each function yields requests of one row and is named by its id (docs/reference/cases.md); the truth is constructed:
+postures come first, poses are computed from them, and faults were introduced on purpose.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ MOVING = {'panda': 'panda_link3', 'fanuc': 'link_2'}
 
 
 class Ask(NamedTuple):
-    """One question and what is known of its answer."""
+    """One request and the known properties of its response."""
 
     service: str
     request: Any
@@ -361,5 +361,5 @@ def row_ik22_the_order_of_checks(rows):
 
 
 def _copy(request):
-    """Return a request that later changes leave alone."""
+    """Return a copy of a request, so that later changes do not affect the copy."""
     return copy.deepcopy(request)

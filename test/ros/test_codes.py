@@ -1,8 +1,9 @@
 """
 Every code that the services promise, in one table over the real node, on two arms.
 
-Rows are named by the test cases of users where there is one (A07: a number that is none, D01: frames, ...). Each has the
-question, the code and what the message has to say; the truth is constructed, and after each round the node still answers.
+Rows are named by the test cases of users, if such a case exists (A07: a value that is not finite, D01: frames, ...).
+Each has the request, the code and words of the message; the truth is constructed, and after each round the node still
+responds.
 """
 
 from server_process import claimed_domain  # noqa: F401  (skips without ROS)

@@ -42,7 +42,7 @@ DEEP = QoSProfile(depth=5000)
 
 
 class Listener:
-    """Collects what a stream publishes, and sends targets and joint states."""
+    """Collects the messages of a stream, and sends targets and joint states."""
 
     def __init__(self, client, command=JointState, topic='joint_command'):
         self.client = client

@@ -197,7 +197,7 @@ def test_stale_joint_states_are_shown_as_stale_and_nothing_is_sent(view):
     view.is_reporting = False
     view.wait_for(lambda: 'STALE: nobody has reported panda' in plain(view), 'the note')
     view.wait_for(lambda: not view.can_send(), 'the button')
-    # A client may press what its page shows as disabled.
+    # A client may press a button that its page shows as disabled.
     view.page.press('Send the goal')
     view.wait_for(lambda: 'Nothing is sent' in view.page.texts(), 'the refusal')
     assert view.trajectories == []

@@ -25,7 +25,7 @@ LOOPS = {'loop_closures_file': str(HEXAPOD / 'loop_closures.yaml')}
 
 
 class Listener:
-    """What the relay publishes, and a publisher of what it hears."""
+    """The messages of the relay, and a publisher of its input."""
 
     def __init__(self, client):
         self.client = client

@@ -164,7 +164,7 @@ def test_restarts_are_counted_and_bounded_by_the_request(client):
 
 
 def test_compute_ik_of_a_group_keeps_the_loops_closed(client):
-    """The platform alone could be anywhere: its legs decide."""
+    """Without its legs, the platform could be anywhere: the legs decide."""
     for height, code in ((0.1, SUCCESS), (0.135, -31)):
         request = GetPositionIK.Request()
         question = request.ik_request
@@ -247,7 +247,7 @@ def test_a_wrong_request_has_its_code(client):
 
 
 def test_the_search_starts_where_the_robot_is(client):
-    """What joint_states says counts, and what the request says counts more."""
+    """The state of joint_states counts; the state of the request takes precedence."""
     home = values_of(client.call('ssik_ros/complete_state', CompleteState.Request()).state)
     start, pose = platform_goal((0.004, 0.0, 0.1))
     there = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[start]))
@@ -255,7 +255,7 @@ def test_the_search_starts_where_the_robot_is(client):
 
     def is_heard():
         client.publish_joints(values, QoSProfile(depth=1))
-        # Without goals the loops are closed from where the robot is, which they are already.
+        # Without goals the loops are closed from the robot's state, in which they are closed already.
         answer = client.call('ssik_ros/solve_goals', SolveGoals.Request())
         assert answer.error_code.val == SUCCESS
         return np.abs(read_platform(values_of(answer.state)) - pose).max() < 1e-5

@@ -196,7 +196,7 @@ def publish_transform(client, topic, parent, child, pose, profile):
     ('topic', 'profile'), [('/tf', QoSProfile(depth=10)), ('/tf_static', LATCHED)]
 )
 def test_a_frame_that_is_published_can_be_asked_in(client, topic, profile):
-    """D01: a table in the world; its parent is no link of the robot either."""
+    """D01: a table in the world; its parent is not a link of the robot either."""
     name = topic.strip('/')
     posture = PANDA.postures(1, seed=8)[0]
     pose = PANDA.pose(posture)
@@ -241,7 +241,7 @@ def test_a_deadline_has_a_code_of_its_own_on_demand(tmp_path):
 
 
 def heard_diagnostics(client):
-    """Return what finds the newest status of a service by its name; empty until there is one."""
+    """Return a function that finds the newest status of a service by its name; empty until one arrives."""
     diagnostic = pytest.importorskip(
         'diagnostic_msgs.msg', reason='diagnostic_msgs is not installed'
     )

@@ -1,7 +1,7 @@
 """
-Our classes against those of generate_parameter_library, from the same files, on real nodes.
+Our classes against the classes of generate_parameter_library, from the same files, on real nodes.
 
-``pytest -rP`` prints every comparison. Where the two differ on purpose (docs/adr/0005-parameter-library.md), the test
+``pytest -rP`` prints every comparison. If the two differ on purpose (docs/adr/0005-parameter-library.md), the test
 demands the difference, so a generator that changes is noticed.
 """
 
@@ -110,7 +110,7 @@ def every_type(classes):
 
 
 def start(made, node, prefix=''):
-    """Return what starting a listener leads to: declarations and values, or the exception."""
+    """Start a listener; return its declarations and values, or the exception."""
     try:
         listener = made.ParamListener(node, prefix)
     except ParameterException as error:
@@ -119,7 +119,7 @@ def start(made, node, prefix=''):
 
 
 def change(made, node, given):
-    """Return what setting a parameter leads to: the result, the node's values, the listener's."""
+    """Set a parameter; return the result, the node's values, the listener's values."""
     listener = made.ParamListener(node)
     (result,) = node.set_parameters([given])
     answer = (result.successful, result.reason)

@@ -193,7 +193,7 @@ def judge(client, arm, posture, **fields):
 
 
 def wait_until_valid(client, arm, posture, valid):
-    """Wait until the node has taken an object in; return the last answer."""
+    """Wait until the node has added an object; return the last response."""
     answers = []
 
     def is_so():

@@ -1,4 +1,4 @@
-"""The scene over topics: what it reads is what was published, and what it publishes is what was applied."""
+"""The scene over topics: it reads the published messages, and publishes the applied values."""
 
 from server_process import claimed_domain  # skips without ROS
 
@@ -44,7 +44,7 @@ LONG = 3600.0
 
 @pytest.fixture
 def clients():
-    """Give two clients in a domain of their own: the robot's side, and that of the scene."""
+    """Yield two clients in a domain of their own: one for the robot, one for the scene."""
     with claimed_domain() as domain:
         robot, mine = Client(domain), Client(domain)
         yield robot, mine

@@ -156,12 +156,12 @@ def test_joint_states_are_the_seed(tmp_path):
         fingers = {'panda_finger_joint1': 0.01, 'panda_finger_joint2': 0.01}
         assert seed_of(client, posture) == {**posture, **fingers}
 
-        # Some of the joints, those of another robot between them, from one whose messages may be lost.
+        # Some of the joints, mixed with joints of another robot, from a publisher whose messages may be lost.
         posture['panda_joint2'] = 0.25
         some = {'panda_joint2': 0.25, 'joint_1': 1.0, 'wheel': 2.0}
         move_to(client, PANDA, some, qos_profile_sensor_data, posture)
 
-        # A follower alone moves its leader.
+        # A message that names only a follower moves its leader.
         posture['panda_joint1'] = 0.5
         follower = {'panda_finger_joint2': 0.03, 'panda_joint1': 0.5}
         move_to(client, PANDA, follower, RELIABLE, posture)
@@ -268,7 +268,7 @@ def panda(tmp_path_factory):
 
 
 def seed_of(client, posture):
-    """Return the answer to the pose of a posture, which is the seed where the seed is that posture."""
+    """Return the positions that solve the pose of a posture; if it is the seed, the positions are the seed."""
     answer = client.call('compute_ik', ik_request(PANDA, PANDA.pose(posture)))
     assert answer.error_code.val == SUCCESS
     return positions_of(answer)
@@ -286,7 +286,8 @@ def test_client_that_outlives_the_node(tmp_path, record_figure):
     with ready_server(first, parameters) as (server, client):
         assert_answers(client, FANUC)
         assert_ends(server)
-        # Where news of the end is lost, the client believes in the first node until its lease ends: what it sends is lost, too.
+        # If news of the end is lost, the client sends to the first node until its lease ends, and these requests are
+        # lost.
         client.wait_until_gone('compute_ik')
         with running_server(second, parameters, domain=server.domain) as again:
             record_figure('start of the process to ready, warm', again.wait_until_ready())

@@ -47,7 +47,7 @@ CALLS_OF_EACH, OFFSET = 150, 60
 
 @pytest.fixture(scope='module')
 def panda(tmp_path_factory):
-    """Give (server, client) of a node with a group that answers at once, and one that takes seconds."""
+    """Yield (server, client) of a node with a group that responds at once, and one that takes seconds."""
     parameters = {
         'moveit_config_package': 'panda',
         'robot_description_kinematics': {SLOW_GROUP: SLOW},
@@ -57,7 +57,7 @@ def panda(tmp_path_factory):
 
 
 def check_all(client, count, seed):
-    """Send so many requests before the first answer is read; each answer is that to its own request."""
+    """Send all requests before the first response is read; check that each response belongs to its own request."""
     poses = [PANDA.pose(posture) for posture in PANDA.postures(count, seed)]
     answers = client.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
     for pose, answer in zip(poses, answers, strict=True):
@@ -66,7 +66,7 @@ def check_all(client, count, seed):
 
 @pytest.fixture(scope='module')
 def serial(panda):
-    """Return the positions (CALLS, n) that a quiet node answers, one request after the other; each of them holds."""
+    """Return the verified positions (CALLS, n) of a quiet node, which gets one request after the other."""
     _, client = panda
     poses, requests = requests_of(CALLS, SEED)
     answers = [client.call('compute_ik', request) for request in requests]
@@ -157,7 +157,7 @@ def test_more_slow_requests_than_threads_all_get_responses(panda):
 
 
 def test_the_time_of_a_request_counts_from_its_arrival(tmp_path):
-    """Two threads are at searches that only the clock ends; what waits behind them is not searched for."""
+    """Two threads run searches that only the clock ends; requests that wait for them too long are not searched."""
     parameters = {
         'moveit_config_package': 'panda',
         'executor_threads': 2,
@@ -228,7 +228,7 @@ def no_text():
     platform.python_implementation() != 'CPython', reason='reaches into strings of CPython'
 )
 def test_request_whose_text_is_no_text(panda):
-    """It is read with signs in place of what is no text, and refused like any wrong name."""
+    """Invalid bytes are read as replacement characters, and the name is refused like any wrong name."""
     _, client = panda
     group, link = ik_request(PANDA, PANDA.pose({})), ik_request(PANDA, PANDA.pose({}))
     frame, joint = ik_request(PANDA, PANDA.pose({})), ik_request(PANDA, PANDA.pose({}))
@@ -272,7 +272,7 @@ def test_topics_with_bytes_that_are_no_message(tmp_path, cut):
 
 
 def broken(message, cut):
-    """Return a message's bytes with the text BROKEN replaced by what is no UTF-8, or cut in half."""
+    """Return a message's bytes with the text BROKEN replaced by bytes that are not UTF-8, or cut in half."""
     content = serialize_message(message)
     assert content.count(b'BROKEN') == 1
     if cut:

@@ -1,4 +1,4 @@
-"""Answers over the real services: every code against constructed truth, every success against the judge."""
+"""Responses over the real services: every code against constructed truth, every success against the judge."""
 
 from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 
@@ -119,7 +119,7 @@ def test_order_of_the_seed_does_not_matter(client, arm, good):
     turned = dict(reversed(seed.items()))
     answers = [ask(client, ik_request(arm, good[0], seed=order)) for order in (seed, turned)]
     assert content_of(answers[0]) == content_of(answers[1])
-    # And it is a seed: without it the answer is another.
+    # The state really is a seed: without it the solution differs.
     assert positions_of(answers[0]) != positions_of(ask(client, ik_request(arm, good[0])))
 
 
@@ -235,7 +235,7 @@ def test_equal_requests_have_equal_responses_bit_by_bit(servers, client, arm):
 
 
 def wrong_requests(arm, pose, posture):
-    """Yield name, request, code and parts of the message of requests that cannot be answered."""
+    """Yield name, request, code and parts of the message of requests that cannot be served."""
 
     def change(**fields):
         request = ik_request(arm, pose, seed=posture)
@@ -376,7 +376,7 @@ def test_numbers_at_the_ends_of_the_range(client, arm, good, value):
 
 
 def test_constraints_decide_which_solution_comes(client, arm, good):
-    """A joint, a volume for another link and an orientation, all at once; without them the answer is another."""
+    """A joint, a volume for another link and an orientation, all at once; without them the solution differs."""
     pose, posture = good
     elbow = {'panda': 'panda_link4', 'fanuc': 'link_4'}[arm.name]
     request = ik_request(arm, pose, timeout=5.0)

@@ -1,4 +1,4 @@
-"""The solver that asks a service: what it sends, and what it makes of any answer."""
+"""The solver that calls a service: its requests, and its results for any response."""
 
 import service_double
 
@@ -38,7 +38,7 @@ def client():
 
 @pytest.fixture
 def double(client):
-    """Return the server's stand-in as new."""
+    """Return the double of the server, without requests and with its first function."""
     client[2].answer, client[2].requests = service_double.find_nothing, []
     return client[2]
 
@@ -54,7 +54,7 @@ def arm(panda):
 
 
 def reachable(oracle, seed=SEED):
-    """Return a request that the seed answers."""
+    """Return a request that the seed solves."""
     return SolveRequest(targets=oracle.tip_poses(seed), seed=seed, timeout=0.25)
 
 

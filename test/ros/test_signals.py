@@ -12,7 +12,7 @@ from server_process import running_server, WAIT
 pytestmark = pytest.mark.ros
 
 LONGEST_DELAY = 4.0
-"""Behind it every node runs, even on a busy machine [s]."""
+"""Time after which every node runs, even on a busy machine [s]."""
 NOISE = re.compile(r'Traceback|Exception|Error|rcl|terminate|Segmentation|core dumped')
 EXIT_CODES = {
     'ik_server': 0,

@@ -85,7 +85,7 @@ def all_request(arm, pose, **options):
 
 
 def assert_branches_hold(arm, response, pose, link=''):
-    """Check every posture of an answer against the judge."""
+    """Check every posture of a response against the judge."""
     assert response.error_code.val == SUCCESS, response.error_code.message
     assert response.error_code.source == 'ssik_ros' and response.error_code.message
     tip, chain = arm.chain(link), arm.chain()

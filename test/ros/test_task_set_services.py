@@ -74,7 +74,7 @@ def client(server):
 
 
 def near(distance=0.05, link=''):
-    """Return a pose (4, 4) of a link not far from where it starts."""
+    """Return a pose (4, 4) of a link at a distance from its pose at the start."""
     pose = PANDA.pose(START, link)
     pose[:3, 3] += (-distance, distance / 2, distance)
     return pose
@@ -109,7 +109,7 @@ def path_request(*targets, task_set='arm', **fields):
 
 
 def rows_of(answer):
-    """Return the configurations (k, n) of an answer, each as positions by name."""
+    """Return the configurations (k, n) of a response, each as positions by name."""
     rows = np.array(answer.positions).reshape(-1, len(answer.joint_names)).tolist()
     return [dict(zip(answer.joint_names, row, strict=True)) for row in rows]
 
@@ -178,7 +178,7 @@ def test_out_of_reach_is_told_with_numbers(client):
 
 
 def test_requests_are_independent(client):
-    """Many at once have the answers of one by one: nothing is left behind in an environment."""
+    """Many requests at once have the same responses as one by one: no request changes the environment."""
     requests = [handle_request(target('goal', near(0.002 * k))) for k in range(40)]
     together = client.call_all(HANDLE, requests)
     for request, answer in list(zip(requests, together, strict=True))[::8]:

@@ -1,4 +1,4 @@
-"""The executor of the node: short callbacks in the waiting thread, long ones beside it."""
+"""The executor of the node: short callbacks in the waiting thread, long ones in other threads."""
 
 import threading
 import time
@@ -313,7 +313,7 @@ def test_no_request_of_many_in_flight_is_lost(running):
 
 
 def answered(running, name):
-    """Return whether a service of this name answers."""
+    """Return whether a service of this name responds."""
     client = running.node.create_client(Trigger, name)
     assert client.wait_for_service(LIMIT)
     future = client.call_async(Trigger.Request())

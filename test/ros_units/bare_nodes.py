@@ -1,5 +1,5 @@
 """
-What the tests of the node's parts share: nodes without a process, doubles of nodes, and robots.
+Helpers for the tests of the node's parts: nodes without a process, doubles of nodes, and robots.
 
 Importing this skips a test module on machines without ROS, so it comes before other imports of ROS.
 """
@@ -21,7 +21,7 @@ def config_of(name):
 
 
 class NodeDouble:
-    """What the parts of the node use of a node, kept instead of done."""
+    """The methods of a node that its parts use; calls are kept instead of executed."""
 
     def __init__(self, **overrides):
         self._parameter_overrides = parameters_of(overrides)

@@ -1,9 +1,9 @@
-"""What the services have done, counted."""
+"""Counts of the calls of services."""
 
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
@@ -32,7 +32,7 @@ def take(records, seconds, error_code, cause=Cause.NONE, overrun=None):
 
 
 class Result(NamedTuple):
-    """What a server returns."""
+    """The result of a server."""
 
     refusal: Refusal
     cause: Cause

@@ -4,7 +4,7 @@ from pathlib import Path
 import sys
 from types import SimpleNamespace
 
-from bare_nodes import config_of, NodeDouble  # skips the module where there is no ROS
+from bare_nodes import config_of, NodeDouble  # skips the module if ROS is not installed
 
 # isort: split
 
@@ -139,7 +139,7 @@ def holders(value, depth=2):
 
 
 def is_target(value):
-    """Return whether a value is a pose (4, 4) of a request, not one at which a link stands."""
+    """Return whether a value is a pose (4, 4) of a request, not the actual pose of a link."""
     return (
         isinstance(value, np.ndarray)
         and value.shape == (4, 4)

@@ -1,10 +1,10 @@
-"""Messages to requests and back: every field is read, or ignored for a reason that stands here."""
+"""Messages to requests and back: every field is read, or a table here gives the reason why it is ignored."""
 
 from array import array
 import copy
 import xml.etree.ElementTree as ET
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Twist, Wrench
 from moveit_msgs.msg import (
     AttachedCollisionObject,
@@ -67,7 +67,7 @@ IGNORED = {
     'robot_state.attached_collision_objects.detach_posture': 'nothing is let go here',
     'robot_state.attached_collision_objects.weight': 'kinematics of positions',
 }
-"""Parts of a request that change no question, each with its reason."""
+"""Fields of a message that do not change the request, each with the reason."""
 
 
 def pose_message(seed=0):
@@ -147,7 +147,7 @@ def filled_request(poses):
 
 
 def leaves(message, path=''):
-    """Return (path, owner, field) of every field of plain values, by what the message says of itself."""
+    """Yield (path, owner, field) of every field of plain values, by the message's own description."""
     for field in message.get_fields_and_field_types():
         value, name = getattr(message, field), f'{path}.{field}'.lstrip('.')
         entries = list(value) if isinstance(value, list | tuple) else [value]
@@ -201,7 +201,7 @@ def content_of_object(given):
 
 
 def paths_that_matter():
-    """Return the paths whose change changes the question, and those whose change does not."""
+    """Return the paths of fields whose change changes the request, and the paths of the other fields."""
     matter, rest = set(), set()
     for poses in (0, 1, 2):
         for path, _, _ in list(leaves(filled_request(poses))):

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

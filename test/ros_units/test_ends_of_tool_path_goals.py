@@ -3,7 +3,7 @@
 import threading
 import time
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 import pytest
 
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
@@ -16,7 +16,7 @@ LONG = 30.0
 
 
 class CancelledGoal:
-    """A goal that is cancelled, and that forgets it when it has ended, as those of rclpy do."""
+    """A cancelled goal that forgets its cancellation when it has ended, as goals of rclpy do."""
 
     request = None
 

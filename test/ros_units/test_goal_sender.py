@@ -1,4 +1,4 @@
-"""Goals for a topic or an action: who receives them, what goes out, and what stops it."""
+"""Goals for a topic or an action: their receivers, the messages sent, and the conditions that stop them."""
 
 import time
 from types import SimpleNamespace
@@ -351,7 +351,7 @@ def test_a_second_goal_replaces_the_first_one(action):
     sender.send(MOTION._replace(seconds=3.0))
     assert first.cancellations == 1
     respond(client.responses[1], HandleDouble())
-    # The late result of the first one is not that of the second one.
+    # The late result of the first goal must not count for the second.
     respond(first.result, end_of(GoalStatus.STATUS_SUCCEEDED))
     assert sender.status == 'Accepted: 3.0 s.'
 

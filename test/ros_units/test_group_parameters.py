@@ -19,7 +19,7 @@ def make_node():
 
 
 class Declared:
-    """Group parameters on a node of their own, and what was changed."""
+    """Group parameters on a node of their own, and their changes."""
 
     def __init__(self, make_node, path=None, groups=('arm',), overrides=None):
         self.node = make_node({PREFIX + key: value for key, value in (overrides or {}).items()})
@@ -63,7 +63,7 @@ def file(tmp_path):
 POSE_IK = 'arm:\n  kinematics_solver: ssik_ros/PoseIK\n'
 
 
-# What counts
+# Precedence of values
 
 
 def test_without_anything_the_defaults_count(declare):
@@ -149,7 +149,7 @@ def test_resolved_values_are_the_node_s_parameters(declare, file):
     }
 
 
-# What is wrong
+# Errors
 
 
 def test_a_group_that_is_not_served_is_told(declare, file, caplog):

@@ -58,7 +58,7 @@ class World:
         )
 
     def spin(self, condition=lambda: False, wait=WAIT):
-        """Handle what arrives until a condition holds; return whether it does."""
+        """Spin until a condition holds; return whether it does."""
         end = time.monotonic() + wait
         while not condition() and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.05)

@@ -161,7 +161,7 @@ def test_no_request_can_spoil_the_state(live, reader):
 
 
 def given(**positions):
-    """Return what a request names."""
+    """Return a request's state with joint positions."""
     return StateGiven(list(positions), list(positions.values()))
 
 
@@ -194,7 +194,7 @@ def test_what_was_heard_of_another_source_is_forgotten(live, reader):
     assert live.is_silent and live.assumption(reader, given())
 
 
-# What cannot be used is told, and is never taken for a posture.
+# Unusable values are reported, and never taken for a posture.
 
 NAN, INF = float('nan'), float('inf')
 

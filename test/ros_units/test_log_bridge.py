@@ -1,9 +1,9 @@
-"""What the package logs appears in a node's log, each level as itself, and no error there comes back."""
+"""Messages of the package appear in a node's log, each at its level, and an error in the log does not come back."""
 
 import logging
 from pathlib import Path
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 import pytest
 
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ros
 
 
 class Kept:
-    """A node's logger that keeps what it gets."""
+    """A node's logger that keeps its messages."""
 
     def __init__(self):
         self.lines = []

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 import pytest
 
 from ssik_ros.ros.process import log_throttle
@@ -17,7 +17,7 @@ OTHERS = logging.getLogger('ssik_ros.loader')
 
 
 class Kept:
-    """A node's logger that keeps what it gets."""
+    """A node's logger that keeps its messages."""
 
     def __init__(self):
         self.lines = []
@@ -29,7 +29,7 @@ class Kept:
 
 
 class Clock:
-    """A clock that stands still."""
+    """A clock that does not advance."""
 
     def __init__(self):
         self.now = 100.0

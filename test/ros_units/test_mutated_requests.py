@@ -1,5 +1,5 @@
 """
-Requests that no client should send: an answer each time, the same handlers that the node offers, and no fault of ours.
+Malformed requests: each gets a response from the node's own handlers, and none causes an internal error.
 
 Messages are made by their declared types and then spoilt at random: not finite, huge, negative, other names, other
 lengths, empty. They go through the handlers without the middleware, so that many fit into a run.
@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ class _Clock:
 
 
 class _Node:
-    """What handlers ask of a node."""
+    """The methods of a node that handlers use."""
 
     def get_clock(self):
         return _Clock()
@@ -150,7 +150,7 @@ class Spoiler:
 
 
 def good_request(service):
-    """Return a request that is answered by SUCCESS."""
+    """Return a request whose response is SUCCESS."""
     request = KINDS[service].Request()
     if service in ('compute_ik', 'solve_ik'):
         asked = request.ik_request
@@ -178,7 +178,7 @@ def good_request(service):
 
 
 def _content(answer):
-    """Return what an answer says, times apart; how far a path gets hangs on a clock of two milliseconds."""
+    """Return a response's content without times and without a path's fraction, which depends on a clock of 2 ms."""
     if hasattr(answer, 'fraction'):
         return answer.error_code.val
     if hasattr(answer, 'diagnostic'):

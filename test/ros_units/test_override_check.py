@@ -39,7 +39,7 @@ OF_MOVE_GROUP = (
     'sensors',
     'monitor_dynamics',
 )
-"""What MoveIt's launch files hand to every node with the robot's description."""
+"""Parameters that MoveIt's launch files pass to every node with the robot's description."""
 
 
 @pytest.fixture(scope='module')

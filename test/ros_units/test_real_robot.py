@@ -35,7 +35,7 @@ class LiveDouble:
 
 
 class SenderDouble:
-    """Keeps what it is to send."""
+    """Keeps the goals that it should send."""
 
     name, problem, status = 'goal', '', ''
 

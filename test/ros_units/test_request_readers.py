@@ -1,6 +1,6 @@
 """Requests of this package's services: every field of a message reaches the request."""
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 import pytest
 
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
@@ -56,7 +56,7 @@ def test_plain_fields_keep_name_and_value_or_stand_in_a_part(kind):
 
 
 def test_conversions_have_their_own_names_and_types():
-    """The frame, the pose, the state and the time of a message become those of the request."""
+    """The frame, the pose, the state and the time of a message become fields of the request."""
     message = SolveAll.Request(group='arm', link='tool', max_solutions=3, tolerance=0.25)
     message.pose_stamped.header.frame_id = 'table'
     message.timeout.sec, message.timeout.nanosec = 1, 500_000_000

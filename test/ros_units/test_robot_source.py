@@ -35,7 +35,7 @@ NO_PARAMETERS = {
 
 
 def made(name='made', size=1):
-    """Return the text of a robot and that of its semantic description."""
+    """Return the text of a robot and the text of its semantic description."""
     links = ''.join(f'<link name="l{i}"/>' for i in range(size + 1))
     joints = ''.join(
         f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/></joint>'
@@ -53,7 +53,7 @@ OTHER, OTHER_SEMANTIC = made('other', 2)
 
 
 class Source:
-    """A source on the double of a node, and what it delivered."""
+    """A source on the double of a node, and the descriptions that it delivered."""
 
     def __init__(self, overrides=None, start=True, **parameters):
         self.node = NodeDouble(**(overrides or {}))

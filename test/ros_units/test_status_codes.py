@@ -1,8 +1,8 @@
-"""MoveIt's codes for every answer: the settled table, number by number."""
+"""MoveIt's codes for every response: the settled table, number by number."""
 
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 from moveit_msgs.msg import MoveItErrorCodes
 import pytest
 

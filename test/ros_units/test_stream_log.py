@@ -1,6 +1,6 @@
-"""What the log says when the status of a stream changes."""
+"""Log messages for changes of a stream's status."""
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 
 # isort: split
 

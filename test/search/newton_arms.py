@@ -1,4 +1,4 @@
-"""The six arms of the Newton tests, and pinocchio as the judge of their answers."""
+"""The six arms of the Newton tests, and pinocchio as the judge of their results."""
 
 from functools import cache
 from pathlib import Path

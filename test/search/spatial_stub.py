@@ -1,4 +1,4 @@
-"""A stand-in for pose objects of other libraries, which keep their matrices in ``.A``."""
+"""A double of other libraries' pose objects, which keep their matrices in ``.A``."""
 
 
 class Pose:

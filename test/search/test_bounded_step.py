@@ -20,7 +20,7 @@ class Stepper(Probe):
         self.bounded_step = bounded_step
 
     def take(self, rows, residual, state, damping, limited=True, scales=NOTHING, largest=1e9):
-        """Return the step (n,), which joints moved freely (n,), and what the linear model leaves."""
+        """Return the step (n,), which joints moved freely (n,), and the residual of the linear model."""
         n = self.problem.nv
         self._write(layout.WORKSPACE.entry('jacobian'), 0, rows.ravel())
         self._write(layout.WORKSPACE.entry('residual'), 0, residual)

@@ -54,7 +54,7 @@ def test_a_path_within_reach_is_followed_in_small_steps(name):
         own = steps_of(arm, found.q)
         np.testing.assert_allclose(found.steps[1:], own, atol=1e-12)
         assert found.success.all()
-        # Whatever jumps, the answer says so.
+        # Every jump is reported in the result.
         assert set(found.jumps) == set(np.flatnonzero(own > 0.5) + 1)
 
 

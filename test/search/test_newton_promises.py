@@ -1,4 +1,4 @@
-"""What every answer promises, in few and cheap questions: the mutants of the Newton family have to be noticed here."""
+"""Promises of every result, in few and cheap requests: the mutants of the Newton family have to be noticed here."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -86,7 +86,7 @@ def test_a_pose_of_a_wrong_shape_is_an_error(call, panda, pose):
 
 
 def spoilt(kind, pose):
-    """Return a pose that is no rigid transform."""
+    """Return a pose that is not a rigid transform."""
     pose = pose.copy()
     if kind == 'scaled':
         pose[:3, :3] *= 1.01

@@ -130,7 +130,7 @@ def margin(arm, q):
 
 
 def paired(name, count, **terms):
-    """Return pairs of answers, without and with secondary objectives, and their targets."""
+    """Yield pairs of results, without and with secondary objectives, and their targets."""
     arm, oracle = load(name)
     exact = {'pos_tol': 1e-10, 'rot_tol': 1e-10}
     for q, q0 in zip(draw(arm, count, 26), draw(arm, count, 27), strict=True):

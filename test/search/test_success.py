@@ -1,4 +1,4 @@
-"""How often, how exactly and with how much work the three solvers answer, judged by pinocchio."""
+"""Success rate, accuracy and work of the three solvers, judged by pinocchio."""
 
 from newton_arms import draw, load, SIX_ARMS, within
 import numpy as np
@@ -10,7 +10,7 @@ LEAST = {'ik_LM': 1.0, 'ik_NR': 0.999, 'ik_GN': 0.999}
 
 
 def answers(name, call, **options):
-    """Return the answers to 1,000 poses without a start, and the poses."""
+    """Return the results for 1,000 poses without a start, and the poses."""
     arm, oracle = load(name)
     targets = [oracle.pose(q) for q in draw(arm, 1000, 20240601)]
     return [getattr(arm, call)(target, **options) for target in targets], targets
@@ -30,7 +30,7 @@ def test_a_thousand_poses_are_solved_exactly_within_limits_and_with_little_work(
     assert np.mean(solved) >= LEAST[call]
     assert np.mean([answer.searches for answer in found]) <= 2.0
     updates = np.mean([answer.iterations for answer in found])
-    # The laws without damping take more steps than the default one, which alone has a bound to keep.
+    # Only the default law has a tight bound; the laws without damping take more steps.
     assert updates <= (20.0 if arm.dof == 7 or call != 'ik_LM' else 15.0)
     assert max(answer.iterations / answer.searches for answer in found) <= 30.0
 

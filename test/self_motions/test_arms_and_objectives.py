@@ -1,4 +1,4 @@
-"""Self-motions of arms with slides and with a free tool axis, the clearance, and what an import of an arm loads."""
+"""Self-motions of arms with slides and with a free tool axis, the clearance, and modules loaded by an import."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ BOUNDS = ((1, 0.1, 0.2), (4, -0.07, 0.3))
 
 
 class Balls:
-    """The proof for some knots of an arm, and what its formulas make of a posture."""
+    """The proof for some knots of an arm, and its formulas at a posture."""
 
     def __init__(self, name, bound):
         arm = Manipulator.from_prebuilt(name)
@@ -198,10 +198,10 @@ EQUAL, SPREAD = (0.0, *[0.4] * 6), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
         (SPREAD, 0, 0.1, None, 0.0),
         (SPREAD, 6, 0.1, None, 0.0),
         (SPREAD, 4, 0.1, None, 0.0),
-        # The travel of a slide is part of the reach behind it.
+        # Seen from the bound, joints beyond a slide have its travel in their reach.
         (SPREAD, 0, 0.1, 1, 3.0),
         (SPREAD, 6, 0.1, 5, 3.0),
-        # What a slide moves is turned by the joints behind it.
+        # Seen from the bound, joints beyond a slide rotate its displacement.
         ((0.0, *[0.02] * 6), 0, 0.1, 1, 0.01),
         ((*[0.02] * 6, 0.0), 6, 0.1, 5, 0.01),
     ],

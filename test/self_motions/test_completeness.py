@@ -95,7 +95,7 @@ def test_curves_end_where_they_say(name):
                 elif kind == 'FOLD':
                     near = curve(min(max(s + 1e-4 * inward, 0.0), curve.length))
                     held = motions._pose.plan.held
-                    # The held joint stands still: its change is of second order.
+                    # At the end, the change of the held joint is only of second order.
                     assert abs(near[held] - here[held]) < 1e-6 + 2e-2 * np.abs(near - here).max()
                     assert end.curves
                 elif kind == 'CLOSED':

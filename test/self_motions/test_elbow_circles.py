@@ -32,7 +32,7 @@ def moved(chain, q):
 
 
 def make_chain(name):
-    """Return an iiwa, or a variant of one: axes 1 and 3 across at zero, an elbow beside the line, joints that turn freely."""
+    """Return an iiwa, or a variant: axes 1 and 3 across at zero, an elbow off the line, joints that turn freely."""
     chain = chain_of('iiwa14')
     if name == 'turned':
         chain = moved(chain, np.array([0.3, 0.9, -0.4, 1.2, 0.5, -0.7, 0.2]))
@@ -78,7 +78,7 @@ def test_the_same_curves_are_followed(name):
     for q in draw(chain, 8, 2):
         circles, followed = both_ways(chain, chain.pose(q))
         assert circles.nearest(q).value <= ON_CURVE
-        # Following may miss curves between its values; what it finds is all there.
+        # Following may miss curves between its values, but the postures that it finds are all on the circles.
         for curve in followed:
             for s in np.linspace(0.0, curve.length, 7):
                 assert circles.nearest(curve(s)).value <= ON_CURVE

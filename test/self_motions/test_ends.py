@@ -1,4 +1,4 @@
-"""Ends of self-motions by an own continuation: limits are passed behind them, folds and closures meet, lengths are true."""
+"""Ends of self-motions by independent continuation: limits are exceeded, folds and closures meet, lengths hold."""
 
 import functools
 
@@ -16,7 +16,7 @@ ARMS = ('panda', 'iiwa14', 'gen3', 'xarm7', 'rizon4')
 LIMITED = (*ARMS, 'sawyer', 'rail')
 """The same and more, of which ends are looked at; the last one is six joints on a rail."""
 BEHIND, FAR = 1e-4, 2e-3
-"""Steps behind an end [rad]; the place of a fold is known less well than that of a limit."""
+"""Steps beyond an end [rad]; the position of a fold is less accurate than the position of a limit."""
 
 
 @functools.cache
@@ -151,7 +151,7 @@ def test_the_curves_that_a_crossing_names_pass_there():
         for s, _, curve, end in ends_of(motions):
             if end.kind is not EndKind.CROSSING or curve.length < 0.1:
                 continue
-            # Knots: beside a singular posture some cannot be read as exactly as a posture has to be.
+            # Knots: near a singular posture some knots are less accurate than a posture has to be.
             here = curve.knots[0 if s == 0.0 else -1, :7]
             assert np.linalg.svd(arm.jacobian(here))[1][-1] < 1e-3
             for index in end.curves:
@@ -193,7 +193,7 @@ def test_all_postures_of_a_curve_have_its_label(name):
     labels = set()
     for _, motions in found[:4]:
         for curve in motions:
-            # At a fold two branches meet: there the sign is that of rounding.
+            # At a fold two branches meet, and rounding decides the sign.
             inside = curve(np.linspace(0.0, curve.length, 9)[1:-1])
             own = {str(label_branch(motions._pose.plan, q)) for q in inside}
             assert own == {curve.label}

@@ -74,7 +74,7 @@ def test_the_bound_of_the_second_derivative_holds(name, slide):
 
 
 def gap(motions, knots=None, rows=None, candidates=None):
-    """Return what the proof leaves open with other knots or candidates."""
+    """Return the gap of the proof with other knots or candidates."""
     pose, *found, look = motions._find_gap.args
     given = zip((knots, rows, candidates), [*found, look()], strict=True)
     changed = [own if new is None else new for new, own in given]
@@ -87,7 +87,7 @@ def is_off(reason):
 
 
 def some_motions(name, count, seed):
-    """Return the self-motions of some random poses, and those of which completeness is proved."""
+    """Return the self-motions of some random poses, and those whose completeness is proved."""
     arm = Manipulator.from_prebuilt(name)
     found = [arm.self_motions(arm.fk(q)) for q in random_postures(arm, count, seed)]
     return found, [motions for motions in found if motions.is_complete]

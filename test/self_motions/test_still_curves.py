@@ -60,7 +60,7 @@ def test_aligned_axes_leave_no_curve_out_of_a_proof(name, joint, value):
     arm, axis = Manipulator.from_prebuilt(name), FREE_AXES.get(name)
     rng, complete = np.random.default_rng(61), 0
     for q in random_postures(arm, 24, 61):
-        # Exactly, and beside it: then the held joint moves by as little.
+        # At the aligned value or close to it; if close, the held joint moves by as little.
         q[joint] = value + rng.choice([0.0, 1e-6, -1e-4])
         motions = arm.self_motions(arm.fk(q), free_axis=axis)
         is_on = lies_on(motions, q)

@@ -1,4 +1,4 @@
-"""Robots for the tests of serving, and answers computed another way: by pinocchio, plain XML and scipy."""
+"""Robots for the tests of serving, and results computed another way: by pinocchio, plain XML and scipy."""
 
 import dataclasses
 from functools import cache
@@ -126,7 +126,7 @@ def inner_multi_robot():
 
 
 class TreeRobot:
-    """A robot made of a tree alone, which no URDF can describe (spherical joints)."""
+    """A robot that is only a tree, which no URDF can describe (spherical joints)."""
 
     def __init__(self, tree):
         self.name, self.tree = 'tree', tree
@@ -172,7 +172,7 @@ def random_positions(robot, rng):
 
 
 def random_full_state(robot, rng):
-    """Return a random state; the root link stands anywhere where a virtual joint lets it."""
+    """Return a random state; if a virtual joint lets it, the root link is at a random pose."""
     stands = any(j.name not in robot.tree.joint_index for j in robot.virtual_joints)
     moves = stands and robot.model_frame != robot.tree.root_link
     return FullState(random_positions(robot, rng), random_rigid(rng) if moves else np.eye(4))

@@ -86,7 +86,7 @@ def cases(server, group, count, seed=0):
 
 
 def ask(server, group, pose, current, link='', **wishes):
-    """Return the answer for one pose in the model frame."""
+    """Return the response for one pose in the model frame."""
     return solve_all(server, ik_request(group, [(link, pose)]), BranchOptions(**wishes), current)
 
 
@@ -101,16 +101,16 @@ def wrapped(q):
 
 
 def rows_of(answer):
-    """Return the positions (k, n) of an answer."""
+    """Return the positions (k, n) of a response."""
     return np.array([branch.positions for branch in answer.branches])
 
 
 def has_row(rows, q, near=1e-6):
-    """Return whether a posture stands in rows, whole turns apart included."""
+    """Return whether rows contain a posture, up to whole turns."""
     return bool((np.abs(wrapped(rows - q)) < near).all(axis=1).any())
 
 
-# What is handed out holds.
+# Returned branches hold.
 
 
 @pytest.mark.parametrize('windings', [False, True])
@@ -244,7 +244,7 @@ def test_a_number_beyond_the_bound_is_the_bound(six):
     assert answer.report.complete
 
 
-# What is asked.
+# Options of a request.
 
 
 def test_counts_add_up(arm):
@@ -327,7 +327,7 @@ def test_a_node_that_ends_checks_no_more(robots):
     assert solve_all(server, asked, BranchOptions(), current).report.dropped_by_clock
 
 
-# What is wrong with a request is told as compute_ik tells it.
+# Errors of a request are reported as compute_ik reports them.
 
 BOX = WorldObject('box', np.eye(4), (ObjectShape(SolidKind.BOX, (0.1, 0.1, 0.1), np.eye(4)),))
 FAULTS = {
@@ -383,7 +383,7 @@ def test_a_pose_out_of_reach(arm):
 
 
 def test_a_pose_beyond_the_limits(servers):
-    """A turn of the Panda's hand by what joint 7 cannot do, at its elbow's end."""
+    """Random postures of the Fanuc, many outside its limits: if all branches exceed limits, the cause is LIMITS."""
     server, group = servers['fanuc'], GROUPS['fanuc']
     found, causes = server.robot.group(group), set()
     rng = np.random.default_rng(16)
@@ -399,7 +399,7 @@ def test_a_pose_beyond_the_limits(servers):
     assert causes == {Cause.NONE, Cause.LIMITS}
 
 
-# Which solver answers.
+# Choice of the solver.
 
 
 def test_the_own_closed_form_of_a_group_responds(robots):
@@ -452,7 +452,7 @@ SLIDING = robot_text(
     joint('s6', 'prismatic', 'l5', 'tip', '0.1 0.1 0', '0.6 0.8 0'),
     name='sliding',
 )
-"""Two slides and four turning joints, no three of which meet: there is no closed form for these."""
+"""Two slides and four turning joints, no three of which meet: these have no closed form."""
 
 
 def test_a_chain_without_closed_form_is_searched():
@@ -581,7 +581,7 @@ def test_postures_outside_the_limits_are_left_out(robots):
     right = wanted.positions[server.robot.group(group).idx_q]
     outside = right.copy()
     outside[0] += 2.0 * TWO_PI * math.copysign(1.0, right[0])
-    # What is left out is the one nearest to the seed: numbers begin with those that stay.
+    # The posture that is left out is the nearest to the seed: numbers begin with the postures that remain.
     current = server.groups[group].with_group(current, outside)
     for postures, left, complete in (([right], 1, True), ([outside, right], 1, False)):
         server.groups[group].solver = Braggart(server.robot.group(group), postures)

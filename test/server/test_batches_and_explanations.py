@@ -180,7 +180,7 @@ def explain(server, current, target, group=ARM, **more):
 
 
 def pan():
-    """Return a pan and a lift with narrow limits: how far they are exceeded is what was asked."""
+    """Return a pan and a lift with narrow limits, for requests that exceed them by a known amount."""
     text = robot_text(
         joint('pan', 'revolute', 'l0', 'l1', '0 0 0.2'),
         joint('lift', 'prismatic', 'l1', 'l2', '0.4 0 0', '0 0 1'),

@@ -1,4 +1,4 @@
-"""Constraints: verdicts against scipy and plain arithmetic, and answers that keep them or say that none does."""
+"""Constraints: verdicts against scipy and plain arithmetic, and solutions that keep them or a report that none does."""
 
 import math
 
@@ -246,7 +246,7 @@ def test_an_unknown_frame_has_its_own_refusal(server, ready):
     assert caught.value.refusal is Refusal.UNKNOWN_FRAME
 
 
-# Answers
+# Solutions
 
 
 def ask(server, current, target, **wishes):

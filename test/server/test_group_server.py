@@ -43,7 +43,7 @@ def torso_server():
 
 
 def ask(server, group, goals, state, **more):
-    """Return the answer for goals in the model frame, from a state as the current one."""
+    """Return the response for goals in the model frame, from a given current state."""
     return server.solve(ik_request(group, goals, **more), state)
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_link_is_refused_with_the_nearest_name(panda_server):
 def test_each_of_several_tips_reaches_its_own_pose(torso_server, links, seed):
     robot, rng = torso_robot(), np.random.default_rng(seed)
     wanted = random_full_state(robot, rng)
-    # Not from anywhere: what matters is which pose belongs to which tip.
+    # The start is near, because this test is about the order of the poses and tips.
     near = wanted.positions + rng.uniform(-0.1, 0.1, robot.tree.nq)
     current = wanted._replace(positions=np.clip(near, -2.8, 2.8))
     goals = [(link, true_pose(robot, wanted, link)) for link in links]
@@ -193,7 +193,7 @@ def test_position_only_leaves_the_orientation_free(robots):
     assert turned
 
 
-# Time budgets, and what the solver is asked
+# Time budgets, and the requests that reach the solver
 
 
 class _Recorder:

@@ -1,4 +1,4 @@
-"""What a link carries, led by the joints of a group: poses by pinocchio, Jacobians by finite differences."""
+"""Objects on a link, led by the joints of a group: poses by pinocchio, Jacobians by finite differences."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,7 @@ SLACK = 1e-9
 
 
 class Arm:
-    """A server, where its arm is, and what is asked of it."""
+    """A server, the current state of its arm, and requests for its path."""
 
     def __init__(self, robot, group, tip, q):
         self.server, self.group, self.tip = serve(robot, group), group, tip
@@ -170,7 +170,7 @@ def test_a_bound_on_joint_steps_holds_by_points_in_between(arm):
     answer = arm.ask(target, max_step=0.05, revolute_jump=bound)
     assert answer.fraction == 1.0
     assert np.abs(np.diff(answer.path.positions, axis=0)).max() <= bound + SLACK
-    # There is no sliding joint.
+    # The arm has no sliding joint.
     other = arm.ask(target, max_step=0.05, prismatic_jump=1e-9)
     assert np.array_equal(other.path.positions, free.path.positions)
 
@@ -234,7 +234,7 @@ def place(x):
 
 
 def test_a_change_of_branch_is_a_jump_however_often_it_is_halved():
-    """J02: the other branch alone reaches the second half."""
+    """J02: only the other branch reaches the second half."""
 
     def find(pose, _):
         x = pose[0, 3]
@@ -385,7 +385,7 @@ def test_a_link_is_not_faster_than_asked(arm):
     assert answer.path.times[-1] > 2.0 * arm.ask(target).path.times[-1]
 
 
-# What is wrong with a request
+# Errors of a request
 
 
 def wrong(arm):

@@ -43,7 +43,7 @@ def path(server, tmp_path_factory):
 
 @pytest.fixture
 def queries(server, path):
-    """Return what responds."""
+    """Return the object that responds to reach requests."""
     return ReachQueries(open_map(str(path), server.frames), server.frames, server.cancel)
 
 

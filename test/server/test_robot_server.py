@@ -1,4 +1,4 @@
-"""Requests and answers: the order of checks, collisions with known truth, forward kinematics, immutability."""
+"""Requests and responses: the order of checks, collisions with known truth, forward kinematics, immutability."""
 
 import copy
 import itertools
@@ -291,7 +291,7 @@ def test_frames_are_those_of_the_present_robot_and_not_of_the_request_s_state():
 # Collisions, with boxes whose overlap is computed here
 
 POST = ((0.45, 0.3), (0.1, 0.1))
-"""Centre and size in the plane of a post that stands beside the arm."""
+"""Centre and size in the plane of a post next to the arm."""
 LINK = ((0.225, 0.0), (0.35, 0.04))
 UPPER, LOWER = 0.5, 0.4
 
@@ -450,7 +450,7 @@ def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
     assert sum('x.stl' in record.getMessage() for record in caplog.records) == 1
 
 
-# What a solver says is handed on
+# Texts of a solver are handed on
 
 
 class _Saying:
@@ -605,7 +605,7 @@ def test_a_call_changes_neither_request_nor_current_state(
     [('panda_link0', 'panda_link0'), ('', 'world'), ('world', 'world'), ('/world', 'world')],
 )
 def test_poses_are_named_by_the_frame_that_was_asked_for(server, ready, frame, named):
-    # The first link stands at the model frame: the numbers are the same, the names are not.
+    # The first link is at the model frame: the numbers are the same, the names are not.
     answer = server.compute_fk(FkRequest(['panda_hand'], frame, StateGiven()), ready)
     plain = server.compute_fk(FkRequest(['panda_hand'], '', StateGiven()), ready)
     assert (answer.frame, answer.refusal) == (named, Refusal.NONE)

@@ -1,4 +1,4 @@
-"""Self-motions of a served group: curves at the pose of any link, and refusals that name what is wrong."""
+"""Self-motions of a served group: curves at the pose of any link, and refusals that name the wrong field."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ def panda():
 
 
 def ask(server, group, link, pose, **wishes):
-    """Return the answer for a link at a pose in the model frame."""
+    """Return the response for a link at a pose in the model frame."""
     request = ik_request(group, [(link, pose)])
     request = dataclasses.replace(request, self_motions=SelfMotionOptions(**wishes))
     return server.self_motions(request, standing(server))

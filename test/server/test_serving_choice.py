@@ -110,7 +110,7 @@ def test_the_table_has_a_line_for_each_group():
     assert 'chest -> left_tool' in lines[1] and '0.25' in lines[1]
     assert 'left_tool, right_tool' in make_start_table(server)
     assert all(line == line.rstrip() for line in lines)
-    # Columns stand below their heads.
+    # Columns are aligned with their heads.
     for title in HEAD[:-1]:
         column = lines[0].index(title)
         assert all(line[column - 1 : column] in ('', ' ') for line in lines)

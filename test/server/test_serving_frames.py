@@ -1,4 +1,4 @@
-"""Frames by name against pinocchio, wherever the base stands."""
+"""Frames by name against pinocchio, for any pose of the base."""
 
 import numpy as np
 import pytest

@@ -159,7 +159,7 @@ def test_nothing_given_is_the_current_state(panda_reader):
     assert merged(panda_reader, current=current) is current
 
 
-# What is wrong with a state
+# Errors of a state
 
 
 def test_an_unknown_joint_is_refused_with_the_nearest_name(panda_reader):

@@ -1,4 +1,4 @@
-"""Streams of commands with a clock of the test's: status, causes, speed, what is held and when it begins anew."""
+"""Streams of commands with a clock of the test's: status, causes, speed, held joints and restarts."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ OK, LIMITED, HELD = TrackStatus
 
 
 class Setup:
-    """A stream, a clock, and a robot that stands where it is told."""
+    """A stream, a clock, and a robot that holds a given posture."""
 
     def __init__(self, content=None, names=('arm',), robot=PANDA, start=BENT, **settings):
         self.frames = {}
@@ -171,7 +171,7 @@ def test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile():
 
 
 def test_a_short_interruption_does_not_throw_the_joints_back():
-    """The robot lags behind its commands: those go on from the last one."""
+    """The robot lags its commands: new commands continue from the last one."""
     setup = Setup()
     start = setup.pose()
     setup.send(start)

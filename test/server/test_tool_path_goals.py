@@ -44,7 +44,7 @@ def server(robots):
 
 @pytest.fixture(scope='module')
 def torso():
-    """Return a server of an arm on a torso that moves, on a base that stands anywhere."""
+    """Return a server of an arm on a torso that moves, on a base at any pose."""
     robot = torso_robot()
     return make_server(robot, [robot.group('left'), robot.group('arms')])
 
@@ -92,7 +92,7 @@ def test_a_carried_object_follows_the_path(server):
         for q, pose in zip(found.plan.positions, LINE, strict=True):
             hand = true_pose(server.robot, server.groups[ARM].with_group(current, q), 'panda_hand')
             assert max(errors_between(hand @ item.pose, pose)) < 1e-6
-        # The torch is checked too: where the tip alone passes, the torch would be in the floor.
+        # The torch is checked too: the tip without the torch would pass, but the torch would be in the floor.
         floor = ObjectShape(SolidKind.BOX, (1.0, 2.0, 0.1), np.eye(4))
         low = LINE[0, 2, 3] - 0.2
         place = pose_matrix(np.array([0.9, 0.0, low - 0.05]), np.eye(3))

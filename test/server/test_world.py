@@ -1,4 +1,4 @@
-"""Objects around the robot: how they come and go, and what they do to answers."""
+"""Objects around the robot: adding and removing them, and their effect on responses."""
 
 import dataclasses
 
@@ -151,7 +151,7 @@ def test_objects_and_their_subframes_are_frames():
     assert world.now().find_frame('mug') is None
 
 
-# What they do to answers
+# Effect of objects on responses
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def pose_of(model, q):
 
 
 def ask(arm, pose, **fields):
-    """Return the answer to a request for one pose of the tool, from the default state."""
+    """Return the response to a request for one pose of the tool, from the default state."""
     goal = PoseGoal('', 'tool0', FramedPose('', pose), np.eye(4))
     server = arm[0]
     return server.solve_goals(GoalsRequest([goal], **fields), server.states.default())

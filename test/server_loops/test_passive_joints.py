@@ -38,7 +38,7 @@ def test_nothing_is_known_before_every_motor_has_been_heard(passive):
     assert not found.problem
     delta = Delta([], [], None, None)
     assert np.abs(platform_of(found) - delta.position([0.5] * 3)).max() < 1e-7
-    # One driver reports one motor; what the others said before still counts.
+    # One driver reports one motor; the last values of the other motors still count.
     found = passive.follow(['motor1'], [0.6])
     assert np.abs(platform_of(found) - delta.position([0.6, 0.5, 0.5])).max() < 1e-7
     assert not passive.follow(['motor1'], [float('nan')]).problem

@@ -1,4 +1,4 @@
-"""Small inline robots for the tests of solvers, and an independent judge of their answers."""
+"""Small inline robots for the tests of solvers, and an independent judge of their results."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Auto: who answers what, and that nobody is worse off for having asked it."""
+"""Auto: its choice of a solver for each request, and results no worse than with another solver."""
 
 from arms import chain, closes, HALF_TURN, tip_errors, tip_poses, within, X, Y, Z
 import numpy as np
@@ -24,7 +24,7 @@ FIVE_JOINTS = chain(
 
 
 class Arm:
-    """An arm of the catalogue, its solvers and random questions for them."""
+    """An arm of the catalogue, its solvers and random requests for them."""
 
     def __init__(self, name):
         """Load it."""
@@ -89,7 +89,7 @@ def arms():
 
 
 def is_sound(arm, result, target):
-    """Return whether an answer closes by independent kinematics, within limits."""
+    """Return whether a result closes by independent kinematics, within limits."""
     return closes(arm.robot, arm.group, result.q, target) and within(arm.group, result.q)
 
 

@@ -38,7 +38,7 @@ def snake(count):
 
 
 def check(robot, group, solver, count=12, **options):
-    """Require an answer that holds to each of a few reachable poses, and the same one again."""
+    """Require a verified result for each of a few reachable poses, and the same result again."""
     rng = np.random.default_rng(8)
     for _ in range(count):
         targets = tip_poses(robot, group, robot.sample(group, rng))

@@ -1,4 +1,4 @@
-"""Many targets in one call: the same answers as one by one, whoever solves them, and never after the time is over."""
+"""Many targets in one call: the same results as one by one, for every solver, and never after the deadline."""
 
 import time
 

@@ -196,7 +196,7 @@ def test_wrist_flip_of_a_wrist_at_the_end():
 
 
 def test_a_spherical_shoulder_is_called_shoulder():
-    """The Panda's first three axes meet; turning joint 2 to the other side changes the shoulder's sign alone."""
+    """The Panda's first three axes meet; turning joint 2 to the other side changes only the shoulder's sign."""
     arm = arm_of('panda')
     q = np.array([0.3, 0.6, -0.4, -1.5, 0.9, 1.7, 0.4])
     turned = q * [1, -1, 1, 1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""Causes of failures: what is called a fact about the robot is proved, and all else says that a search found nothing."""
+"""Causes of failures: facts about the robot are proved, and every other cause only says that a search failed."""
 
 from arms import chain, describe, joint, X, Y, Z
 import numpy as np
@@ -48,7 +48,7 @@ BEYOND_A_SLIDE = {
     'rail': (rail(1), 'rail_base', 'tool0', [2.5, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5]),
     'far along a rail': (rail(1), 'rail_base', 'tool0', [50.0, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5]),
 }
-"""Robots, and postures whose slide alone is outside its limits."""
+"""Robots, and postures of which only the slide is outside its limits."""
 
 
 def load(text, base, tip):
@@ -102,7 +102,7 @@ def test_beside_a_rail_a_pose_is_unreachable_and_along_it_the_limits_are_the_cau
     beside = pose(q)
     beside[:3, 3] += 4.0 * np.cross(along[:3, 3], [0.0, 0.0, 1.0])
     assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
-    # However far along the rail it is besides.
+    # A position far along the rail does not change this.
     beside[:3, 3] += 300.0 * along[:3, 3]
     assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
     assert asked.solve(SolveRequest(pose(q + 300.0 * np.eye(7)[0]))).cause is Cause.LIMITS
@@ -188,7 +188,7 @@ def test_poses_just_beside_what_is_reached_are_hardly_ever_called_unreachable(na
     lower, upper = np.clip(np.array(arm.joint_limits).T, -3.1, 3.1)
     for _ in range(2000):
         q, seed = rng.uniform(lower, upper), rng.uniform(lower, upper)
-        # Stretched: half of what is near has no exact branch.
+        # Stretched: half of the poses nearby have no exact branch.
         q[2] = 0.0 if name == 'ur5e' else q[2]
         target, aside = arm.fk(q), rng.normal(size=3)
         target[:3, 3] += rng.uniform(1e-4, 9e-4) * aside / np.linalg.norm(aside)

@@ -1,4 +1,4 @@
-"""What every solver in the registry owes its users, on every shipped robot."""
+"""Requirements on every solver in the registry, on every shipped robot."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,7 +19,7 @@ NAN = np.nan
 
 
 class Case:
-    """A solver on a robot, and random questions for it."""
+    """A solver on a robot, and random requests for it."""
 
     def __init__(self, name, robot, group):
         """Make the solver."""
@@ -36,7 +36,7 @@ class Case:
         return tip_poses(self.robot, self.group, self.sample() if q is None else q)
 
     def request(self, **options):
-        """Return a random reachable question."""
+        """Return a random reachable request."""
         return SolveRequest(self.target(), seed=self.sample(), **options)
 
 
@@ -119,7 +119,7 @@ def test_a_pose_beyond_the_arm_is_unreachable_with_a_finite_nearest_posture(case
 
 
 def broken_target(kind, target):
-    """Return a target that is no rigid transform."""
+    """Return a target that is not a rigid transform."""
     target = target.copy()
     if kind == 'scaled':
         target[0, :3, :3] *= 1.01

@@ -1,4 +1,4 @@
-"""Plain questions to Auto: the short way gives what the contract promises, and what the long way gives."""
+"""Plain requests to Auto: the fast path keeps the contract, and agrees with the general path."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -124,7 +124,7 @@ def test_what_is_no_question_is_refused(arms, name):
 def test_arrays_of_other_shapes_are_an_error(arms, name):
     robot, group, solver = arms[name]
     (target,), (seed,) = questions(robot, group, 1)
-    # What lies behind the arrays would be a question, if anybody looked there.
+    # A kernel that ignored the shapes would read memory after the arrays.
     poses = target[:3], target[:, :3], np.tile(target, 2), target.ravel(), target[None, None]
     asked = [(pose, seed) for pose in (*poses, np.array([target, target]), target[:0])]
     asked += [(target, q) for q in (seed[:-1], np.append(seed, 0.0), seed[None], seed[:0])]
@@ -138,7 +138,7 @@ def test_a_flag_that_is_set_ends_the_search(arms, name):
     robot, group, solver = arms[name]
     (target,), (seed,) = questions(robot, group, 1)
     for value, solved in ((0, True), (1, False), (0, True)):
-        # A flag of its own for each question, of which the solver keeps the last one.
+        # Each request has a flag of its own; the solver keeps the last one.
         flag = np.full(1, value, dtype=np.int64)
         for _ in range(2):
             assert solver.solve(SolveRequest(target, seed, cancel=flag)).solved is solved
@@ -206,7 +206,7 @@ def moved_a_little(pose, rng):
 
 @pytest.mark.parametrize('name', ['ur5e', 'irb6700', 'puma560'])
 def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
-    """Next to stretched elbows, straight wrists and limits: the closed form has no answer there, a state near by has."""
+    """Near stretched elbows, straight wrists and limits the closed form finds nothing, but a state close by fits."""
     arm = Manipulator.from_prebuilt(name)
     robot, group = arm.robot, arm.group
     solver = create_solver('ssik_ros/Auto', robot, group)

@@ -13,11 +13,11 @@ from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import OPTIMIZE_SEARCHES, PoseIkSolver
 
 BY_STARTS = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=60.0)
-"""Ended by the number of starts, so that no answer depends on the speed of the machine."""
+"""Ended by the number of starts, so that no result depends on the speed of the machine."""
 
 
 class Arm:
-    """A shipped robot seen by pinocchio alone: its pose and its Jacobian as functions of the joints."""
+    """A shipped robot, read only by pinocchio: its pose and its Jacobian as functions of the joints."""
 
     def __init__(self, robot):
         """Find the columns of the arm's joints, all of which come one after the other."""
@@ -33,7 +33,7 @@ class Arm:
         self.base = pin.SE3(self.data.oMf[self.model.getFrameId(self.group.base_link)])
 
     def error(self, x, goal):
-        """Return what is left to a goal (pin.SE3) as a twist in the tip's axes, and its Jacobian."""
+        """Return the error to a goal (pin.SE3) as a twist in the tip's axes, and its Jacobian."""
         self.q[self.place_q] = x
         pin.computeJointJacobians(self.model, self.data, self.q)
         pose = pin.updateFramePlacement(self.model, self.data, self.frame)

@@ -1,4 +1,4 @@
-"""Every parameter of PoseIK does what its description says."""
+"""Every parameter of PoseIK has the effect that its description promises."""
 
 from arms import closes, load_arm, MAIN_GROUP, PLANAR_3R, tip_errors, tip_poses, turned
 import numpy as np

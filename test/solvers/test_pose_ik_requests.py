@@ -54,7 +54,7 @@ def main_group(robot):
 
 
 def questions(robot, group, count, seed=1):
-    """Yield random reachable requests, and the posture behind each."""
+    """Yield random reachable requests, and for each the posture that its targets come from."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         q = robot.sample(group, rng)
@@ -1041,7 +1041,7 @@ def test_a_seed_with_a_quaternion_of_zero_length_is_refused():
     assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_STATE)
 
 
-# What a description cannot be turned into.
+# Descriptions that cannot become a problem.
 
 
 def test_a_tip_that_does_not_exist_is_an_error_that_names_the_nearest(panda):

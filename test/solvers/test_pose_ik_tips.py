@@ -38,7 +38,7 @@ def body(robot):
 
 
 def questions(robot, group, count, seed=1, **frames):
-    """Yield random reachable requests, and the posture behind each."""
+    """Yield random reachable requests, and for each the posture that its targets come from."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         q = robot.sample(group, rng)

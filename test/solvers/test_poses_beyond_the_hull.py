@@ -1,4 +1,4 @@
-"""What solvers do with poses that the hull of an arm proves to be out of reach, and what they must not do with others."""
+"""Solvers refuse poses that the hull of an arm proves to be out of reach, and no others."""
 
 from arms import chain, tip_errors, X, Y, Z
 import numpy as np
@@ -21,7 +21,7 @@ TURNED = np.array(
 
 
 class Arm:
-    """An arm of the catalogue, and poses at and beyond the edge of what its wrist reaches."""
+    """An arm of the catalogue, and poses at and beyond the edge of its wrist's reach."""
 
     def __init__(self, name):
         """Load it."""
@@ -118,7 +118,7 @@ def test_what_a_tolerance_lets_in_is_not_refused(arms):
 
 
 def test_limits_are_not_the_cause_of_a_proof():
-    """A pose that joint limits alone keep away is never called out of reach by the hull."""
+    """The hull never calls a pose out of reach that only joint limits keep away."""
     joints = [('revolute', '0 0 0.3', Z, '-0.5 0.5'), ('revolute', '0 0 0.2', Y, '-0.5 0.5')]
     joints += [('revolute', '0 0 0.5', Y, '-0.3 0.3'), ('revolute', '0 0 0.4', X, '-1 1')]
     joints += [('revolute', '0 0 0', Y, '-1 1'), ('revolute', '0 0 0.1', Z, '-1 1')]

@@ -1,4 +1,4 @@
-"""Packing: which joints take part, which are constant, periodic or passive, and what is refused."""
+"""Packing: joints that take part, are constant, periodic or passive, and errors of descriptions."""
 
 import math
 

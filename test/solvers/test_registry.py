@@ -19,7 +19,7 @@ GROUP = SimpleNamespace(name='arm', joint_names=('joint',))
 
 
 def make_fake(robot, group, options):
-    """Stand in for a solver's constructor."""
+    """Return a double of a solver, with the arguments of its constructor."""
     return SimpleNamespace(name='acme/Fake', robot=robot, group=group, options=options)
 
 

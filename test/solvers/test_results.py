@@ -26,7 +26,7 @@ def whole(**changes):
 
 
 def one():
-    """Return the same as an answer that makes its fields when it is asked."""
+    """Return the same result in a class that makes its fields on demand."""
     q = np.array([0.1, 0.2, 0.3])
     q.setflags(write=False)
     return OneSolution(q, ('found', 7, 2, 5e-4, 3e-4, 4e-4, 'more'))

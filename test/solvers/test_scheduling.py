@@ -109,7 +109,7 @@ def test_slices_change_no_answer(robots, blocked, monkeypatch, count):
 def test_a_search_in_slices_keeps_its_deadline_while_others_have_all_turns(
     robots, blocked, monkeypatch
 ):
-    # Slots of its own: a search that another test has left behind may have those of the process, and give them back.
+    # Use separate slots: a search left over from another test may hold the process's slots, and give them back.
     slots, robot = SearchSlots(1), robots['panda']
     monkeypatch.setattr(pose_ik, 'SEARCH_SLOTS', slots)
     solver = pose_ik.PoseIkSolver(robot, robot.group('panda_arm'))

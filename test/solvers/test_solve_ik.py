@@ -22,7 +22,7 @@ from ssik_ros.results import Cause, IkResult
 
 
 class Duration:
-    """Stands in for rclpy's Duration."""
+    """A double of rclpy's Duration."""
 
     def __init__(self, nanoseconds):
         """Keep the number that rclpy's class offers too."""
@@ -46,7 +46,7 @@ def link_pose(robot, q, link):
 
 
 def is_at(state, target, tolerance=1e-3):
-    """Return whether the target's link stands at its pose in a state."""
+    """Return whether the target's link is at its pose in a state."""
     reached = ReferenceKinematics(state.robot).link_pose(state.positions, target.link)
     return np.hypot(*ReferenceKinematics.pose_errors(reached, target.pose)) <= tolerance
 

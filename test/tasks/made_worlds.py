@@ -67,7 +67,7 @@ def expected_error(task):
 
 
 def random_chain(env, rng, count, kinds, parent=None, stem='j'):
-    """Add joints and dummies one behind the other; return the last object."""
+    """Add a chain of joints and dummies; return the last object."""
     for index in range(count):
         kind = str(rng.choice(kinds))
         if rng.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Objects, joints and overlays: names, poses, values, and what is refused."""
+"""Objects, joints and overlays: names, poses, values, and errors."""
 
 from made_worlds import random_chain, random_pose, serial_arm, walk
 import numpy as np

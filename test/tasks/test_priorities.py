@@ -34,7 +34,7 @@ def three_levels(seed, method='pinv', kinds=('revolute',)):
 
 
 def inverse(jacobian, method, error, damping=0.05):
-    """Return the inverse of some rows, by numpy alone."""
+    """Return the inverse of some rows, in plain numpy."""
     if method == 'undamped':
         return np.linalg.pinv(jacobian)
     if method == 'transpose':
@@ -235,7 +235,7 @@ def arm_below(seed, method='pinv', damping=0.05, joints=7, constraints=Constrain
 
 
 def missed(env, task_set='arm'):
-    """Return the norm of what the tasks of a task set miss, by plain numpy."""
+    """Return the norm of the errors of a task set, by plain numpy."""
     return float(np.linalg.norm([expected_error(e) for e in env.task_set(task_set).tasks]))
 
 

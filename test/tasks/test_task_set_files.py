@@ -1,4 +1,4 @@
-"""Task set files: the shipped ones work on their robots, and what is wrong with one is refused by name and line."""
+"""Task set files: the shipped ones work on their robots, and every error names its place and line."""
 
 from pathlib import Path
 import re
@@ -163,7 +163,7 @@ def test_frames_are_placed_anew(ur5e):
     assert 'cup' not in frames_in_use([world.task_sets['arm']])
 
 
-# Each fault: what is replaced in FULL, by what, the line that is named, and words of the message.
+# Each fault: a text of FULL, its replacement, the line of the error, and words of the message.
 FAULTS = {
     'unknown key': ('priority: nested', 'prority: nested', 2, "'prority'"),
     'priority': ('priority: nested', 'priority: loose', 2, "'loose'"),

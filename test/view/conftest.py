@@ -1,4 +1,4 @@
-"""What tests of the view share: searches that end by their own counts, not by the clock."""
+"""Fixtures for tests of the view: searches that end by their own counts, not by the clock."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Robots that exist for the tests of the view alone: no meshes, no visuals."""
+"""Robots only for the tests of the view: no meshes, no visuals."""
 
 from ssik_ros.model.loader import load_robot
 

@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 @contextlib.contextmanager
 def open_browser():
-    """Yield a browser; skip where there is none."""
+    """Yield a browser; skip the test if none is installed."""
     reason = 'needs playwright: pip install -r requirements/browser.txt'
     playwright = pytest.importorskip('playwright.sync_api', reason=reason)
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -37,7 +37,7 @@ def open_browser():
 REACH = 0.8
 """Where the head of an arrow is, as a part of the handle's size."""
 BENT = (0.4, -0.5, 0.2, -2.0, 0.1, 1.7, 0.6)
-"""A posture of a Panda in which an arrow of its target stands free."""
+"""A posture of a Panda in which no link hides an arrow of its target."""
 LONGEST = 10.0
 """New values that have not come after this time do not come [s]."""
 WATCH = """() => {

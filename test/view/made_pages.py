@@ -90,7 +90,7 @@ def read_messages(data):
 
 
 def say_hello(socket):
-    """Send what a page sends first: viser counts a client from then on."""
+    """Send the first message of a page, after which viser counts a client."""
     socket.send(message('ViewerCameraMessage', **CAMERA))
 
 

@@ -7,7 +7,7 @@ from ssik_ros.view.mailbox import Mailbox, MOST_WAITING
 
 
 class Box:
-    """A mailbox that keeps what happens."""
+    """A mailbox that keeps its events."""
 
     def __init__(self):
         self.seen, self.reports, self.pause = [], [], 0.0

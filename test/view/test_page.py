@@ -223,7 +223,7 @@ def test_a_message_that_is_too_large_ends_its_connection_alone(page, compression
         say_hello(other)
         with connect(page, compression) as large:
             say_hello(large)
-            # Compressed it is small: what counts is what it would take in memory.
+            # The compressed message is small, but its size in memory counts.
             large.send(bytes(64 * LARGEST_MESSAGE))
             with pytest.raises(ConnectionClosed) as caught:
                 while True:

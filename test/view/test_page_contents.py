@@ -1,4 +1,4 @@
-"""What a page shows beside an arm, through the messages that a browser sends: obstacles, paths, curves, tasks, mechanisms."""
+"""Contents of a page around an arm, through a browser's messages: obstacles, paths, curves, tasks, mechanisms."""
 
 import argparse
 
@@ -192,7 +192,7 @@ def test_10000_malformed_messages_to_all_controls_end_nothing(opened, path):
         assert page.guard.dropped > 2000 and len(page.session.obstacles) <= MOST
         wait_until(lambda: not page.is_playing)
         assert np.isfinite(page.session.joints).all()
-        # It still does what it is asked, and its panels still follow.
+        # It still handles its buttons, and its panels still follow.
         press(page, socket, 'Home')
         wait_until(lambda: not page.note)
         target = page.session.targets['panda_link8'].copy()

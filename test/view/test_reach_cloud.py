@@ -1,4 +1,4 @@
-"""Reach maps as clouds: the points are those of the map, and the values are counts of its cells."""
+"""Reach maps as clouds: the points come from the map, and the values are counts of its cells."""
 
 import numpy as np
 import pytest

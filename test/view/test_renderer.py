@@ -99,7 +99,7 @@ def test_the_silhouette_of_a_sphere_has_its_size(place):
     distance = np.linalg.norm(np.subtract(CAMERA.eye, place))
     focal = 50.0 / np.tan(np.radians(20.0))
     radius = focal * np.tan(np.arcsin(0.4 / distance))
-    # Beside the axis a sphere appears as an ellipse, longer by the cosine of its direction.
+    # Off the axis a sphere appears as an ellipse, longer by the cosine of its direction.
     cosine = (4.0 - place[0]) / distance
     assert seen.sum() == pytest.approx(np.pi * radius**2 / cosine**3, rel=0.04)
 
@@ -183,7 +183,7 @@ def test_a_camera_around_a_box_sees_all_of_it_and_little_else():
         assert (seen > 0.0).all() and (seen < (300.0, 200.0)).all()
         used = (seen.max(axis=0) - seen.min(axis=0)) / (300.0, 200.0)
         assert used.max() > 0.92
-        # The points stand in the middle: exactly along the edge that they fill.
+        # The points are in the middle: exactly along the edge that they fill.
         middle = 0.5 * (seen.max(axis=0) + seen.min(axis=0)) / (300.0, 200.0)
         assert np.abs(middle - 0.5).min() < 1e-9 and np.abs(middle - 0.5).max() < 0.05
 

@@ -1,4 +1,4 @@
-"""Pictures of robots: their shapes move as their links do, and what cannot be drawn is named."""
+"""Pictures of robots: their shapes move as their links do, and shapes that cannot be drawn are named."""
 
 import numpy as np
 from PIL import Image
@@ -64,7 +64,7 @@ def test_coarser_solids_keep_their_meshes(tmp_path):
     file.write_text('\n'.join(('solid part', *parts, 'endsolid part')))
     mesh = f'<mesh filename="file://{file}"/>'
     solids = body(mesh)
-    # What is gone cannot be read again.
+    # A missing file cannot be read again.
     file.unlink()
     coarse = solids.coarser(6)
     assert not solids.warnings + coarse.warnings

@@ -1,4 +1,4 @@
-"""What a viewer shows, without a viewer: targets, branches, causes, remedies, undo."""
+"""The state of a viewer without a viewer: targets, branches, causes, remedies, undo."""
 
 from made_arms import two_arms
 import numpy as np
