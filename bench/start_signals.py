@@ -50,7 +50,7 @@ class Start(NamedTuple):
     code: int | None
     """Exit code; None if the process did not end."""
     text: str
-    """What it printed."""
+    """Output of the process."""
 
     def is_right(self, name: str) -> bool:
         """
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Start, print; return 1 if a start ended wrongly.
 
-    :param arguments: words of the command line; None means those of the process.
+    :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description='Signals while an executable starts.')
     parser.add_argument('executable', nargs='?', choices=PARAMETERS, default='ik_server')

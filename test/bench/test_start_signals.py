@@ -58,7 +58,7 @@ def test_signals_from_the_start_of_the_process_on(early_scripts, tmp_path, monke
 
 
 def test_a_script_gets_signals_after_its_start(early_scripts, tmp_path, monkeypatch):
-    """Blocked signals would be those of the programs that the executable starts, too."""
+    """A blocked signal would also be blocked in the programs that the executable starts."""
     script = written(early_scripts, tmp_path, 'ik_server')
     text = script.read_text().partition('import sys\n')[0]
     script.write_text(f'{text}print(*_signal.pthread_sigmask(_signal.SIG_BLOCK, ()))\n')
