@@ -7,24 +7,24 @@ A v = x v for a dense matrix A of a few dozen rows that has no symmetry.
 
 Solutions
 ---------
-All n eigenvalues, complex ones in conjugate pairs. They are those of a matrix that differs from A by rounding.
+All n eigenvalues, complex ones in conjugate pairs. They are exact for a matrix that differs from A by rounding.
 
 Method
 ------
-1. Exchange rows and columns where these isolate an eigenvalue; scale the rest by powers of two.
+1. Exchange rows and columns to isolate eigenvalues; scale the rest by powers of two.
 2. Reduce the rest to Hessenberg form by reflections.
-3. Make double QR steps with the eigenvalues of the last two rows as shifts. Split the matrix where an entry below the
-   diagonal is negligible.
+3. Make double QR steps with the eigenvalues of the last two rows as shifts. If an entry below the diagonal is
+   negligible, split the matrix there.
 
 Degeneracies
 ------------
-Eigenvalues of multiplicity m have errors of the size of the m-th root of rounding. Steps that make no progress use a
-shift without meaning every ``EXCEPTIONAL`` steps. A matrix that is not finite has no eigenvalues: a code says so.
+Eigenvalues of multiplicity m have errors of the size of the m-th root of rounding. If steps make no progress, an
+arbitrary shift is used every ``EXCEPTIONAL`` steps. For a matrix that is not finite, a code is returned instead.
 
 Cost
 ----
-About 14 n^3 operations. They are additions, products, quotients and square roots only, in a fixed order: the results are
-the same bytes on every processor.
+About 14 n^3 operations. They are additions, products, quotients and square roots only, in a fixed order. So the results
+are bitwise equal on every processor.
 
 References
 ----------
@@ -41,15 +41,15 @@ SCRATCH_ROWS = 3
 
 EPSILON = 2.0**-52
 NOTHING = 2.0**-200
-"""Entry below the diagonal, relative to the largest ones there, that is negligible whatever stands beside it."""
+"""Relative size of an entry below the diagonal that is negligible regardless of its neighbours."""
 SCALING_GAIN = 0.95
-"""A row and a column are scaled if the sum of their norms falls below this part of what it was."""
+"""A row and a column are scaled if the sum of their norms falls below this share of its old value."""
 SCALINGS = 20
-"""Passes over all rows and columns at most."""
+"""Most passes over all rows and columns."""
 STEPS = 30
-"""QR steps for an eigenvalue, for each row of the matrix and for ten at least."""
+"""Most QR steps for each eigenvalue, per row of the matrix, but at least for ten rows."""
 EXCEPTIONAL = 10
-"""Steps for an eigenvalue after which a shift without meaning is used."""
+"""Number of steps for an eigenvalue after which an arbitrary shift is used."""
 
 
 @inline_kernel
@@ -63,7 +63,7 @@ def _exchange(h, n, i, j):
 
 @inline_kernel
 def _stands_alone(row, i, low, high):
-    """Return whether a row, or a column, has no entry beside the one on the diagonal."""
+    """Return whether a row, or a column, is zero except on the diagonal."""
     j = low
     while j <= high and (j == i or row[j] == 0.0):
         j += 1
@@ -73,7 +73,7 @@ def _stands_alone(row, i, low, high):
 @kernel
 def _isolate(h, n):
     """
-    Move rows and columns that isolate an eigenvalue to the ends of the matrix, and return the first and last of the rest.
+    Move rows and columns that isolate an eigenvalue to the ends of the matrix; return the first and last of the rest.
 
     :param h: (n, n).
     """
@@ -236,7 +236,7 @@ def eigenvalues_of_two(a, b, c, d):
     if square < 0.0:
         middle = 0.5 * (a + d)
         return middle, middle, root, -root
-    # Corrections of the diagonal, so that a small eigenvalue beside a large one keeps its digits.
+    # Compute corrections of the diagonal, so that a small eigenvalue keeps its digits next to a large one.
     far = half + math.copysign(root, half)
     step = larger / far * smaller if far != 0.0 else 0.0
     return a + step, d - step, 0.0, 0.0
@@ -262,7 +262,7 @@ def _shifts(h, first, last, steps):
 
 @inline_kernel
 def _start(h, first, last, x1, y1, x2, y2):
-    """Return the row from which a double step may start, and the first column of what it multiplies."""
+    """Return the first row of a double step, and the first column of the shifted matrix."""
     m = last - 2
     while True:
         below = abs(h[m + 1, m])
@@ -322,9 +322,10 @@ def reflect_columns(a, start, n, count, tau, v, w):
 @kernel
 def _step(a, n, first, last, x1, y1, x2, y2):
     """
-    Make one double QR step in the block of rows ``first`` to ``last``, without the parts of the matrix beside it.
+    Make one double QR step in the block of rows ``first`` to ``last``, without updates outside the block.
 
     :param a: (n n,) matrix by rows.
+    :param n: size of the matrix.
     :param x1, y1, x2, y2: the shifts.
     """
     h = matrix(a, 0, n, n)
@@ -335,7 +336,7 @@ def _step(a, n, first, last, x1, y1, x2, y2):
         h[m, m - 1] *= 1.0 - tau
     for k in range(m, last - 1):
         reflect_rows(a, k * n + k, n, last - k + 1, tau, v, w)
-        # The next reflection depends on the lower rows only; its root and quotient go on beside the upper ones.
+        # The next reflection depends on the lower rows only; its root and quotient overlap with work on upper rows.
         lower = min(3, last - k)
         reflect_columns(a, (k + 1) * n + k, n, lower, tau, v, w)
         below = h[k + 3, k] if lower == 3 else 0.0
@@ -361,7 +362,7 @@ def _step(a, n, first, last, x1, y1, x2, y2):
 @kernel
 def _iterate(real, imaginary, a, n, low, high):
     """
-    Write the eigenvalues of rows and columns ``low`` to ``high`` in Hessenberg form and return 0, or 1 without convergence.
+    Write the eigenvalues of rows ``low`` to ``high`` of a Hessenberg matrix; return 0, or 1 without convergence.
 
     :param real, imaginary: (n,).
     :param a: (n n,) matrix by rows, overwritten.
@@ -399,11 +400,12 @@ def _iterate(real, imaginary, a, n, low, high):
 @kernel
 def eigenvalues(real, imaginary, a, n, scratch):
     """
-    Write the eigenvalues of a matrix and return 0, or 1 where they were not found.
+    Write the eigenvalues of a matrix; return 0, or 1 if they do not converge.
 
-    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs, the positive imaginary part first.
+    :param real, imaginary: (n,) out: parts; complex ones in conjugate pairs, the positive imaginary part first.
     :param a: (n n,) matrix by rows or by columns, overwritten; squares of its entries must be finite.
-    :param scratch: (SCRATCH_ROWS n,).
+    :param n: size of the matrix.
+    :param scratch: (SCRATCH_ROWS n,) scratch.
     """
     h = matrix(a, 0, n, n)
     low, high = _isolate(h, n)

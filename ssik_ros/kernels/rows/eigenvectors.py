@@ -1,31 +1,31 @@
 """
-Eigenvalues and right eigenvectors of a matrix of a few rows, the vectors by inverse iteration.
+Eigenvalues and right eigenvectors of a matrix of a few rows; the vectors come from inverse iteration.
 
-The matrix minus an eigenvalue is singular up to rounding. Solving with it makes almost any vector an eigenvector. There is
-one such step: a second one would spoil the vectors of defective matrices. Where the solution is not large, the vector
-at the start had hardly any part along the eigenvector, and another one is tried.
+The matrix minus an eigenvalue is singular up to rounding. Solving with it turns almost any vector into an eigenvector.
+One such step is made; a second step would spoil the vectors of defective matrices. If the solution is not large, the
+start vector had hardly any component along the eigenvector, and another start vector is tried.
 """
 
 from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.rows import eigenvalues as values
 
 STARTS = 4
-"""Vectors to start from at most."""
+"""Most start vectors."""
 LARGE = 0.01
 """Size of a solution, relative to the inverse of rounding, that proves an eigenvector."""
 GOLDEN = 0.6180339887498949
-"""Its multiples have fractions without structure: a start vector is made of them."""
+"""Start vectors are fractions of its multiples, which have no structure."""
 
 
 def scratch_size(n):
-    """Return how many floats of scratch a matrix of n rows needs."""
+    """Return the size of the scratch for a matrix of n rows, in floats."""
     return 3 * n * n + (2 + values.SCRATCH_ROWS) * n
 
 
 @kernel
 def _write_shifted(re, im, a, n, x, y):
     """
-    Write a matrix minus a complex number on the diagonal, and return its largest entry.
+    Write a matrix minus a complex number on the diagonal; return its largest entry.
 
     :param re, im: (n, n + 1) parts; the last column stays as it is.
     :param a: (n, n).
@@ -57,7 +57,7 @@ def _exchange(re, im, n, j):
 @kernel
 def _solve(re, im, n, least):
     """
-    Replace the last column by the solution of the equations that the others form.
+    Replace the last column by the solution of the equations in the other columns.
 
     :param re, im: (n, n + 1) parts of the equations, overwritten.
     :param least: replaces a smaller pivot.
@@ -85,7 +85,7 @@ def _solve(re, im, n, least):
 @kernel
 def _normalise(re, im, n):
     """
-    Divide the last column by its largest entry and return the size of this entry.
+    Divide the last column by its largest entry; return the size of this entry.
 
     :param re, im: (n, n + 1) parts.
     """
@@ -128,13 +128,14 @@ def _write_vector(re, im, a, n, x, y, column):
 @kernel
 def eigensystem(real, imaginary, vectors, a, n, scratch):
     """
-    Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 where they were not found.
+    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 if they do not converge.
 
-    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs, the positive imaginary part first.
-    :param vectors: (n n,) one vector after the other, its largest entry 1; of a pair, the real part and then the
-        imaginary one.
+    :param real, imaginary: (n,) out: parts; complex ones in conjugate pairs, the positive imaginary part first.
+    :param vectors: (n n,) out: one vector after the other, its largest entry 1; for a pair, the real part and then the
+        imaginary part.
     :param a: (n n,) matrix by rows; squares of its entries must be finite.
-    :param scratch: (scratch_size(n),).
+    :param n: size of the matrix.
+    :param scratch: (scratch_size(n),) scratch.
     """
     table, size = matrix(a, 0, n, n), n * (n + 1)
     re, im = matrix(scratch, 0, n, n + 1), matrix(scratch, size, n, n + 1)

@@ -30,7 +30,7 @@ JOINT_ROWS = 5
 PATHS = 6
 TARGETS = 7
 COUNTS = 8
-"""Behind the counts follow the places of the tables, then the places of the workspace arrays."""
+"""Number of counts. The header continues with the offsets of the tables, then of the workspace arrays."""
 
 # Columns of the node tables.
 NODE_INTS = 4
@@ -43,7 +43,7 @@ NODE_MULTIPLIER = 12
 NODE_OFFSET = 13
 NODE_LEAD = 14
 NODE_RATE = 15
-"""Derivative of the joint's value by the variable that drives it."""
+"""Derivative of the joint's value with respect to its variable."""
 
 # Kinds of nodes.
 REVOLUTE = 0
@@ -56,7 +56,7 @@ VARIABLE_INTS = 3
 VARIABLE_KIND = 0
 VARIABLE_Q = 1
 VARIABLE_MOVES = 2
-"""How the variable moves the frames of the problem, see below."""
+"""Code for the motion that the variable causes, see below."""
 
 # Kinds of variables: a periodic one may shift by full windings without moving any link.
 PERIODIC = 0
@@ -82,7 +82,7 @@ CONSTRAINT_PLAIN = 7
 CONSTRAINT_PATH = 8
 CONSTRAINT_PATHS = 9
 CONSTRAINT_MASK = 10
-"""Bit k: component k is a row."""
+"""Bit k: component k has a row."""
 CONSTRAINT_REALS = 48
 CONSTRAINT_PLACEMENT_A = 0
 CONSTRAINT_PLACEMENT_B = 12
@@ -92,9 +92,9 @@ CONSTRAINT_UPPER = 36
 CONSTRAINT_REACH_CENTRE = 42
 CONSTRAINT_REACH = 45
 CONSTRAINT_HULLS = 46
-"""Where the hulls of a constraint begin in ``reals``, as :mod:`ssik_ros.kernels.rows.reach_hull` wants them,"""
+"""Offset of a constraint's hulls in ``reals``, in the form of :mod:`ssik_ros.kernels.rows.reach_hull`."""
 CONSTRAINT_HULL_COUNT = 47
-"""and how many there are."""
+"""Number of a constraint's hulls."""
 
 # Axes along which rows are measured.
 WORLD = 0
@@ -127,9 +127,9 @@ POSTURE = 0
 MARGIN = 1
 
 REFUSED_ROWS = 64
-"""Refused candidates that a search remembers."""
+"""Number of refused candidates that a search stores."""
 SCALARS = 4
-"""Floats in which a search keeps single numbers between calls."""
+"""Number of single numbers that a search stores between calls."""
 SHORTER_SIDE = 'min(ints[ROWS], ints[VARIABLES])'
 
 
@@ -178,16 +178,16 @@ class Workspace(NamedTuple):
     targets: Annotated[Floats, 'ints[TARGETS]', 12]
     """Target poses, checked and orthonormal."""
     frames: Annotated[Floats, 3, 12]
-    """Frame a, goal and frame b of the constraint at hand."""
+    """Frame a, goal and frame b of the current constraint."""
     maps: Annotated[Floats, 3, 9]
-    """Matrices that take root twists to its rows."""
+    """Matrices that map root twists to the rows of the current constraint."""
     components: Annotated[Floats, 6]
-    """Its error before selection and weights."""
+    """Error of the current constraint before selection and weights."""
     active: Annotated[Floats, 6]
-    """Its weights; 0 for components inside their boxes."""
+    """Weights of the current constraint; 0 for components inside their boxes."""
     spare: Annotated[Floats, 15]
     scalars: Annotated[Floats, SCALARS]
-    """Single numbers that a search keeps between calls."""
+    """Single numbers that a search stores between calls."""
     matrices: Annotated[Floats, '4 * ints[TARGETS]', 4]
     """Target matrices one below the other; the caller writes them."""
     refused: Annotated[Floats, REFUSED_ROWS, 'ints[POSITIONS]']

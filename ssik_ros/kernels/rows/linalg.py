@@ -6,7 +6,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry.vectors import add_scaled, inner
 
 TINY = 1e-150
-"""Smallest pivot. A direction with a smaller one is left out of the solution."""
+"""Smallest pivot; directions with a smaller pivot are left out of the solution."""
 
 
 @inline_kernel
@@ -47,9 +47,9 @@ def factorise(matrix, size):
     """
     Replace a symmetric positive semidefinite matrix by its factors L D L^T.
 
-    The diagonal gets 1 / D, the upper triangle L^T; the lower one is scratch. Each column is subtracted from the rest
-    at once, so that the compiler can do many entries side by side; there is no square root to wait for. A pivot lost
-    to rounding is left out: its unknown becomes zero.
+    The diagonal gets 1 / D, the upper triangle L^T; the lower triangle is scratch. Each column is subtracted from the
+    rest immediately, so that the compiler can vectorize the loop. No square root is needed. A pivot lost to rounding is
+    left out: its unknown becomes zero.
 
     :param matrix: (size, size); only the lower triangle is read.
     :param size: a literal lets the compiler unroll.
@@ -103,7 +103,7 @@ def exchange_rows(a, i, j, first, end):
 
 @inline_kernel
 def clear_below(a, k, m, pivot, first, end):
-    """Subtract multiples of row ``k`` from those below it, so that ``pivot`` alone is left in its column."""
+    """Subtract multiples of row ``k`` from the rows below it, so that only ``pivot`` remains in its column."""
     for i in range(k + 1, m):
         factor = a[i, k] / pivot
         for j in range(first, end):
@@ -123,7 +123,7 @@ def back_substitute(a, x, n):
 @kernel
 def reject(row, basis, rank, n):
     """
-    Take the part of a row along a basis out of it, twice; return the length that is left.
+    Remove the part of a row along a basis, twice; return the length of the remainder.
 
     :param row: (n,) at least, overwritten; basis: (., n) at least, orthonormal rows, the first ``rank`` count.
     """

@@ -7,21 +7,21 @@ A v = x B v for dense matrices A and B of a few dozen rows. Either of them may b
 
 Solutions
 ---------
-n eigenvalues as quotients (real + i imaginary) / beta, infinite ones with beta = 0, complex ones in conjugate pairs. They
-are those of a pencil that differs from the given one by rounding.
+n eigenvalues as quotients (real + i imaginary) / beta, infinite ones with beta = 0, complex ones in conjugate pairs.
+They are exact for a pencil that differs from the given one by rounding.
 
 Method
 ------
 1. Make B triangular by reflections.
 2. Make A a Hessenberg matrix by rotations that keep B triangular.
-3. Make double QZ steps with the eigenvalues of the last two rows as shifts. Split the pencil where an entry of A below
-   the diagonal is negligible.
-4. Where a diagonal entry of B is negligible, move the zero to the last row and split off an infinite eigenvalue.
+3. Make double QZ steps with the eigenvalues of the last two rows as shifts. If an entry of A below the diagonal is
+   negligible, split the pencil there.
+4. If a diagonal entry of B is negligible, move the zero to the last row and split off an infinite eigenvalue.
 
 Degeneracies
 ------------
-A pencil that is singular for every x has eigenvalues without meaning. A pencil that is not finite has none: a code says
-so.
+The eigenvalues of a pencil that is singular for every x are arbitrary. For a pencil that is not finite, a code is
+returned instead.
 
 Cost
 ----
@@ -307,7 +307,7 @@ def _first_row(a, last, nothing):
 @kernel
 def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
     """
-    Write the eigenvalues of a Hessenberg matrix and a triangular one and return 0, or 1 without convergence.
+    Write the eigenvalues of a Hessenberg matrix and a triangular matrix; return 0, or 1 without convergence.
 
     :param real, imaginary, beta: (n,); beta is 1 where not written.
     :param a, b: (n n,) by rows, overwritten.
@@ -345,7 +345,7 @@ def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
 @kernel
 def generalised_eigenvalues(real, imaginary, beta, a, b, n):
     """
-    Write the eigenvalues (real + i imaginary) / beta of A v = x B v and return 0, or 1 where they were not found.
+    Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 if they do not converge.
 
     :param real, imaginary, beta: (n,); beta >= 0.
     :param a, b: (n n,) matrices, both by rows or both by columns, overwritten; squares of their entries must be finite.

@@ -1,33 +1,35 @@
 """
-A proof that a pose is out of reach: the convex hull of all places of one point of the last link, by its support function.
+Prove that a pose is out of reach: convex hull of all positions of a point of the last link, as a support function.
 
 Problem
-    Given a chain of joints that turn by any angle or slide within limits, and the place x of a point of its last link,
-    say in well below a microsecond that no joint values bring the point there; never so of a place that some do.
+    Given are a chain of joints, which turn by any angle or slide within limits, and a position x of a point of its last
+    link. Decide in well below a microsecond that no joint values bring the point to x. If some do, never claim it.
 
 Method
-    The places of the point seen from the axis of joint k, with all joints from k on moving, are a solid of revolution.
-    Its support function h(u) = max over the places of u.x depends on rho and z of u alone, its parts across and along
-    the axis; it is stored at directions u_i = (1 - |d_i|, d_i), d_i from -1 to 1.
+    The positions of the point relative to the axis of joint k, while joint k and all later joints move, form a solid of
+    revolution. Its support function h(u) = max over the positions of u.x depends only on rho and z of u, the components
+    perpendicular to and along the axis. It is stored at directions u_i = (1 - |d_i|, d_i), d_i from -1 to 1.
 
-    1. Between two stored directions h is convex, so that the line between its values is not below it.
-    2. From the axis of joint k + 1 to that of k: at a direction u the offset between the axes adds u.offset, a slide
-       between them the larger of u.(low axis) and u.(high axis), and the body behind them h(u). The largest value over
-       a turn about axis k is that over samples, raised by rho r (1 - cos(step / 2)): each place adds
-       constant + rho r' cos(angle - own angle), with r' not above the radius r of the body about axis k.
-    3. Slides before the first joint that turns stay beside the table.
-    4. x is out of the hull when u.x - h(u) exceeds its margin |u| at one of the stored directions. This is concave over d
-       on either side of zero, and halving finds the largest value; places inside a ball that the hull holds are none.
+    1. Between two stored directions h is convex, so the line between its values is an upper bound.
+    2. Step from the axis of joint k + 1 to the axis of joint k. At a direction u, the offset between the axes adds
+       u.offset. A prismatic joint between them adds the larger of u.(low axis) and u.(high axis). The body after them
+       adds h(u). The largest value over a turn about axis k is the largest sample, raised by rho r (1 - cos(step / 2)).
+       The reason: each position adds constant + rho r' cos(angle - own angle), where r' is at most the radius r of the
+       body about axis k.
+    3. Prismatic joints before the first revolute joint are stored separately from the table.
+    4. x is out of the hull if u.x - h(u) exceeds its margin |u| at a stored direction. This is concave over d on either
+       side of zero, and bisection finds the largest value. Positions inside a ball in the hull are never out.
 
 Solutions
-    Yes with a proof, or no statement: cavities and orientations that no joint values give are not seen, and neither are
-    the limits of joints that turn, so that what is refused is out of reach whatever these limits are.
+    A proof, or no statement. Cavities and orientations without joint values are not detected. The limits of revolute
+    joints are ignored, so a refused pose is out of reach whatever these limits are.
 
 Degeneracies
-    Chains with a slide without limits, without a joint that turns, or with more than three slides before it have no hull.
+    A chain has no hull if a prismatic joint has no limits, if no joint is revolute, or if more than three prismatic
+    joints come before the first revolute joint.
 
 Cost
-    For a chain O(n D A), D = 257 directions and A = 256 angles; for a pose nine products, then O(log D).
+    For a chain O(n D A), with D = 257 directions and A = 256 angles. For a pose nine products, then O(log D).
 
 References
     [Schneider2014] for support functions; docs/math/reach_hull.md for the whole derivation.
@@ -47,24 +49,26 @@ POINT, LEVER, HULL = 0, 3, 4
 
 # Places in the array of a hull.
 ORIGIN, AXIS = 0, 3
-"""A point of the first axis that turns, and its direction, in the base frame."""
+"""Offsets: a point of the first revolute axis, and its direction, in the base frame."""
 CENTRE, INNER = 6, 7
-"""Height above that point, along the axis, of a ball inside the hull, and its squared radius; infinite for no hull."""
+"""Offsets: height above this point, along the axis, of a ball inside the hull; its squared radius, infinite without a
+hull."""
 SLIDES, SLIDE, SLIDE_REALS, MOST_SLIDES = 8, 9, 5, 3
-"""How many slides come before that axis; of each its direction, lowest and highest value [m]."""
+"""Number of prismatic joints before this axis; offset and size of their rows: direction, lowest and highest value
+[m]."""
 TABLE = SLIDE + SLIDE_REALS * MOST_SLIDES
 DIRECTIONS = 257
 SIZE = TABLE + DIRECTIONS
 BLOCK = HULL + SIZE
 
 ANGLES = 256
-"""Samples of a turn."""
+"""Number of samples of a turn."""
 LEAST_SINE = 1e-6
-"""Sine of the angle between axes from which on they have a common perpendicular."""
+"""If the sine of the angle between axes is larger, their common perpendicular is defined."""
 LEAST_SLOPE = 1e-4
-"""Distance from the first axis, over that from its point, from which on it says in which plane through the axis a place is."""
+"""Ratio of distances from the first axis and from its point above which a position defines a plane through the axis."""
 ROUNDING = 1e-10
-"""By which the hull is larger than computed, relative to its size."""
+"""Relative enlargement of the hull that covers rounding."""
 
 
 @inline_kernel
@@ -101,12 +105,13 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
     """
     Write the hull of a chain.
 
+    The scratch array ``behind`` has DIRECTIONS numbers.
+
     :param hull: (SIZE,) out.
-    :param kinds: (n,) 0 for joints that turn, 1 for those that slide.
-    :param axes, points: (3 n,) unit axes, and a point of each, in the base frame with all joints at zero.
-    :param lower, upper: (n,) values of slides [m]; those of other joints are not read.
-    :param point: (3,) whose places are meant, in the base frame with all joints at zero.
-    :param behind: (DIRECTIONS,) scratch.
+    :param kinds: (n,) 0 for revolute joints, 1 for prismatic joints.
+    :param axes, points: (3 n,) unit axes, and a point on each, in the base frame with all joints at zero.
+    :param lower, upper: (n,) limits of prismatic joints [m]; limits of other joints are ignored.
+    :param point: (3,) the point whose positions form the hull, in the base frame with all joints at zero.
     :param slides: (5 n,) scratch.
     """
     table = vector(hull, TABLE, DIRECTIONS)
@@ -155,14 +160,16 @@ def _finish(hull, table):
 @kernel
 def _revolve(table, axis, offset, inner, behind, slides, waiting):
     """
-    Write the support of a body that is turned about an axis; step 2.
+    Write the support of a body that is turned about an axis; step 2 of the method.
+
+    The array ``behind`` has the support of the body about the next axis, (DIRECTIONS,).
 
     :param table: (DIRECTIONS,) out.
-    :param axis: what it is turned about.
-    :param offset: from a point of this axis to the point of the next one from which ``behind`` is measured.
+    :param axis: the axis of the turn.
+    :param offset: vector from a point of this axis to the reference point of the next axis.
     :param inner: the next axis.
-    :param behind: (DIRECTIONS,) support of the body about the next axis.
-    :param slides: those between, ``waiting`` of them.
+    :param slides: prismatic joints between both axes.
+    :param waiting: number of these joints.
     """
     across = vectors.cross(axis, inner)
     sine = vectors.norm(across)
@@ -170,10 +177,10 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     first = _radial(axis, offset)
     raised, tilt = 1.0 - math.cos(0.5 * step), 0.0
     if waiting == 0 and sine <= LEAST_SINE:
-        # Parallel: the largest value is where the offset points.
+        # Parallel axes: the largest value is in the direction of the offset.
         count, raised, tilt = 1, 0.0, 3.0 * sine * vectors.largest_of(behind, DIRECTIONS)
     elif waiting == 0:
-        # The body behind is its own mirror image along the common perpendicular: half a turn holds the largest value.
+        # The body after this axis is symmetric about the common perpendicular, so half a turn has the largest value.
         side = 1.0 if vectors.dot(across, offset) >= 0.0 else -1.0
         first = vectors.scale(side / sine, across)
         count, begin = ANGLES // 2 + 1, -0.5 * math.pi
@@ -192,10 +199,10 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
 @kernel
 def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
     """
-    Raise the support to that of the body at one angle of the joint.
+    Raise the support to the support of the body at one angle of the joint; other arguments as for :func:`_revolve`.
 
-    :param u: unit vector across the axis, in whose plane the directions lie.
-    :param table, axis, offset, inner, behind, slides, waiting: as for :func:`_revolve`.
+    :param table: (DIRECTIONS,) support, raised in place.
+    :param u: unit vector perpendicular to the axis; the directions lie in its plane with the axis.
     """
     u_offset, u_inner = vectors.dot(u, offset), vectors.dot(u, inner)
     axis_offset, axis_inner = vectors.dot(axis, offset), vectors.dot(axis, inner)
@@ -214,7 +221,7 @@ def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
 
 @inline_kernel
 def _radial(axis, offset):
-    """Return the unit vector across an axis in the direction of an offset, or any across where it has none."""
+    """Return the unit vector of an offset perpendicular to an axis, or any perpendicular if the offset has none."""
     across = vectors.subtract(offset, vectors.scale(vectors.dot(axis, offset), axis))
     length = vectors.norm(across)
     if not length > LEAST_SINE * vectors.norm(offset):
@@ -225,7 +232,7 @@ def _radial(axis, offset):
 @inline_kernel
 def meridian(hull, x, y, z):
     """
-    Return where a place is as seen from the first axis, after the slides have come as near as they can.
+    Return a position in coordinates of the first axis, with the prismatic joints before it as near as possible.
 
     :returns: distance from the axis, height above its point, unit vector away from the axis.
     """
@@ -240,7 +247,7 @@ def meridian(hull, x, y, z):
     height = vectors.dot(axis, away)
     across = vectors.subtract(away, vectors.scale(height, axis))
     rho = vectors.norm(across)
-    # What is left of a place on the axis is rounding, and not across the axis; any direction that is will do.
+    # On the axis, the remainder is rounding and has no direction: use any direction perpendicular to the axis.
     is_clear = rho > LEAST_SLOPE * far
     unit = vectors.scale(1.0 / rho, across) if is_clear else vectors.perpendicular(axis)
     return rho, height, unit
@@ -270,7 +277,7 @@ def gap(hull, i, rho, height, unit, x, y, z):
 @inline_kernel
 def is_in_ball(hull, x, y, z):
     """
-    Return whether a place is inside the ball that the hull holds, with slides before the first axis at zero.
+    Return whether a position is inside the ball in the hull, with prismatic joints before the first axis at zero.
 
     :param hull, x, y, z: as for :func:`is_beyond`.
     """
@@ -282,7 +289,7 @@ def is_in_ball(hull, x, y, z):
 @inline_kernel
 def is_beyond(hull, x, y, z, margin):
     """
-    Return whether a place is farther than a margin from the hull: a proof.
+    Return whether a position is farther than a margin from the hull; True is a proof.
 
     :param hull: (SIZE,).
     :param x, y, z: the place in the base frame [m].
@@ -299,7 +306,7 @@ def is_beyond(hull, x, y, z, margin):
 
 @kernel
 def _is_separated(hull, rho, height, unit, x, y, z, margin):
-    """Return whether a stored direction shows that a place is beyond; step 4."""
+    """Return whether a stored direction proves that a position is out of the hull; step 4 of the method."""
     middle = DIRECTIONS // 2
     for half in range(2):
         first, last = half * middle, (half + 1) * middle
@@ -321,7 +328,7 @@ def _is_separated(hull, rho, height, unit, x, y, z, margin):
 @inline_kernel
 def refuses(hulls, count, pose, position, rotation):
     """
-    Return whether a point of the last link would be farther from its hull than tolerances allow: a proof.
+    Return whether a point of the last link would be farther from its hull than tolerances allow; True is a proof.
 
     :param hulls: (count BLOCK,) or more.
     :param pose: (12,) in the base frame, its rotation exact to rounding.
@@ -345,7 +352,7 @@ def refuses(hulls, count, pose, position, rotation):
 @kernel
 def excess(hull, x, y, z):
     """
-    Return how far a place is from the hull at least [m]; zero or below where nothing is proved.
+    Return a lower bound of the distance of a position from the hull [m]; zero or negative if nothing is proved.
 
     :param hull: (SIZE,).
     :param x, y, z: the place in the base frame [m].

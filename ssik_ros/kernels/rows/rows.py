@@ -2,13 +2,14 @@
 Residual and Jacobian rows of any problem: targets, closures, tasks and postures are all the same rows.
 
 Problem
-    A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * offset_a * target,
-    or a frame of its own. Rows measure ``e = goal - actual``. The Jacobian is ``J = -de/dq``: ``J dq = e`` is a Newton step.
+    A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * offset_a *
+    target, or another frame. Rows measure ``e = goal - actual``. The Jacobian is ``J = -de/dq``, so ``J dq = e`` is a
+    Newton step.
 
 Method
     Position: dp = p_G - p_B, in the axes F of the position frame: e = F^T dp. Rotation: w = log(R_G R_B^T) in root
-    axes, then in the axes of the rotation frame. A joint turns about the axis z through the point o. With b, g, f = 1
-    where the joint moves frame b, the goal and the position axes, its exact column is
+    axes, then in the axes of the rotation frame. A joint turns about the axis z through the point o. Set b, g, f to 1
+    if the joint moves frame b, the goal, the position axes, else to 0. Its exact column is
 
         position   F^T z x ((b - g) (p_B - o) + (f - g) (p_G - p_B))
         rotation   (b M_B - g M_G) z
@@ -23,12 +24,12 @@ Method
     FRAME_A        R_A^T Jl^-1(-w)
     =============  ========================================================
 
-    ALIGN keeps the z axes of G and B together and leaves the spin free; SPIN keeps the rotation about z once
-    the axes have been brought together by the shortest rotation. Their columns are always exact.
+    ALIGN makes the z axes of G and B coincide and leaves the spin free. SPIN measures the rotation about z after the
+    shortest rotation has made the axes coincide. Their columns are always exact.
 
 Degeneracies
-    At a rotation of pi the axis is one of two; z axes that point against each other are turned about x, and
-    their spin counts as pi.
+    At a rotation of pi the axis is one of two. Z axes that point against each other are turned about x, and their spin
+    counts as pi.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
@@ -41,7 +42,7 @@ from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.rows import layout, tree
 
 PARALLEL = 1e-12
-"""Sine below which two z axes count as parallel: the rotation between them has no axis of its own."""
+"""If the sine is smaller, two z axes count as parallel: the rotation between them has no unique axis."""
 
 
 @kernel
@@ -49,11 +50,12 @@ def evaluate(ints, reals, work, q, exact):
     """
     Write poses, residual, Jacobian and errors of a packed problem at a configuration.
 
-    Targets, the reference posture and the limits that joint rows refer to stand in the workspace.
+    The workspace must have the targets, the reference posture and the limits for joint rows.
 
-    :param ints, reals: packed problem; work: its workspace.
+    :param ints, reals: packed problem.
+    :param work: workspace of the problem.
     :param q: (nq,) position variables.
-    :param exact: whether rotation rows get the true derivative away from zero error.
+    :param exact: True gives rotation rows the true derivative also at a nonzero error.
     """
     t, w = layout.view_problem(ints, reals, work)
     tree.forward(t.node_i, t.node_f, q, w.poses)
@@ -227,7 +229,7 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
 
 @inline_kernel
 def axes_of(pose, frame, out):
-    """Write the matrix that takes root axes to those of a measuring frame; ``pose`` is its pose."""
+    """Write the matrix that maps root axes to the axes of a measuring frame with pose ``pose``."""
     for i in range(3):
         for j in range(3):
             unit = 1.0 if i == j else 0.0
@@ -295,7 +297,7 @@ def full_rotation(frames, frame, exact, e, maps):
 @kernel
 def axis_alignment(frames, frame, spare, e, maps):
     """
-    Write the shortest rotation that takes the z axis of b to that of the goal, and its exact maps.
+    Write the shortest rotation that takes the z axis of b to the goal's z axis, and its exact maps.
 
     Measured in frame b: with t = R_B^T z_G, e = f(t_z) (-t_y, t_x, 0), f = angle / sine. Measured in the goal:
     with u = R_G^T z_B, e = f(u_z) (u_y, -u_x, 0). The third component is zero by construction.
@@ -341,11 +343,11 @@ def axis_alignment(frames, frame, spare, e, maps):
 @kernel
 def spin_about_z(frames, e, maps):
     """
-    Write the rotation about z that is left once the z axes are brought together, and its exact map.
+    Write the rotation about z that remains after the z axes coincide, and its exact map.
 
-    The goal is tilted by the shortest rotation that takes its z axis to that of b; the angle from the x axis of b
-    to the tilted one, about z, is the error. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a
-    swing-twist decomposition.
+    The goal is tilted by the shortest rotation that takes its z axis to b's z axis. The error is the angle about z from
+    the x axis of b to the tilted x axis. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a swing-twist
+    decomposition.
     """
     goal, b = frames[1], frames[2]
     gx, gy, gz = goal[2], goal[5], goal[8]
@@ -376,9 +378,9 @@ def spin_about_z(frames, e, maps):
 @inline_kernel
 def apply_box(constraint_f, e, active):
     """
-    Shrink each error by the box that the deviation may stay in.
+    Shrink each error by the box in which the deviation may be.
 
-    A deviation d = -e inside [lower, upper] is no error: its component and its weight become zero. A box without width is
+    If a deviation d = -e is inside [lower, upper], its component and its weight become zero. A box without width gives
     an ordinary row.
     """
     for k in range(6):

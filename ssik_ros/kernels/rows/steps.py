@@ -10,8 +10,8 @@ Method
        (J^T J + damping I)^-1 J^T e, by L D L^T.
     2. Joints at a limit that the step pushes outward are fixed, their columns dropped, and step 1 is repeated. At
        most one pass per joint; at the next iteration every joint is free again.
-    3. :func:`bounded_step` goes further: a joint that the step would take beyond a limit goes to that limit and no
-       further, its motion is taken out of e, and the others are solved for what is left.
+    3. :func:`bounded_step` goes further. If the step would take a joint beyond a limit, the joint goes exactly to the
+       limit. Its motion is subtracted from e, and the other joints are solved for the remainder.
 
 Cost
     O(m^2 n + m^3) per pass with m rows and n joints.
@@ -27,7 +27,7 @@ from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout, linalg
 
 WINDING_SLACK = 1e-9
-"""Rounding that full windings may leave on an angle [rad]."""
+"""Rounding that whole turns may cause on an angle [rad]."""
 
 
 @kernel
@@ -73,7 +73,7 @@ def pushes_out(variable_i, v, q, lower, upper, step):
 @kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits: joints that would leave go to the limit, others make up for it.
+    Write the damped step that ends inside the limits: joints that would leave stop at the limit, others compensate.
 
     Reads jacobian, residual, state, lower and upper of the workspace, and overwrites jacobian, residual and gradient;
     ``lower == upper`` holds a joint. Writes step and free (1 for joints that no limit stopped).
@@ -107,7 +107,7 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
 @inline_kernel
 def open_step(w, scales, m):
-    """Take held joints out of the Jacobian, whose m rows are per unit of the readiness of the others from now on."""
+    """Remove held joints from the Jacobian, and scale the columns of its m rows by the joints' scales."""
     for v in range(w.jacobian.shape[1]):
         w.free[v] = 1.0
         w.gradient[v] = 0.0
@@ -147,7 +147,7 @@ def stop_at_limits(variable_i, w, scales):
 
 @inline_kernel
 def shorten(variable_i, w, scales, largest):
-    """Put the parts of a step together, in joint units, no turning joint moving further than ``largest``."""
+    """Combine the parts of a step in joint units, so that no revolute joint moves further than ``largest``."""
     for v in range(w.step.shape[0]):
         if w.free[v] == 0.0:
             w.step[v] = w.gradient[v]
@@ -158,7 +158,7 @@ def shorten(variable_i, w, scales, largest):
 
 @inline_kernel
 def shorten_turns(variable_i, step, largest):
-    """Shorten a step as a whole so that no turning joint moves further than ``largest``."""
+    """Shorten a step as a whole so that no revolute joint moves further than ``largest``."""
     longest = 0.0
     for v in range(step.shape[0]):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
@@ -169,7 +169,7 @@ def shorten_turns(variable_i, step, largest):
 
 @inline_kernel
 def drop_column(jacobian, v, free):
-    """Take a joint out of the step."""
+    """Remove a joint from the step."""
     free[v] = 0.0
     for a in range(jacobian.shape[0]):
         jacobian[a, v] = 0.0
@@ -222,11 +222,12 @@ def inner_step(jacobian, residual, damping, normal, step):
 @kernel
 def add_null_space_pull(jacobian, normal, right, gradient, free, step):
     """
-    Add (I - J^T (J J^T + damping I)^-1 J) gradient to a step, with the factor that the step left behind.
+    Add (I - J^T (J J^T + damping I)^-1 J) gradient to a step; the factor of the step is reused.
 
-    Only meaningful with fewer rows than joints; the pull of fixed joints counts as zero.
+    It is useful only with fewer rows than joints. The pull of fixed joints counts as zero.
 
-    :param normal: (m, m) factor of :func:`damped_step`; right: (m,) scratch.
+    :param normal: (m, m) factor of :func:`damped_step`.
+    :param right: (m,) scratch.
     :param gradient: (nv,) wished joint motion.
     """
     m, nv = jacobian.shape
@@ -246,7 +247,7 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
 @kernel
 def advance(variable_i, lower, upper, limited, scale, step, q):
     """
-    Move a configuration by a scaled step, within the limits when they count.
+    Move a configuration by a scaled step, within the limits if they are respected.
 
     If a periodic joint crosses a limit, it continues a full winding back, if that is inside: the pose is the same.
     Otherwise the joint stops at the limit.
@@ -259,7 +260,7 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
 
 @inline_kernel
 def move_by(variable_i, lower, upper, limited, scale, step, q):
-    """Do the same as :func:`advance`, without a call."""
+    """Do the same as :func:`advance`, inlined."""
     for v in range(step.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
@@ -283,7 +284,7 @@ def move_by(variable_i, lower, upper, limited, scale, step, q):
 @inline_kernel
 def unwind(value, lower, upper):
     """
-    Return an angle shifted by full windings into [lower, upper], or unchanged if no shift fits.
+    Return an angle shifted by whole turns into [lower, upper], or unchanged if no shift fits.
 
     Values that rounding leaves just outside go to the limit.
 
@@ -318,7 +319,7 @@ def nearest_winding(value, wish, lower, upper):
 @kernel
 def clamp_seed(variable_i, lower, upper, seed, q):
     """
-    Write a seed moved inside the limits: by full windings if possible, else to the nearer limit.
+    Write a seed moved inside the limits: by whole turns if possible, else to the nearer limit.
 
     :param seed, q: (nq,).
     """

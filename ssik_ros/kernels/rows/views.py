@@ -1,8 +1,9 @@
 """
-Named arrays that stand one behind the other in flat arrays; every shape is written once, beside the name.
+Layouts of several named arrays in one flat array; every shape is written only once, with its name.
 
-A layout is a named tuple. The annotation of a field names the type of its array, then the length of each side: a number, or an
-expression of ``ints``, whose first numbers are the header of the problem. The header holds the place of every field.
+A layout is a named tuple. The annotation of a field has the type of its array, then the length of each side: a number,
+or an expression of ``ints``, whose first numbers are the header of the problem. The header has the offset of every
+field.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +22,14 @@ Fields = TypeVar('Fields', bound=tuple[Any, ...])
 
 
 class Layout(Generic[Fields]):
-    """The places and shapes of the fields of a named tuple."""
+    """Offsets and shapes of the fields of a named tuple."""
 
     def __init__(self, fields: type[Fields], first: int, names: dict[str, Any]) -> None:
         """
         Read the annotations.
 
         :param fields: a named tuple.
-        :param first: header entry that holds the place of the first field.
+        :param first: header entry with the offset of the first field.
         :param names: globals of the module; the expressions use them.
         """
         hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
@@ -36,10 +37,10 @@ class Layout(Generic[Fields]):
         self._is_integer = [hint.__origin__ is Ints for hint in hints]
         self._sides = [tuple(map(str, hint.__metadata__)) for hint in hints]
         self.end = first + len(hints)
-        """The first header entry after those of the fields."""
+        """The first header entry after the entries of the fields."""
 
     def entry(self, name: str) -> int:
-        """Return the header entry that holds the place of a field."""
+        """Return the header entry with the offset of a field."""
         return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
 
     @functools.cached_property
@@ -49,7 +50,7 @@ class Layout(Generic[Fields]):
         return eval(f'lambda ints: [{text}]', self._names)
 
     def place(self, header: Ints) -> int:
-        """Write the places of float fields into a header with all counts; return their size together."""
+        """Write the offsets of float fields into a header with all counts; return their total size."""
         place = 0
         for entry, shape in enumerate(self._shapes(header.tolist()), self._first):
             header[entry] = place

@@ -29,16 +29,16 @@ from ssik_ros.kernels.rows import layout, rows, steps
 from ssik_ros.kernels.search import clock, laws, serial, six_rows, state
 
 HOPELESS = 0.8
-"""Share of the squared error that the linear model leaves, from which a step is called hopeless."""
+"""If the linear model leaves at least this share of the squared error, a step counts as hopeless."""
 HOPELESS_STEPS = 2
 FINISH_STEPS = 5
-"""Last steps of a search, which go without damping if the law's damping does not fade."""
+"""Number of last steps of a start that go without damping, if the law's damping does not fade."""
 FINISH_GAIN = 0.5
-"""Factor by which each of them must shrink the squared error."""
+"""Factor by which each of these steps must shrink the squared error."""
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
 PATIENT_PROGRESS = 0.998001
-"""What PROGRESS becomes in a patient start of PoseIK."""
+"""Value of PROGRESS in a patient start of PoseIK."""
 
 
 @inline_kernel
@@ -67,7 +67,7 @@ def measure(ints, reals, options, work, q):
 
 @inline_kernel
 def look(ints, reals, options, work, q):
-    """Do the same as :func:`measure`, without the Jacobian of serial problems, which only a step needs."""
+    """Do the same as :func:`measure`, but without the Jacobian of serial problems, which only steps need."""
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
         serial.compare(ints, reals, work, q)
@@ -100,7 +100,7 @@ def within_limits(ints, reals, work, q):
 @inline_kernel
 def patience(options, count):
     """
-    Return how long a start goes on: whether without progress, whether it may be hopeless, and the progress it must make.
+    Return whether a start may lack progress, whether it may end as hopeless, and its required progress.
 
     :param count: number of the start.
     """
@@ -109,7 +109,7 @@ def patience(options, count):
     if options[state.LAW] == laws.POSE_IK:
         return False, False, PATIENT_PROGRESS if patient else progress
     gives_up, most = options[state.GIVES_UP] != 0.0, options[state.MAX_SEARCHES]
-    # With a given damping a step promises little because it is short, not because there is no way.
+    # With a given damping a short step promises little, even if the start is not stuck.
     is_trusted = most > 1.0 or options[state.LAW] == laws.ADAPTIVE
     return patient or count >= most or not gives_up, gives_up and is_trusted, progress
 
@@ -185,10 +185,10 @@ def take_step(ints, reals, options, work, square, mu, limited):
 @inline_kernel
 def step_on(ints, reals, options, work, square, mu, limited, finishing):
     """
-    Move the state by one step from where :func:`look` saw it.
+    Move the state by one step from the state that :func:`look` measured.
 
-    :param finishing: whether the law's damping is left out.
-    :returns: squared error that the linear model leaves, -1 when a plain inverse does not exist.
+    :param finishing: True leaves out the law's damping.
+    :returns: squared error that the linear model leaves, -1 if a plain inverse does not exist.
     """
     w = layout.view_workspace(ints, work)
     if options[state.LAW] == laws.POSE_IK:
@@ -226,7 +226,7 @@ def take_scaled_step(ints, reals, options, work, square, limited):
 
 @kernel
 def polish(ints, reals, options, work):
-    """Step on from a solution while that shrinks the error well; the state ends as the best one, measured."""
+    """Continue with steps from a solution while they shrink the error well; the best state stays, measured."""
     w = layout.view_workspace(ints, work)
     limited = options[state.LIMITED] != 0.0
     before, _ = measure(ints, reals, options, work, w.state)

@@ -1,5 +1,5 @@
 """
-Step laws: what stands on the diagonal of the normal equations, and how it follows the success of steps.
+Step laws: the damping on the diagonal of the normal equations, and its adaptation to the success of steps.
 
 Problem
     Given e and J = -de/dq with row weights already applied, and E = |e|^2 / 2, find the damping lambda of the step
@@ -19,16 +19,16 @@ Method
     =========  ==================================================  =======================================
 
     The gain ratio is the decrease of |e|^2 over the decrease that the linear model promised. Below a quarter mu grows,
-    above three quarters it shrinks. A step that makes things worse is taken all the same: what looks worse is often
-    the way around a bend, and a repeated evaluation costs as much as a step. Damping by |e|^2 keeps the convergence
-    quadratic.
+    above three quarters it shrinks. A step that increases the error is accepted, too: often it is the way around a
+    bend, and a repeated evaluation costs as much as a step. Damping by |e|^2 keeps the convergence quadratic.
 
     Far from the target, where the linear model means little, the damping of POSE_IK grows with the squared error, so that
     steps are short. Near the target it fades with the error: convergence stays quadratic even if the arm is nearly
     singular, where a constant damping would make it slow.
 
 Degeneracies
-    ``rounding`` keeps a singular J J^T solvable: the step is then that of the pseudo-inverse to about eight digits.
+    ``rounding`` keeps a singular J J^T solvable. The step then equals the step of the pseudo-inverse to about eight
+    digits.
 
 Cost
     A few operations.
@@ -51,24 +51,24 @@ ADAPTIVE = 5
 POSE_IK = 6
 
 ROUNDING = 1e-13
-"""Damping that only counts where the normal equations are singular."""
+"""Damping that matters only if the normal equations are singular."""
 FADE = 0.1
 """Error below which the damping of POSE_IK fades in proportion [m, rad]."""
 ERROR_DAMPING = 500.0
 """Growth c of that damping with the squared error [1/(m^2, rad^2)]."""
 LARGEST_ERROR = 4.0
-"""Error beyond which that damping grows no more [m, rad]: far along a rail the linear model holds again."""
+"""Error above which this damping does not grow further [m, rad]: far along a rail the linear model holds again."""
 LARGEST_SQUARE = 16.0
-"""Squared error beyond which the damping grows no more: metres along a rail count like radians."""
+"""Squared error above which the damping does not grow further: metres along a rail count like radians."""
 SMALLEST_MU = 1e-5
 LARGEST_MU = 10.0
 GROW = 3.0
 SHRINK = 0.7
 POOR = 0.25
 GOOD = 0.75
-"""Gain ratios below and above which the damping follows."""
+"""Gain ratios below which the damping grows, and above which it shrinks."""
 SINGULAR = 1e-11
-"""Ratio of the smallest to the largest pivot of J J^T from which a plain inverse does not exist."""
+"""If the ratio of the smallest to the largest pivot of J J^T is smaller, a plain inverse does not exist."""
 
 
 @inline_kernel
@@ -102,7 +102,9 @@ def follow(mu, before, left, after):
     """
     Return the next mu of the adaptive law.
 
-    :param before: |e|^2 before the step; after: behind it; left: what the linear model promised.
+    :param before: |e|^2 before the step.
+    :param left: |e|^2 after the step according to the linear model.
+    :param after: |e|^2 after the step.
     """
     decrease, promised = before - after, before - left
     if decrease < POOR * promised:
@@ -114,7 +116,7 @@ def follow(mu, before, left, after):
 
 @inline_kernel
 def is_singular(normal, free):
-    """Return whether all joints moved freely and yet the factored normal equations have lost a pivot."""
+    """Return whether the factored normal equations have lost a pivot although all joints moved freely."""
     smallest, largest = normal[0, 0], normal[0, 0]
     for v in range(free.shape[0]):
         if free[v] == 0.0:

@@ -6,13 +6,13 @@ Problem
     F(q) = -kq sum phi(d_v) - kp |q - posture|^2 / 2 + km m(q), where d_v are the distances of joint v to its two
     limits, phi(d) = (pi - d)^3 / (3 (pi - ps)^2) for d < pi and 0 beyond, and m = sqrt(det(J J^T)).
 
-    While the solution nearest to the seed is searched for, find one nearby that is nearer to the seed instead.
+    In the search for the solution nearest to the seed, find a nearby configuration that is nearer to the seed instead.
 
 Method
-    Gradient ascent within the null space: dq = (I - J^+ J) grad F, scaled to a trust radius that doubles after
-    progress and halves without, each step followed by Newton steps that bring the targets back. The derivative of
-    -phi is the toolbox's (d - pi)^2 / (ps - pi)^2; that of m comes from central differences, which hold for every
-    kind of joint and row.
+    Gradient ascent within the null space: dq = (I - J^+ J) grad F, scaled to a trust radius. The radius doubles after
+    progress and halves otherwise. Newton steps after each step bring the targets back. The derivative of -phi is the
+    toolbox's (d - pi)^2 / (ps - pi)^2. The derivative of m comes from central differences, which work for all kinds of
+    joints and rows.
 
     A step towards the seed is the Newton correction of the targets plus the projected pull. A few corrections without a
     pull bring the last state back within tolerance.
@@ -22,10 +22,10 @@ Solutions
     the start.
 
 Degeneracies
-    Without a null space, and where m = 0 is a minimum with a vanishing gradient, nothing moves.
+    Without a null space nothing moves. Nor does it if m = 0 is a minimum with a vanishing gradient.
 
 Cost
-    Each step one gradient (2 n Jacobians where km counts, none otherwise) and about three Newton steps.
+    For each step one gradient (2 n Jacobians if km is set, otherwise none) and about three Newton steps.
 
 References
     [Yoshikawa1985] for manipulability.
@@ -41,10 +41,10 @@ from ssik_ros.kernels.search import descent, laws, state
 FIRST_PULL = 0.1
 LARGEST_PULL = 0.3
 SMALLEST_PULL = 1e-4
-"""Longest joint step of a pull: at first, ever, and when it is over [rad or m]."""
+"""Trust radius as the longest joint step: first, largest, smallest [rad or m]. At the smallest, the ascent ends."""
 STEPS = 60
 EXACT = 1e-20
-"""Squared error to which the targets are brought back: far below every tolerance."""
+"""Squared error to which the targets are brought back; far below every tolerance."""
 DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
 ROUNDING = 1e-14
@@ -79,7 +79,7 @@ def manipulability(ints, reals, work, q):
 
 @kernel
 def objective(ints, reals, options, work, q):
-    """Return F at a configuration; overwrites what the last evaluation left."""
+    """Return F at a configuration; overwrite the results of the last evaluation."""
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
@@ -104,7 +104,7 @@ def objective(ints, reals, options, work, q):
 
 @kernel
 def gradient(ints, reals, options, work, q):
-    """Write grad F into ``gradient``; overwrites what the last evaluation left, and trial and step."""
+    """Write grad F into ``gradient``; overwrite the results of the last evaluation, the trial and the step."""
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
@@ -169,7 +169,7 @@ def improve(ints, reals, options, cancel, counters, work):
     """
     Move a solution within its null space towards the secondary objectives; the state ends as the best one, measured.
 
-    The last row of the refused candidates keeps what has to be restored.
+    The last row of the refused candidates stores the state to restore.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
@@ -258,7 +258,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
 
 @kernel
 def step_to_seed(ints, reals, options, work, square):
-    """Move the state by a Newton correction plus a pull towards the seed; expects the way there in ``gradient``."""
+    """Move the state by a Newton correction plus a pull to the seed; ``gradient`` must be the difference to it."""
     t, w = layout.view_problem(ints, reals, work)
     gradient = w.gradient
     largest = 0.0

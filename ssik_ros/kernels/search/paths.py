@@ -1,24 +1,24 @@
 """
-Many poses in one call: each on its own, or one after the other as the path of an arm.
+Solve many poses in one call: each independently, or in order as the path of an arm.
 
 Problem
-    Given poses, write for each a configuration that reaches it. On a path, neighbouring configurations should be near
-    each other, and the caller must see where they are not.
+    For each of several poses, write a configuration that reaches it. On a path, neighbouring configurations should be
+    near each other, and the caller must see the jumps.
 
 Method
-    On their own, poses are searched like single ones: the result does not depend on the other poses. On a path the
-    search of a pose starts at the configuration before it and is first confined to a box around that one. When the
-    box holds no solution: with a hard bound, the nearest state in the box that is found goes into the path;
-    otherwise the search goes on without the box, and the caller sees the jump by the length of the step.
+    Independent poses are searched like single poses; the result does not depend on the other poses. On a path, the
+    search of a pose starts at the configuration before it and is first confined to a box around this configuration. If
+    the box has no solution and the bound is hard, the nearest state in the box becomes part of the path. If the bound
+    is not hard, the search continues without the box, and the caller sees the jump by the length of the step.
 
 Solutions
-    One row for each pose; its code says whether it is one.
+    One row for each pose; its code says whether the row is a solution.
 
 Degeneracies
-    A pose that is no rigid transform leaves a row of NaN and does not end the path.
+    If a pose is not a rigid transform, its row is NaN, and the path continues.
 
 Cost
-    That of one search for each pose.
+    One search for each pose.
 """
 
 import math
@@ -29,7 +29,7 @@ from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import descent, restart_search, state, tracking
 
 BOX_SEARCHES = 3
-"""Searches within the box."""
+"""Number of searches within the box."""
 
 # Columns of ``codes``: how each search ended.
 CODE = 0
@@ -60,7 +60,7 @@ def solve_each(
     codes,
 ):
     """
-    Search every pose on its own.
+    Search every pose independently.
 
     :param targets: (N, 4 t, 4); seeds: (N, nq) or (1, nq), one for all.
     :param first, end: rows to solve.
@@ -114,12 +114,13 @@ def solve_path(
     ints, reals, base, own, targets, bounds, hard, cancel, counters, work, out, q, numbers, codes
 ):
     """
-    Search the poses of a path one after the other, each from the configuration before it.
+    Search the poses of a path in order, each from the configuration before it.
 
-    :param base: options of a search with a seed; own: a copy of them, overwritten.
-    :param targets: (N, 4 t, 4); the configuration before the first one stands in ``reference`` of the workspace.
+    :param base: options of a search with a seed.
+    :param own: a copy of these options, overwritten.
+    :param targets: (N, 4 t, 4); the configuration before the first pose is in ``reference`` of the workspace.
     :param bounds: (nv,) largest step of each joint from pose to pose.
-    :param hard: whether a step may never be longer.
+    :param hard: True forbids longer steps.
     :param cancel, counters, work, out, q, numbers, codes: as for :func:`solve_each`.
     """
     w = layout.view_workspace(ints, work)
@@ -156,7 +157,7 @@ def solve_path(
 
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
-    """Replace the best state of a search in a box by that of a descent in which every step comes nearer, if it is."""
+    """After a search in a box, try a descent whose steps all come nearer; keep its state if it is the best."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
     square, _ = tracking.approach(ints, reals, options, cancel, counters, work)

@@ -1,25 +1,25 @@
 """
-A plain request: one pose, one seed, one solution, with the least work around a search or a closed form.
+Solve a plain request (one pose, one seed, one solution) with the least overhead around a search or a closed form.
 
 Problem
-    Find a state within limits that reaches a pose within tolerance: with restarts alone (:func:`search_one`), or by a
-    closed form of all joints that needs no elimination (:func:`solve_one`).
+    Find a state within limits that reaches a pose within tolerance. :func:`search_one` uses restarts only.
+    :func:`solve_one` uses a closed form of all joints that needs no elimination.
 
 Method
-    All arrays that stay from call to call lie in blocks of memory: one of the search, one of the closed form. A call passes
-    addresses and what is new: seed, target, and where the solution goes. The rest of the result comes back as numbers.
-    With a closed form
+    All arrays that stay the same from call to call are in blocks of memory: one for the search, one for the closed
+    form. A call passes addresses, the seed, the target, and the array for the solution. Other results are returned as
+    numbers. With a closed form
 
-    1. the seed's own pose is compared with the target. If it is near, the seed is the start of one descent, whose
-       result counts when no joint has moved further than a bound: near a singular posture a descent may jump to another
-       branch;
-    2. otherwise the closed form writes the branch that is nearest to the seed;
-    3. if there is no branch, a state within tolerance of a pose beyond the edge is searched for from the candidates that
-       the closed form has made, brought inside the limits: nearest to the pose first, as many as the search has starts.
+    1. the seed's own pose is compared with the target. If it is near, one descent starts at the seed. Its result is
+       accepted if no joint has moved further than a bound, because near a singular posture a descent may jump to
+       another branch;
+    2. otherwise the closed form writes the branch nearest to the seed;
+    3. if no branch exists, the pose may be just out of reach. Then descents within tolerance start at the candidates of
+       the closed form, moved inside the limits: nearest to the pose first, as many as the search has starts.
 
 Solutions
-    Each is measured at exactly the numbers that are returned, which are those of
-    :func:`ssik_ros.kernels.search.restart_search.search` to the bit. If the seed is a solution, it is returned bit by bit.
+    The errors are measured at exactly the returned numbers. The numbers are bitwise equal to the result of
+    :func:`ssik_ros.kernels.search.restart_search.search`. If the seed is a solution, it is returned bit by bit.
 """
 
 import math
@@ -32,19 +32,19 @@ from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import descent, restart_search, state
 
 HEAD = 3
-"""Sizes at the head of a search's block: of ints, reals and options."""
+"""Number of sizes at the head of a search's block: of ints, reals and options."""
 TOLERANCE = 0
-"""Norm over both errors that a solution may have."""
+"""Index: largest norm over both errors of a solution."""
 FARTHEST = 1
-"""Error at the seed from which on the closed form solves."""
+"""Index: error at the seed above which the closed form solves."""
 LONGEST_WAY = 2
-"""Motion of a joint from which on the closed form solves."""
+"""Index: motion of a joint above which the closed form solves."""
 NUMBERS = 3
-"""Numbers of its own that a closed form's block holds: the three above."""
+"""Number of these numbers in the block of a closed form."""
 NOT_CALLED = -1
-"""Number of branches if no closed form was called, or if it leaves a doubt."""
+"""Number of branches if no closed form was called, or if it is in doubt."""
 MISSHAPEN = -1
-"""Code for arrays of wrong shapes, whose contents were not read."""
+"""Code for arrays of wrong shapes; their contents were not read."""
 
 
 @inline_kernel
@@ -81,22 +81,22 @@ def load(ints, work, q0, target):
 
 @inline_kernel
 def is_misshapen(q0, target, q):
-    """Return whether an array of a request has another shape than the solver's."""
+    """Return whether an array of a request has another shape than the solver expects."""
     return q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4
 
 
 @kernel
 def search_one(address, timeout_ns, flag, q0, target, q):
     """
-    Run a search for one pose whose arrays lie in one block.
+    Run a search for one pose with all arrays in one block.
 
-    :param address: of the block, see :func:`views`.
-    :param timeout_ns: wall-clock budget; <= 0 for none.
-    :param flag: address of an int64 that ends the search when it is not zero.
-    :param q0: (n,) start, the first n variables of the problem; the others keep what stands in ``reference``.
-    :param target: (4, 4).
-    :param q: (n,) result: the solution, or the best state seen.
-    :returns: code as of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN; steps, searches, norm of the
+    :param address: address of the block, see :func:`views`.
+    :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
+    :param flag: address of an int64 that ends the search if it is not zero.
+    :param q0: (n,) start of the first n variables of the problem; the others keep their values in ``reference``.
+    :param target: (4, 4) target pose.
+    :param q: (n,) out: the solution, or the best state seen.
+    :returns: code of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN; steps, searches, norm of the
         errors, position and rotation error, branches, E.
     """
     if is_misshapen(q0, target, q):
@@ -113,7 +113,7 @@ def search_one(address, timeout_ns, flag, q0, target, q):
 @kernel
 def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     """
-    Descend from the seed, call the closed form, or search at the edge.
+    Solve one pose: descend from the seed, call the closed form, or search at the edge of the reach.
 
     :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; the
         NUMBERS are its own.
@@ -161,7 +161,7 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
-    """Descend from the state if it is near; return RUNNING when that led to a solution that is near, too."""
+    """Descend from the state if it is near the target; return RUNNING if the solution is near the state, too."""
     if not numbers[FARTHEST] > 0.0:
         return state.EXHAUSTED
     counters[state.SEARCHES] = 1
@@ -181,7 +181,7 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
 @kernel
 def _place_candidates(ints, reals, options, closed, n, work):
     """
-    Write the candidates of a closed form inside the limits to its rows, and their squared errors; return how many.
+    Write the candidates of a closed form, moved inside the limits, and their squared errors; return their number.
 
     :param n: number of joints.
     """
@@ -202,7 +202,7 @@ def _place_candidates(ints, reals, options, closed, n, work):
 @kernel
 def _search_beside(ints, reals, options, closed, count, n, cancel, counters, work):
     """
-    Descend from the candidates of a closed form that were placed, the nearest ones first; return as a search does.
+    Descend from the placed candidates of a closed form, nearest to the pose first; return the code of a search.
 
     :param count, n: how many candidates there are, of how many joints.
     """
@@ -232,7 +232,7 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
 @kernel
 def _call_closed_form(closed, target, seed, q):
     """
-    Write the branch that is nearest to the seed.
+    Write the branch nearest to the seed.
 
     :returns: how many branches were written, how many there are, those outside the limits included, and position and
         rotation error.
@@ -249,7 +249,7 @@ def _call_closed_form(closed, target, seed, q):
 @kernel
 def _report(ints, reals, options, counters, work, code, branches, q):
     """
-    Write the solution, or the best state seen; return what :func:`search_one` returns.
+    Write the solution, or the best state seen; return the tuple of :func:`search_one`.
 
     :param code: RUNNING if the state is a solution.
     """
@@ -266,7 +266,7 @@ def _report(ints, reals, options, counters, work, code, branches, q):
         square = restart_search.settle_for_best(ints, reals, options, work)
         norm = math.sqrt(square)
     put(q, w.state, q.shape[0])
-    # The root and back: the same bytes as a search whose result is an array.
+    # Take the root and square it again: this gives the same bytes as a search whose result is an array.
     error = math.sqrt(square)
     energy = 0.5 * error * error
     return code, iterations, searches, norm, w.errors[0, 0], w.errors[0, 1], branches, energy

@@ -1,5 +1,5 @@
 """
-A search with restarts, the same for PoseIK, Newton-Raphson, Gauss-Newton and Levenberg-Marquardt, in one re-entrant kernel.
+Search with restarts for PoseIK, Newton-Raphson, Gauss-Newton and Levenberg-Marquardt, in one re-entrant kernel.
 
 Problem
     Find q within limits such that every constraint of a packed problem is within its tolerances and E = e^T W e / 2 is
@@ -39,11 +39,11 @@ from ssik_ros.kernels.rows import layout, reach_hull, steps
 from ssik_ros.kernels.search import clock, descent, laws, null_space, restarts, state
 
 FIRST_CANDIDATES = 3
-"""Points of which the best one is the first start if there is no seed."""
+"""Number of points whose best one is the first start of a search without a seed."""
 FIRST_SHARE = 0.5
-"""Part of the joint ranges, around their middle, that these points lie in: far from limits descents succeed."""
+"""Share of the joint ranges, around their middle, for these points: far from limits descents succeed."""
 NEAR_STARTS = 1
-"""Starts of the Newton family near the seed, after the seed itself."""
+"""Number of starts of the Newton family near the seed, after the seed itself."""
 NEAR_SPREAD = 0.5
 """Spread of the first of them, as a fraction of the joint ranges."""
 NEAR_GROWTH = 1.5
@@ -53,7 +53,7 @@ NEAREST_GROWTH = 0.02
 """Growth of that spread with each start."""
 FREE_EVERY = 8
 SHORTEST_QUATERNION = 1e-6
-"""Below this length a quaternion says nothing about a rotation."""
+"""If a quaternion is shorter, it does not define a rotation."""
 
 
 @kernel
@@ -89,7 +89,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
 
 @kernel
 def settle_for_best(ints, reals, options, work):
-    """Make the best state seen the state, measured again; return its |W^1/2 e|^2."""
+    """Make the best state seen the current state and measure it again; return its |W^1/2 e|^2."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.best)
     square, _ = descent.measure(ints, reals, options, work, w.state)
@@ -100,10 +100,10 @@ def settle_for_best(ints, reals, options, work):
 @kernel
 def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     """
-    Check the request, load targets, limits and seed into the workspace, start the clock.
+    Check the request, load targets, limits and seed into the workspace, and start the clock.
 
-    :param with_hulls: whether the hulls of what the chain reaches may prove that there is no solution. A control loop moves
-        towards such targets all the same.
+    :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
+        because it moves towards such targets.
     :returns: RUNNING, BAD_STATE, BAD_TARGET or OUT_OF_REACH.
     """
     w = layout.view_workspace(ints, work)
@@ -139,7 +139,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
 
 @kernel
 def start_clock(options, timeout_ns, counters):
-    """Write when the search ends: without a solution, and with one."""
+    """Write the deadlines of the search: without a solution, and with a solution."""
     counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = state.LAST_TIME
     if timeout_ns <= 0 and options[state.OPTIMISE] == 0.0:
         return
@@ -153,7 +153,7 @@ def start_clock(options, timeout_ns, counters):
 
 @kernel
 def normalise_balls(variable_i, q):
-    """Bring the quaternions of a state to unit length in place; return False when one has no direction."""
+    """Normalize the quaternions of a state in place; return False if one is too short."""
     for v in range(variable_i.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] == layout.BALL_FIRST:
             at = variable_i[v, layout.VARIABLE_Q]
@@ -166,7 +166,7 @@ def normalise_balls(variable_i, q):
 
 @kernel
 def hold_seed(variable_i, lower, upper, seed, q):
-    """Write a seed as it is, except for joints that equal limits hold."""
+    """Write a seed unchanged, except for joints that are fixed by equal limits."""
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
@@ -176,11 +176,11 @@ def hold_seed(variable_i, lower, upper, seed, q):
 @kernel
 def is_out_of_reach(ints, reals, options, targets, with_hulls):
     """
-    Return whether a proof exists that a target cannot be reached.
+    Return whether a proof shows that a target is out of reach.
 
-    The target lies further from the first joint than the links are long, or outside of the hull of what the chain reaches.
+    Proofs: the target is farther from the first joint than the links are long, or it is outside the reach hull.
 
-    :param with_hulls: whether the hulls are used.
+    :param with_hulls: True uses the hulls.
     """
     t = layout.view_tables(ints, reals)
     largest, error = state.tolerances(ints, options), math.sqrt(options[state.ERROR_SQUARED])
@@ -207,7 +207,7 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
 
 @kernel
 def run(ints, reals, options, cancel, counters, work, out):
-    """Go from solution to solution until there is something to return."""
+    """Go from solution to solution until there is a result to return."""
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
     while optimise or counters[state.COUNT] < wanted:
@@ -226,10 +226,10 @@ def run(ints, reals, options, cancel, counters, work, out):
 @kernel
 def find(ints, reals, options, wanted, cancel, counters, work):
     """
-    Go from start to start until the state is a solution, measured.
+    Go from start to start until the state is a measured solution.
 
-    :param wanted: how many solutions there shall be in the end.
-    :returns: RUNNING with a solution, otherwise why there is none.
+    :param wanted: number of solutions that are wanted in the end.
+    :returns: RUNNING with a solution, otherwise the code of the failure.
     """
     while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
         if counters[state.SEARCHES] == 1:
@@ -258,7 +258,7 @@ def find(ints, reals, options, wanted, cancel, counters, work):
 
 @kernel
 def find_unsampled(ints, reals, options):
-    """Return the first variable that no range for starts can be drawn for, or -1."""
+    """Return the first variable without a range to draw starts from, or -1."""
     lower, upper = state.sampling_range(ints, options)
     return restarts.can_sample(layout.view_tables(ints, reals).variable_i, lower, upper)
 
@@ -312,7 +312,7 @@ def place_point(ints, reals, options, point, share, counters, work):
 
 @kernel
 def choose_start(ints, reals, options, counters, work):
-    """Write the one of a few points of the sequence that is nearest to the targets."""
+    """Among a few points of the sequence, write the nearest to the targets into the state."""
     w = layout.view_workspace(ints, work)
     nearest = math.inf
     for point in range(1, FIRST_CANDIDATES + 1):
@@ -328,7 +328,7 @@ def choose_start(ints, reals, options, counters, work):
 @kernel
 def settle(ints, reals, options, counters, work):
     """
-    Move the state to its equivalent nearest to the seed; return whether that is a solution, measured again.
+    Move the state to its equivalent nearest to the seed and measure it again; return whether it is a solution.
 
     If no joint had to be moved, the errors that :func:`descent.descend` measured are still valid.
     """
@@ -403,7 +403,7 @@ def is_same(ints, reals, a, b, tolerance):
 
 @kernel
 def remember_refused(ints, counters, work, out):
-    """Keep the candidate that was refused, in place of the oldest one."""
+    """Store the refused candidate in place of the oldest one."""
     w = layout.view_workspace(ints, work)
     row = counters[state.REFUSALS] % layout.REFUSED_ROWS
     vectors.copy(w.refused[row], out[out.shape[0] - 1])
@@ -412,7 +412,7 @@ def remember_refused(ints, counters, work, out):
 
 @kernel
 def insert(counters, out):
-    """Take the candidate row into the solutions, which stay sorted by distance; the farthest one may fall out."""
+    """Insert the candidate row into the solutions, sorted by distance; the farthest solution may drop out."""
     last, width = out.shape[0] - 1, out.shape[1]
     k = min(counters[state.COUNT], last - 1)
     while k > 0 and out[k - 1, width - 1] > out[last, width - 1]:

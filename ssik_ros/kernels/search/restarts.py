@@ -1,11 +1,11 @@
 """
-Where a search starts: a deterministic sequence, the same on every machine.
+Starts of a search: a deterministic sequence, the same on every machine.
 
-The generator is SplitMix64: one 64-bit word of state that fits into a solve's state array, every bit of its output
-usable, and no state shared between requests.
+The generator is SplitMix64. Its state is one 64-bit word, which fits into the state array of a solve. Every bit of its
+output is usable, and requests share no state.
 
-:func:`spread_out` draws from a low-discrepancy sequence instead, which leaves no part of the joint space out: point n
-has the coordinates frac(shift + n alpha), with the powers of the generalised golden ratio as alpha.
+:func:`spread_out` uses a low-discrepancy sequence instead, which covers the whole joint space evenly. Point n has the
+coordinates frac(shift + n alpha), where alpha are powers of the generalised golden ratio.
 
 References: [Steele2014] for the generator, [Roberts2018] for the sequence.
 """
@@ -50,12 +50,12 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     Write a random configuration within the limits.
 
     Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
-    within that fraction of its range around the seed. Joints that move nothing are left alone.
+    within that fraction of its range around the seed. Joints without an effect keep their values.
 
-    :param seed: (nq,) centre of joints without limits, and of all joints when spread < 1.
-    :param spread: in (0, 1].
-    :param free: draw turning joints from the full turn, whatever their limits; held ones stay held.
-    :param q: (nq,) result.
+    :param seed: (nq,) centre for joints without limits, and for all joints if spread < 1.
+    :param spread: fraction of the ranges, in (0, 1].
+    :param free: True draws revolute joints from the full turn, whatever their limits; held joints stay held.
+    :param q: (nq,) out.
     """
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.IDLE:
@@ -104,7 +104,7 @@ def place_joint(lower, upper, centre, fraction):
 
 @kernel
 def draw_ball(held, seed, spread, random, quaternion):
-    """Write a random rotation, one near the seed's for a spread below one, the seed's own when held."""
+    """Write a random rotation; with a spread below one, a rotation near the seed's; if held, the seed's rotation."""
     vectors.put(quaternion, seed, 4)
     if held:
         return
@@ -147,7 +147,7 @@ def draw_rotation(random, quaternion):
 @kernel
 def can_sample(variable_i, lower, upper):
     """
-    Return the first variable that no range can be drawn for, or -1.
+    Return the first variable without a range to draw from, or -1.
 
     A sliding joint with an infinite limit has no range; a turning one with one infinite limit neither.
     """

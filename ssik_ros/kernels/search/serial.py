@@ -2,18 +2,18 @@
 Residual and Jacobian of an arm of revolute joints with one target pose: the fast path of the most common problem.
 
 Problem
-    The same as :func:`ssik_ros.kernels.rows.rows.evaluate` for one constraint with six unit rows in root axes, whose frame b
-    hangs on a chain of turning joints, each with a variable of its own.
+    The same as :func:`ssik_ros.kernels.rows.rows.evaluate` for one constraint with six unit rows in root axes. Its
+    frame b is moved by a chain of revolute joints, and each joint has its own variable.
 
 Method
-    The pose of each joint goes into that of the next one in registers; only axes and origins are stored. The columns
-    (z x (p - o), z) of the Jacobian are made from them when a step follows.
+    Poses are passed from joint to joint in registers; only axes and origins are stored. If a step follows, the columns
+    (z x (p - o), z) of the Jacobian are computed from them.
 
 Solutions
-    The same numbers, except for the order of roundings.
+    The same numbers, up to the order of roundings.
 
 Degeneracies
-    None beyond those of the logarithm.
+    Only the degeneracies of the logarithm.
 """
 
 import math
@@ -23,7 +23,7 @@ from ssik_ros.kernels.geometry import se3, so3
 from ssik_ros.kernels.rows import layout, tree
 
 SINE, COSINE = 0, 1
-"""Columns of the poses that hold sine and cosine of each joint during a forward pass."""
+"""Columns of the poses with sine and cosine of each joint during a forward pass."""
 
 
 @kernel
@@ -40,11 +40,11 @@ def evaluate(ints, reals, work, q):
 
 @inline_kernel
 def compare(ints, reals, work, q):
-    """Write residual and errors at a configuration, and what :func:`fill_jacobian` needs."""
+    """Write residual and errors at a configuration, and the axes and origins that :func:`fill_jacobian` needs."""
     t, w = layout.view_problem(ints, reals, work)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
-    # Sines and cosines have a pass of their own, see docs/explanation/performance.md.
+    # Sines and cosines are computed in a separate pass, see docs/explanation/performance.md.
     for i in range(n):
         value = q[t.node_i[i, layout.NODE_Q]]
         value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
@@ -97,7 +97,7 @@ def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
 
 @inline_kernel
 def fill_jacobian(ints, reals, work):
-    """Write the Jacobian of the last configuration of :func:`compare`."""
+    """Write the Jacobian at the last configuration of :func:`compare`."""
     t, w = layout.view_problem(ints, reals, work)
     poses, b = w.poses, w.frames[2]
     px, py, pz = b[9], b[10], b[11]
@@ -113,7 +113,7 @@ def fill_jacobian(ints, reals, work):
 
 @kernel
 def is_serial(ints, reals):
-    """Return whether :func:`evaluate` holds for a packed problem."""
+    """Return whether :func:`evaluate` supports a packed problem."""
     t = layout.view_tables(ints, reals)
     n = ints[layout.NODES]
     if ints[layout.CONSTRAINTS] != 1 or ints[layout.JOINT_ROWS] > 0:

@@ -7,11 +7,11 @@ Problem
 
 Method
     dq = J^T y with (J J^T + damping I) y = e. The 21 numbers of the lower triangle and the right side are single
-    variables, so that the factors L D L^T never wait for memory; the forward substitution goes along with the
-    elimination. The active set of limits is that of :mod:`ssik_ros.kernels.rows.steps`.
+    variables, so that the factors L D L^T never wait for memory. The forward substitution is part of the elimination.
+    The active set of limits is handled as in :mod:`ssik_ros.kernels.rows.steps`.
 
 Solutions
-    The same numbers, except for the order of roundings.
+    The same numbers, up to the order of roundings.
 
 Degeneracies
     A pivot lost to rounding is left out: its unknown becomes zero.
@@ -32,7 +32,7 @@ ROWS = 6
 @inline_kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits; arguments, effects and result as in ``kernels/steps.py``.
+    Write the damped step that ends inside the limits; arguments, effects and result as in ``kernels/rows/steps.py``.
 
     Of the factors only the inverse pivots are written, on the diagonal of ``normal``.
     """
@@ -105,7 +105,7 @@ def gram(jacobian, damping):
 
 @inline_kernel
 def inverse(pivot):
-    """Return 1 / D, zero for what rounding left of a lost direction."""
+    """Return 1 / D; zero if rounding has removed the pivot."""
     return 1.0 / pivot if pivot > linalg.TINY else 0.0
 
 

@@ -6,9 +6,9 @@ Problem
     that box and the joint limits that reaches the target, or the nearest one that the cycle has seen.
 
 Method
-    Steps by the law, confined to the box, from the configuration. A step that does not shrink the error is taken back,
-    and its damping raised: in a narrow box long steps end in a corner, short ones go down the gradient. It ends when a
-    step no longer shrinks the error noticeably.
+    Steps by the law from the configuration, confined to the box. If a step does not shrink the error, it is undone and
+    its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
+    ends if a step no longer shrinks the error noticeably.
 
 Solutions
     One; nothing is allocated.
@@ -17,7 +17,7 @@ Degeneracies
     Invalid targets and states leave the configuration unchanged.
 
 Cost
-    That of one start, with a repeated evaluation for every step taken back.
+    One start, with a repeated evaluation for every undone step.
 """
 
 import math
@@ -37,7 +37,7 @@ NUMBERS = 5
 LEAST_EXTRA = 1e-3
 MOST_EXTRA = 1e9
 EXTRA_GROWTH = 30.0
-"""Damping that is added after a step that was taken back: at first, at most, and its growth."""
+"""Extra damping after an undone step: first value, largest value, growth factor."""
 SETTLED = 1e-6
 """Relative decrease of the squared error below which the cycle is over."""
 AT_BOUND = 1e-9
@@ -72,13 +72,14 @@ def confine(ints, reals, base, centre, bounds, own):
 @kernel
 def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
     """
-    Move a configuration towards the target that stands in ``matrices`` of the workspace.
+    Move a configuration towards the target in ``matrices`` of the workspace.
 
-    :param base: options of a search with a seed and one start; own: a copy of them, overwritten.
+    :param base: options of a search with a seed and one start.
+    :param own: a copy of these options, overwritten.
     :param bounds: (nv,) largest motion of each joint.
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
-    :param report: (NUMBERS,) result.
+    :param report: (NUMBERS,) out.
     :returns: code of the search.
     """
     w = layout.view_workspace(ints, work)
@@ -116,7 +117,7 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
 @kernel
 def approach(ints, reals, options, cancel, counters, work):
     """
-    Step from the state towards the targets, every step nearer.
+    Take steps from the state towards the targets; each accepted step comes nearer.
 
     :param options: whose limits are the box.
     :returns: squared error, and whether every tolerance is kept.

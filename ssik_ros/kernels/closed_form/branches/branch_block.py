@@ -2,13 +2,13 @@
 Find every branch of one pose by one call from Python that passes only two arrays.
 
 Problem
-        The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. The
-        results are bitwise equal.
+    The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. The
+    results are bitwise equal.
 
 Method
-        All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the
-        block, the pose and the seed. Solutions are written into the block, and Python has views of them. The head of
-        the block has the offset and the size of each part.
+    All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the
+    block, the pose and the seed. Solutions are written into the block, and Python has views of them. The head of
+    the block has the offset and the size of each part.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix

@@ -3,7 +3,7 @@ Find the branches of one pose of seven joints within limits, by sampling the hel
 
 One kernel call solves a pose. It tries the seed's value of the held joint, then values spread over its range. Then
 :mod:`ssik_ros.kernels.closed_form.branches.arcs` finds further arcs between these values, and long arcs get more
-    values.
+values.
 """
 
 import math

@@ -14,7 +14,7 @@ Method
 ------
 1. Prismatic joints do not rotate anything, so the product of the rotations is R_G. Three axes: see
    :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first rotates b onto R_G b, the second
-       does the rest. One axis: it rotates a vector perpendicular to it.
+   does the rest. One axis: it rotates a vector perpendicular to it.
 2. With known angles every prismatic joint has a known direction d_i, and sum q_i d_i = G x - x' is linear. Here x is
    any point, and x' its image under the chain with all prismatic joints at zero.
 
@@ -23,7 +23,7 @@ Degeneracies
 If neighbouring axes are parallel, the chain is not of this class. At a straight wrist the last angle is the offered
 one. If the directions of prismatic joints are coplanar at a singular posture, see
 :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. Chains of fewer than six joints miss most poses; the
-    certification rejects their candidates.
+certification rejects their candidates.
 
 Cost
 ----

@@ -22,17 +22,17 @@ The wrist does not move W, so E_1 E_2 E_3 W = p = G W.
   R_2 h3 . ((p - o2) x h1) = h1 . R_2 (h3 x v).
 * Revolute, prismatic, revolute: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components
   perpendicular to h2 are subproblem 6.
-* The prismatic joint first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) = (h2, W - o2,
-  h3, -h1,
-  p - o1, o1 - o2) or (-h2, p - o2, -h1, h3, W - o3, o3 - o2). Component along k and length do not know t:
+* The prismatic joint first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) =
+  (h2, W - o2, h3, -h1, p - o1, o1 - o2) or (-h2, p - o2, -h1, h3, W - o3, o3 - o2). The component along k and the
+  length do not depend on t:
 
       (k.g) s = D1 + a1 cos u + b1 sin u        s^2 = D2 + 2 (a2 cos u + b2 sin u)
 
-    where b was made perpendicular to g by an offset of s, and c parallel to the common normal of k and m by moving b
-    along k and v along m. Eliminating s leaves a trigonometric polynomial of degree two in u. If k.g vanishes, the
-    first equation is subproblem 4 in u, and the second gives two values of s. If k.g nearly vanishes, the polynomial
-    has nearly double zeros. Three more rounds of this, with (k.g) s from the last round, refine them. Subproblem 1
-    gives t.
+  where b was made perpendicular to g by an offset of s, and c parallel to the common normal of k and m by moving b
+  along k and v along m. Eliminating s leaves a trigonometric polynomial of degree two in u. If k.g vanishes, the
+  first equation is subproblem 4 in u, and the second gives two values of s. If k.g nearly vanishes, the polynomial
+  has nearly double zeros. Three more rounds of this, with (k.g) s from the last round, refine them. Subproblem 1
+  gives t.
 
 The rotations of the wrist make the rest of R_G, see :mod:`ssik_ros.kernels.closed_form.classes.orientation_first`.
 

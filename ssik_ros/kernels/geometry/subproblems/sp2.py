@@ -15,8 +15,8 @@ Method
    and k2.z = k2.q: z = a k1 + b k2 + w k1 x k2 with c = k1.k2, a = (k1.p - c k2.q) / (1 - c^2),
    b = (k2.q - c k1.p) / (1 - c^2).
 2. |z| = 1 gives w. With e = 1 -+ k1.p = |p -+ k1|^2 / 2, (w (1 - c^2))^2 = 2 e (1 -+ c k2.q) - e^2 - (c -+ k2.q)^2,
-      upper signs where k1.p > 0; likewise with 1 and 2 exchanged. Of both forms, use the form with the smaller e: it
-      keeps its digits if z is close to an axis. Negative values are set to zero.
+   upper signs where k1.p > 0; likewise with 1 and 2 exchanged. Of both forms, use the form with the smaller e: it
+   keeps its digits if z is close to an axis. Negative values are set to zero.
 3. t1 from p to z and t2 from q to z by subproblem 1.
 
 Degeneracies
