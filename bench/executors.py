@@ -147,7 +147,7 @@ class Searches:
         :param caller: the client that calls.
         :param requests: those to send.
         :param budget: of each request [s].
-        :param namespace: whom to ask.
+        :param namespace: of the service.
         """
         self._caller, self._namespace, self._budget = caller, namespace, budget
         self._requests = requests

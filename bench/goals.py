@@ -51,7 +51,7 @@ class Verdict:
     """The same of ``Auto``, which users get without choosing; '-' where it does not take part."""
     wanted: str
     reached: bool | None
-    """None where there is nothing to reach: the class has no goals on this arm."""
+    """None if the class has no goals on this arm."""
 
 
 def best(rows: Sequence[Row], own: bool) -> Row | None:

@@ -153,7 +153,7 @@ class HostileClient:
         self._waiting = kept
 
     def judge(self) -> None:
-        """Put everything back, and look whether the node knows the robot and where it is."""
+        """Restore the initial conditions, and check that the node still knows the robot and its state."""
         self._put_back()
         q = self._rng.uniform(self._arm.lower, self._arm.upper)
         names = tuple(joint.name for joint in self._arm.joints)

@@ -120,7 +120,7 @@ def measure(name: str, options: argparse.Namespace) -> list[Row]:
 
 def measure_eaik(arm: Arm, poses: np.ndarray, options: argparse.Namespace) -> list[Row]:
     """
-    Return eaik's rows, none where it is not installed or does not take the arm.
+    Return eaik's rows; empty if eaik is not installed or does not support the arm.
 
     :param arm: the arm.
     :param poses: (m, 4, 4) of its tip.

@@ -39,7 +39,7 @@ START_LIMIT = 90.0
 FIRST_LIMIT = 900.0
 """Time that the first server of a robot has [s]."""
 PATIENCE = 10.0
-"""Time after which one is told why nothing happens [s]."""
+"""Time without a response after which the program prints the reason [s]."""
 LIFETIME = 300
 """After which servers end by themselves [s]; one robot takes a tenth of it."""
 WARM_UP = 200

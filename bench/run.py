@@ -21,9 +21,9 @@ from bench.peers import load_peers, NotComparable, Peer, Prepared
 ARMS = (*CHAINS, 'jaco2', 'xarm6')
 """The shipped robots, and arms of the catalogue without structure."""
 SLOW_SHARE = 8
-"""Slow peers are asked one pose of so many,"""
+"""Slow peers solve only one pose of this many."""
 LEAST_POSES = 20
-"""but at least these, where there are so many."""
+"""Slow peers solve at least this many poses, or all if there are fewer."""
 
 
 def find_arm(name: str, output: Path) -> Arm:
@@ -98,7 +98,7 @@ def compare(
 
     :param bench_class: what to compare.
     :param arm_name: on which arm.
-    :param peers: whom.
+    :param peers: to compare.
     :param options: samples, repeats and output.
     """
     arm = find_arm(arm_name, options.output)

@@ -65,7 +65,7 @@ def times(call: Callable[[Any], Any], items: Sequence[Any]) -> np.ndarray:
 
 
 def make_peer(name: str) -> Any:
-    """Return an arm of ssik, None where it is not installed or has no charts for it."""
+    """Return an arm of ssik; None if ssik is not installed or has no charts of the arm."""
     try:
         import ssik
     except ImportError:

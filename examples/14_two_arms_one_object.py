@@ -28,7 +28,7 @@ for k in range(100):
     assert result.converged
 print(f'{1e6 * np.median(times):.0f} us a pose, updates: {np.median(updates):.0f}')
 
-# Only its height and that it stays level: the rest is the robot's to choose, best near where it is.
+# Only height and level are given; the robot chooses the rest, close to its current posture.
 robot.save_rest_pose()
 goal.set_goal_dof(DOF.Z, DOF.EX, DOF.EY)
 goal.position[2] += 0.1

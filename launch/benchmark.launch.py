@@ -78,7 +78,7 @@ OF_A_RUNNING_ROBOT = (
 
 def text(name):
     """
-    Return an argument as a text parameter, whatever it looks like.
+    Return an argument as a text parameter, even if it looks like a number.
 
     :param name: its name.
     """

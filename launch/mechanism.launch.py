@@ -61,7 +61,7 @@ ARGUMENTS = (MECHANISM, NAMESPACE, USE_SIM_TIME, *NODES, LOG_LEVEL)
 
 def text(value):
     """
-    Return a text parameter, whatever it looks like.
+    Return a text parameter, even if the text looks like a number.
 
     :param value: the text, or a substitution.
     """

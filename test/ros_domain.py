@@ -1,4 +1,4 @@
-"""ROS domains that nobody else on this machine uses, and that reach no other machine."""
+"""ROS domains that no other process on this machine uses, and that reach no other machine."""
 
 import contextlib
 import os

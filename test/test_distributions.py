@@ -238,7 +238,7 @@ def test_progress_is_on_standard_error_without_a_terminal():
 
 
 class Lines(io.StringIO):
-    """Keeps lines, and says so when there are two."""
+    """Keeps lines, and makes a file after two of them."""
 
     def __init__(self, path):
         super().__init__()

@@ -379,7 +379,7 @@ def test_the_checker_finds_cycles(package, tmp_path):
 
 
 def test_no_class_name_stands_twice():
-    """One word, one meaning: whoever searches for a class finds one."""
+    """One word, one meaning: a search for a class finds one class."""
     homes = {}
     for path in list_modules(ROOT).values():
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):

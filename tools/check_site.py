@@ -51,7 +51,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
-    """Start a browser without a window; a missing one raises an OSError that says so."""
+    """Start a browser without a window; raise an OSError if no browser is installed."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -153,7 +153,7 @@ def build_sdist(epoch: int) -> Path:
 
 def pack(archive: Path, files: dict[str, Path], epoch: int) -> Path:
     """
-    Return an archive of files in a folder of its name: the same bytes whoever builds it, and when.
+    Return an archive of files in a folder of its name: the bytes do not depend on time and builder.
 
     :param archive: the file to write.
     :param files: by their paths in the folder.

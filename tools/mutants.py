@@ -864,7 +864,7 @@ class Outcome:
     """Verdict of the tests on a mutant."""
 
     verdict: str
-    """``noticed``; or ``survived``, ``no snippet``, ``no mutant``, ``too long``: then the row is to be mended."""
+    """``noticed``; or ``survived``, ``no snippet``, ``no mutant``, ``too long``: then the row needs a change."""
     seconds: float
     detail: str = ''
 

@@ -62,7 +62,7 @@ class Paragraph(NamedTuple):
 
 def paragraphs(text: str) -> Iterator[Paragraph]:
     """
-    Yield the paragraphs of a page; code, tables, headings and pictures are none.
+    Yield the paragraphs of a page, without code, tables, headings and pictures.
 
     :param text: of the page.
     """
@@ -82,7 +82,7 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
 
 def wide(text: str) -> list[int]:
     """
-    Return the numbers of lines of prose wider than 120 columns, from 0; a single word may be as long as it is.
+    Return the numbers of lines of prose wider than 120 columns, from 0; a line of one long word is allowed.
 
     :param text: of the page.
     """

@@ -1,8 +1,8 @@
 """
-Who is compared: one module per peer, found by its place in this folder.
+The peers of the comparison: one module for each peer, found by its place in this folder.
 
-A module has ``PEERS``, a tuple of :class:`Peer`: the same package at different tolerances or in different calls. A peer that
-is not installed is a row that says so.
+A module has ``PEERS``, a tuple of :class:`Peer`: the same package at different tolerances or in different calls. If a
+peer is not installed, its row says so.
 """
 
 from collections.abc import Callable, Iterable

@@ -234,6 +234,6 @@ class MixedRequests:
 
 
 def _expect(response: Any, code: int) -> str:
-    """Say that a response has another code; empty when it is the one."""
+    """Return an empty text if a response has the expected code, else a text with both codes and the message."""
     found = response.error_code.val
     return '' if found == code else f'{found} instead of {code}: {response.error_code.message}'

@@ -1,4 +1,4 @@
-"""The readers of files that a stranger may have written, with valid files to begin from and values that nobody expects."""
+"""The readers of files from untrusted sources, with valid files to begin from and unexpected values."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

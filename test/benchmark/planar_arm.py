@@ -33,7 +33,7 @@ LIMITS = np.array([3.0, 2.5])
 
 
 def closed_form(target):
-    """Return the joint positions that reach a pose, whatever the limits."""
+    """Return the joint positions that reach a pose; limits are ignored."""
     angle = np.arctan2(target[1, 0], target[0, 0])
     elbow = target[:2, 3] - FOREARM * np.array([np.cos(angle), np.sin(angle)])
     shoulder = np.arctan2(elbow[1], elbow[0])

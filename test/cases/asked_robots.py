@@ -1,4 +1,4 @@
-"""Robots that are asked in tests of cases, all by PoseIK: one set of kernels, whatever the chain."""
+"""Robots for tests of cases, all solved by PoseIK: one set of kernels for all chains."""
 
 from functools import cache
 import math

@@ -1,7 +1,7 @@
 """
 Cases that need the real node (docs/reference/cases.md): one process for all, its clock paused, and one more to be ended.
 
-Simulated time is asked for and nobody publishes a clock: all deadlines have to be kept nevertheless.
+Simulated time is on, but no clock is published: all deadlines have to be kept nevertheless.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``ssik recommend``: a trial in bounded time on an arm that nobody knows, a reason in words, and lines to paste."""
+"""``ssik recommend``: a trial in bounded time on an unknown arm, a reason in words, and lines to paste."""
 
 import json
 

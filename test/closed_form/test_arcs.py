@@ -1,8 +1,8 @@
 """
 Held joints within limits: no arc is missed, no pose is empty, nothing is outside.
 
-Two oracles. A dense scan asks for the branches at 20,000 explicit values of the held joint, where nothing is searched for.
-The other knows nothing of the package: it walks along the motions of the test's own chain that leave the pose as it is.
+Two oracles. A dense scan computes the branches at 20,000 explicit values of the held joint, without a search for arcs.
+The other oracle uses no code of the package: it follows the motions of the test's own chain that keep the pose.
 """
 
 from arms_under_test import arm_of, catalogue_arm, catalogue_chain
@@ -130,7 +130,7 @@ def test_no_arc_of_a_dense_scan_is_missed(name):
 
 
 def null_direction(chain, q, pose):
-    """Return the unit direction of the joints that leaves the pose as it is."""
+    """Return the unit direction of joint motion that keeps the pose."""
     columns = chain.linearise(q[None], pose)[1][0]
     return np.linalg.svd(columns.T)[2][-1]
 

@@ -1,4 +1,4 @@
-"""The branches of chunks come out in the order of their poses, whoever was first, and are the caller's own."""
+"""The branches of chunks come out in the order of their poses, whichever chunk ends first, and belong to the caller."""
 
 import itertools
 

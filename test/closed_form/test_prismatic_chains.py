@@ -233,7 +233,7 @@ def test_arms_on_a_rail_have_every_branch_at_each_place_of_it(name, poses):
     assert arm.plan.held == slide
     for _ in range(poses):
         q = chain.random_posture(rng)
-        # Further than a turn: nobody may take the way for an angle.
+        # More than a turn, so that a travel treated as an angle is noticed.
         q[slide] += 7.5
         pose = chain.poses(q)[0]
         found = ask(arm, pose, q, held=slide).q

@@ -8,7 +8,7 @@ import sys
 def run_python(code, folder, **environment):
     """Return the output of a new process, with one folder first on its path."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(('NUMBA_', 'SSIK_'))}
-    # Bytecode is told from newer source by whole seconds and size only.
+    # Python detects stale bytecode only by whole seconds and size.
     inherited.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE='1', **environment)
     result = subprocess.run(
         [sys.executable, '-c', code],

@@ -1,4 +1,4 @@
-"""Kernels by numba (SSIK_ROS_JIT=1), for those who edit them: never stale, one version each, the same numbers."""
+"""Kernels by numba (SSIK_ROS_JIT=1), for developers of kernels: never stale, one version each, the same numbers."""
 
 import importlib.util
 import os

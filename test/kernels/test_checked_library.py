@@ -1,4 +1,4 @@
-"""The checked flavour of the native library: whatever leaves an array is an exception that names the kernel and the line."""
+"""The checked flavour of the native library: access outside an array raises an error with kernel and line."""
 
 import importlib.util
 import json

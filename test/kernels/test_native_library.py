@@ -340,7 +340,7 @@ def panda(robots):
 
 
 def read_only(array):
-    """Return a copy that nobody may write into."""
+    """Return a read-only copy."""
     copy = array.copy()
     copy.setflags(write=False)
     return copy

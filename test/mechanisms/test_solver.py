@@ -117,7 +117,7 @@ def test_an_unreachable_goal_ends_at_an_optimum_that_many_starts_of_scipy_find(s
 
 
 def test_the_word_is_that_of_the_state_handed_back():
-    """Whatever the method, the tolerances and the budget: CONVERGED if and only if every error is within."""
+    """For every method, tolerance and budget: CONVERGED if and only if every error is within its tolerance."""
     rng = np.random.default_rng(0)
     seen = set()
     for number in range(60):

@@ -299,7 +299,7 @@ def test_arms_agree_with_example_robot_data(name, file, base, tip):
 
 
 def example_description(file):
-    """Return a description of example-robot-data, or skip where it is not installed."""
+    """Return a description of example-robot-data; skip the test if the package is not installed."""
     shares = [*share_directories(), *Path(sys.prefix).glob('lib/python*/*/cmeel.prefix/share')]
     paths = [share / 'example-robot-data' / 'robots' / file for share in shares]
     path = next((path for path in paths if path.is_file()), None)

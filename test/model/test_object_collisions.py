@@ -1,4 +1,4 @@
-"""Collisions with objects: shapes at known distances, who may touch whom, where contacts are."""
+"""Collisions with objects: shapes at known distances, pairs that may touch, positions of contacts."""
 
 import numpy as np
 import pytest

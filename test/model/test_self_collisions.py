@@ -238,7 +238,7 @@ def test_a_mesh_beside_the_file_of_a_robot_is_read(tmp_path):
 
 
 def test_a_mesh_of_the_package_around_the_file_of_a_robot_is_read(tmp_path):
-    """A clone of a description package that nobody has built or sourced."""
+    """A clone of a description package that is neither built nor sourced."""
     package = tmp_path / 'workspace' / 'arm_description'
     (package / 'urdf').mkdir(parents=True)
     (package / 'package.xml').touch()

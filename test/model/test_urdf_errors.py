@@ -1,4 +1,4 @@
-"""Whatever is wrong with a robot description is said by name and line, and nothing else happens."""
+"""Every error of a robot description is reported by name and line, and has no other effect."""
 
 import contextlib
 import re

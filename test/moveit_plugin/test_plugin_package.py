@@ -206,7 +206,7 @@ def test_calls_of_a_server_have_bounded_waits_and_checked_results(programs, tmp_
     assert told['silence'] == '-6 1 1|The server did not respond in time.'
     assert told['restarted'] == '1 1 2'
     assert told['refused'] == '-31 1|out of reach'
-    # A callback is offered each branch once, a cost all of them; limits hold whatever the server says.
+    # A callback gets each branch once, a cost function gets all branches; limits hold for any response of the server.
     assert told['third'] == '1 0.1 3'
     assert told['cheapest'] == '1 0.2'
     assert told['several'] == '1 0.1 0.3'

@@ -195,7 +195,7 @@ def postures(chain, poses):
 
 
 def first_not_joined(layers, largest):
-    """Return the first waypoint that no steps from the start lead to, whatever the limits."""
+    """Return the first waypoint that no steps from the start lead to; limits are ignored."""
     reached = layers[0]
     for at in range(1, len(layers)):
         steps = layers[at][:, None] - reached[None]

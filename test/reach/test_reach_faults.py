@@ -113,7 +113,7 @@ def reachable_sockets():
 
 
 def test_no_process_of_a_map_can_be_reached_by_another_program(tmp_path):
-    """A worker runs the code that it is sent, so that nobody else may send it any."""
+    """A worker runs the code that it receives, so only its scheduler may send code."""
     folder = tmp_path / 'map.zarr'
     run = subprocess.Popen(command(folder, '--workers', '2'), start_new_session=True)
     try:

@@ -1,4 +1,4 @@
-"""A map on the disk: the same bytes whatever happens on the way, and clear errors."""
+"""A map on the disk: the same bytes after any interruption, and clear errors."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""The node with handlers that raise when a request says so: run as a program by a test."""
+"""The node with handlers that raise if a request demands it: run as a program by a test."""
 
 import sys
 

@@ -73,8 +73,8 @@ class Client:
         Join a domain.
 
         :param domain: its number.
-        :param fail: called with a text when a wait comes to its bound.
-        :param namespace: where the services are that it calls.
+        :param fail: called with a text if a wait reaches its bound.
+        :param namespace: of the services.
         """
         self._fail = fail
         self._context = Context()
@@ -196,7 +196,7 @@ def ready_server(folder, parameters=None, arguments=(), **options):
     :param folder, parameters, arguments, options: as for ``running_server``.
     """
     with running_server(folder, parameters, arguments, **options) as server:
-        # The client comes second: who is there first may have to wait for a second announcement.
+        # The client starts second: the process that starts first may have to wait for a second announcement.
         server.wait_until_ready()
         with client_of(server) as client:
             yield server, client

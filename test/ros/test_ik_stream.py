@@ -76,7 +76,7 @@ class Listener:
         self.targets.publish(message)
 
     def follow(self, pose, what, start=None, **fields):
-        """Send a target until a cycle is OK; the robot says where it is before."""
+        """Send a target until a cycle is OK; the robot publishes its state first."""
 
         def is_reached(status):
             self.client.publish_joints(start or START, qos_profile_sensor_data)
@@ -132,7 +132,7 @@ def test_nothing_is_sent_until_there_are_a_target_and_a_state(stream):
 
 
 def test_targets_at_500_hz(stream, record_figure):
-    """Every command that is called OK holds for the very target that it names; times are told, not judged."""
+    """Every command with status OK reaches exactly the target that it names; times are printed, not judged."""
     _, listener = stream
     listener.follow(circle(0.0), 'the beginning of the circle')
     sent, delays = {}, []
@@ -234,7 +234,7 @@ def test_what_has_no_meaning_is_held_with_its_cause(stream):
     broken[0, 3] = math.nan
 
     def wait_for_cause(pose, frame, cause):
-        """Send until the node says so; nothing else does it then."""
+        """Send until the node reports the cause."""
 
         def is_told(status):
             listener.send(pose, frame)

@@ -86,7 +86,7 @@ class RunningView:
 
 @pytest.fixture(scope='module')
 def view(tmp_path_factory, panda):
-    """Give a view whose robot comes from the topic, after texts that are none, and whose solver comes from a node."""
+    """Yield a view with a robot from the topic, after malformed descriptions, and with a solver from a node."""
     parameters = {
         'port': 0,
         'node': '/ssik_ros',
@@ -277,7 +277,7 @@ def test_another_robot_leaves_the_page_as_it_is(view):
         ),
         'the real robot',
     )
-    # Nobody knows whether the robot that moves is still the one that is shown.
+    # The robot that moves may differ from the robot that is shown.
     view.trajectories.clear()
     view.wait_for(lambda: 'Another robot description' in view.page.texts(), 'the reason')
     view.wait_for(lambda: not view.can_send(), 'the button')

@@ -127,7 +127,7 @@ def test_an_offset_and_the_frame_of_another_link_count(client):
     answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
     assert answer.error_code.val == SUCCESS, answer.error_code.message
     reached = read_platform(values_of(answer.state))
-    # Where the platform is now: nobody reports joints, so at the initial positions.
+    # The current frame of the platform: no joint states arrive, so its initial position counts.
     assert np.abs(reached[:3, 3] - [0.0, 0.0, 0.0925]).max() < 2e-6
 
 

@@ -146,7 +146,7 @@ def test_no_srdf_and_two_branches_names_their_ends_and_waits_on(tmp_path):
 
 def test_joint_states_are_the_seed(tmp_path):
     with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
-        # Before anything is told, requests begin at the posture ``ready`` of the SRDF.
+        # Before any joint states arrive, requests begin at the posture ``ready`` of the SRDF.
         values = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
         ready = {f'panda_joint{i + 1}': value for i, value in enumerate(values)}
         assert seed_of(client, ready) == dict.fromkeys(PANDA.joints, 0.0) | ready

@@ -216,7 +216,7 @@ def no_text():
     """
     Return a string that is sent as bytes which are not UTF-8.
 
-    rclpy encodes text itself, so the bytes within an ASCII string, which it sends as they are, get replaced.
+    rclpy encodes text itself, but sends ASCII strings unchanged, so the bytes within such a string get replaced.
     """
     text = ''.join(('BRO', 'KEN'))
     wrong = b'\xff\xfe\x80\xc3(\xff'

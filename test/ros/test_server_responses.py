@@ -147,7 +147,7 @@ def test_frames_that_are_the_base(client, arm, good):
 
 @pytest.mark.slow
 def test_moving_link_as_the_frame(tmp_path):
-    """The frame is where joint_states say, whatever the request's own state says."""
+    """joint_states define the pose of the frame; the state of the request does not count."""
     with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (_, client):
         present, other, wanted = PANDA.postures(3, seed=14)
         move_to(client, PANDA, present, QoSProfile(depth=10))
@@ -363,7 +363,7 @@ def test_numbers_at_the_ends_of_the_range(client, arm, good, value):
     request = ik_request(arm, good[0], seed={arm.joints[0]: value})
     answer = ask(client, request)
     if abs(value) > 1.0:
-        # No joint is there: a mistake of whoever has filled in the state.
+        # No joint can have this value, so the state of the request is wrong.
         assert answer.error_code.val == INVALID_ROBOT_STATE
         assert arm.joints[0] in answer.error_code.message
     else:

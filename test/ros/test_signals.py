@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM at any time: each executable ends with its exit code and without a word that nobody asked for."""
+"""SIGINT and SIGTERM at any time: each executable ends with its exit code and without needless output."""
 
 from pathlib import Path
 import re

@@ -21,7 +21,7 @@ THREADS = 3
 
 
 class SilentContext(rclpy.Context):
-    """A context that calls nobody when it ends, as after a signal."""
+    """A context that notifies nothing when it ends, as after a signal."""
 
     def on_shutdown(self, callback):
         pass

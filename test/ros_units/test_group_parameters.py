@@ -29,7 +29,7 @@ class Declared:
 
     @property
     def arm(self):
-        """Return the kinematics of the arm as they are now."""
+        """Return the current kinematics of the arm."""
         return self.parameters.kinematics('arm')
 
     def set(self, **values):

@@ -71,7 +71,7 @@ class World:
 
 @pytest.fixture
 def world():
-    """Give nodes that hear one another and nobody else."""
+    """Yield nodes that receive each other's messages, and no others."""
     with node_maker() as make:
         world = World(make)
         yield world

@@ -1,4 +1,4 @@
-"""The latest joint states of several publishers, put together when somebody asks."""
+"""The latest joint states of several publishers, merged on demand."""
 
 import threading
 

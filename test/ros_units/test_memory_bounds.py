@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 
-import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 import pytest
 
 import ssik_ros
@@ -53,7 +53,7 @@ PROGRAM = """
 
 
 def measured(name):
-    """Return how many MB stay after 60 MB were freed, and the heaps of twelve threads beside the first one."""
+    """Return the memory that remains after 60 MB were freed [MB], and the additional heaps of twelve threads."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(('MALLOC_', 'GLIBC_'))}
     environment['PYTHONPATH'] = os.pathsep.join(
         [str(Path(ssik_ros.__file__).parents[1]), os.environ.get('PYTHONPATH', '')]

@@ -187,7 +187,7 @@ def _content(answer):
 
 
 @pytest.mark.slow
-# Numbers that are none, or absurdly large, are refused before anything is computed with them.
+# Infinite, NaN or absurdly large numbers are refused before any computation.
 @pytest.mark.filterwarnings('error::RuntimeWarning')
 @pytest.mark.parametrize('service', COUNTS)
 def test_every_request_gets_its_own_response(handlers, service):

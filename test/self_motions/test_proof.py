@@ -110,7 +110,7 @@ def test_a_curve_that_is_left_out_is_noticed(name):
             is_kept[ends[curve] - motions._rows[curve] : ends[curve]] = False
             rows = np.delete(motions._rows, curve)
             reason = gap(motions, np.ascontiguousarray(motions._knots[is_kept]), rows)
-            # Curves between the values of the held joint are none of those that are proved.
+            # A curve between two values of the held joint is not among the proved curves.
             own = motions._knots[~is_kept][:, motions._pose.plan.held]
             assert is_off(reason) or np.ptp(own) < 0.4
 

@@ -93,7 +93,7 @@ INNER_MULTI = robot_text(
 
 @cache
 def torso_robot():
-    """Return a robot with a lift and a torso below two arms, on a floating base nobody moves."""
+    """Return a robot with a lift and a torso below two arms, on a floating base that never moves."""
     return load_robot(TORSO, TORSO_SRDF)
 
 

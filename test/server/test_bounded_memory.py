@@ -1,4 +1,4 @@
-"""What a server keeps of requests: bounded, whatever they name."""
+"""Memory that a server keeps after requests: bounded for any names in them."""
 
 import gc
 
@@ -44,7 +44,7 @@ def request_of(server, here, **fields):
 
 
 def carried(number):
-    """Return a state that carries an object nobody has heard of."""
+    """Return a state that carries an object unknown to the server."""
     shape = ObjectShape(SolidKind.BOX, (0.01 + 1e-5 * number,) * 3, np.eye(4))
     box = WorldObject(f'box {number}', np.eye(4), [shape])
     given = ObjectGiven(box, '', 'panda_link8')

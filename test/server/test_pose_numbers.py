@@ -1,4 +1,4 @@
-"""Poses as seven numbers: both ways, signs, lengths, and numbers that are none."""
+"""Poses as seven numbers: both ways, signs, lengths, and values that are not finite."""
 
 from array import array
 import math

@@ -1,4 +1,4 @@
-"""Which groups are served, and the table that says so."""
+"""The groups that are served, and the table that lists them."""
 
 import logging
 

@@ -180,7 +180,7 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     assert not np.allclose(answer.state.positions[:7], READY, atol=1e-2)
     judged = server.check_state(StateRequest('', StateGiven(), NO_CONSTRAINTS), answer.state)
     assert judged.is_valid, judged
-    # Who does not ask is not kept from it.
+    # A request without collision avoidance is not affected by the object.
     free = server.solve(ik_request(ARM, [('', target)]), ready)
     assert np.allclose(free.state.positions[:7], READY, atol=1e-3)
 

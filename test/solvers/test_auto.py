@@ -51,7 +51,7 @@ class Arm:
         return np.clip(moved, self.group.lower, self.group.upper)
 
     def unreachable(self):
-        """Return a pose that no posture has; one that no hull refuses where there are such: not with a wrist that turns freely."""
+        """Return a pose without a solution, if possible one that no hull refuses; arms with a free wrist have none."""
         search, rng = self.solver(LEVENBERG_MARQUARDT), self.rng
         for _ in range(200):
             target = self._unreachable(rng)

@@ -1,4 +1,4 @@
-"""Who is let in, and which messages are passed on."""
+"""Admission of clients, and the messages that are passed on."""
 
 import gzip
 

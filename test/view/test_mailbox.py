@@ -1,4 +1,4 @@
-"""Events of a page are handled by one thread, the newest of a kind only, whatever they raise."""
+"""Events of a page are handled by one thread, the newest of a kind only, even after exceptions."""
 
 import threading
 

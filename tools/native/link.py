@@ -18,7 +18,7 @@ COMPILERS = {
     'x86_64_v3': 'x86_64-linux-gnu-gcc',
     'aarch64': 'aarch64-linux-gnu-gcc',
 }
-"""The compiler that is taken for each target where it is not the machine's own."""
+"""Compiler for each target that is not the machine's own."""
 TARGETS = tuple(COMPILERS)
 CHECKED = 'checked'
 """The flavour for this machine whose kernels compare indices with bounds."""
