@@ -305,6 +305,35 @@ def test_three_task_sets_protect_each_other_in_their_order():
         assert np.abs(env.q - before).max() > 1e-3
 
 
+def three_in_conflict(seed):
+    """Return an arm whose hand nears its goal, with an elbow below that nears its own, and a point far out of reach."""
+    rng = np.random.default_rng(seed)
+    env = arm_below(seed, joints=8, constraints=Constraint.POSITION)
+    put_goal(env, env.q + rng.uniform(-0.15, 0.15, 8))
+    low = env.task_set('low').tasks[0]
+    low.target.position = low.tip.position + 0.03 * rng.normal(size=3)
+    rest = env.add_dummy('rest', env['j6'], [0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    env.add_dummy('rest_goal').position = rest.position + 3.0 * rng.normal(size=3)
+    env.add_task_set('last').add_task(rest, target='rest_goal', constraints=Constraint.POSITION)
+    for joint in env.joints:
+        joint.max_step = 0.1
+    env.task_set('arm').ignore_max_steps = False
+    return env
+
+
+@pytest.mark.parametrize('seed', [107, 114, 126, 153, 161, 163, 172, 262, 296])
+def test_a_third_task_set_does_not_change_the_bound_of_the_second(seed):
+    env = three_in_conflict(seed)
+    before, start = missed(env, 'low'), env.q
+    env.solve(['arm', 'low'], max_iterations=1)
+    alone = missed(env, 'low')
+    env.q = start
+    env.solve(['arm', 'low', 'last'], max_iterations=1)
+    bound = alone + 0.5 * max(0.0, before - alone)
+    assert missed(env, 'low') <= bound * (1.0 + 1e-6)
+    assert np.abs(env.q - start).max() > 1e-3
+
+
 def test_limits_and_largest_steps_hold_in_protected_steps():
     for seed in range(10):
         env = arm_below(seed)

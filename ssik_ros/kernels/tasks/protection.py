@@ -3,21 +3,25 @@ Protect task sets of higher priority: a step may cost them only a share of their
 
 Problem
     Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set leave the rows of all sets above alone to first
-    order. What is left is of second order in the step, and steps are long where a target is far or out of reach. With
-    s_k the state where the step ends without the sets below k, set k shall end the whole step with
+    order. The remaining change is of second order in the step, and steps are long if a target is far or out of reach.
+    Let s_k be the state at the end of the step of sets 0 to k, as if there were no sets below k. At the end of the whole
+    step set k has to have
 
         |e_k| <= |e_k(s_k)| + COST max(0, |e_k(before)| - |e_k(s_k)|)
 
     or be met: each of its tasks is nearer than ``MET``.
 
 Method
-    1. All motions at once. Done where each set but the last is met, or has lost all but ``COST`` of its error.
-    2. Otherwise level by level from the start of the step. The first level ends at s_0. Level g goes on from s_(g-1)
-       with the motion of set g.
-    3. Where that costs a set above too much: damped Newton corrections back to e_k(s_k), in the same order of
-       priority and within the same limits. They converge as squares of what is left.
-    4. Where a correction does not halve what is left, or a joint would move further than it may: half the motion of
-       set g, from s_(g-1) again; in the end none.
+    1. The motions of all sets together. This ends the step if each set but the last is met, or has at most ``COST`` of
+       its error left.
+    2. Otherwise the levels in turn, each of which finds s_g. The first one ends at s_0 by the motion of set 0. Level g
+       tries the motions of sets 0 to g together, and accepts them by the rule of step 1 for the sets above g. If they
+       are refused, it goes on from s_(g-1) by the motion of set g. Both are the step of sets 0 to g alone, so that s_g
+       does not depend on the sets below. For the last set its motions together were refused in step 1.
+    3. If the motion of set g costs a set above too much: damped Newton corrections back to e_k(s_k), in the same order
+       of priority and within the same limits. They converge quadratically.
+    4. If a correction leaves more than half of the distance, or a joint would move further than it may: half the motion
+       of set g, from s_(g-1) again; in the end no motion of set g.
 
     The states are measured by the caller between two calls of :func:`next_trial`: values of dependent joints may be
     functions of the user.
@@ -27,8 +31,8 @@ Degeneracies
     pass, so that sets below creep there; what they could gain by more would be the other set's loss.
 
 Cost
-    Where step 1 ends it, the comparison. Otherwise one measurement for each level, and for each correction one step
-    of the sets above.
+    The comparison, if step 1 ends the step. Otherwise one measurement for each level, a second one for each level
+    between the first and the last, and for each correction one step of the sets above.
 
 References
     [Absil2008] for retractions: steps in a tangent space, brought back to the constraint set.
@@ -64,6 +68,8 @@ SHARE = 7
 CORRECTED = 8
 LEFT = 9
 """Squared residual before the last correction."""
+TOGETHER = 10
+"""1 while a level tries the motions of all sets down to its own together, else 0."""
 
 
 @inline_kernel
@@ -95,7 +101,7 @@ def next_trial(ints, reals, work, q):
     w = packing.view_workspace(ints, work)
     last = ints[packing.SETS] - 1
     if w.scalars[BY_LEVELS] == 0.0:
-        if all_gained(ints, reals, work, q):
+        if all_gained(ints, reals, work, q, last):
             return False
         for v in range(ints[packing.VARIABLES]):
             w.kept_hits[v] = w.hits[v]
@@ -105,7 +111,11 @@ def next_trial(ints, reals, work, q):
         start_level(ints, reals, work, q, 0)
         return True
     level = int(w.scalars[LEVEL])
-    if w.scalars[SHARE] > 0.0 and not is_protected(ints, reals, work, q, level):
+    if w.scalars[TOGETHER] == 1.0:
+        if not all_gained(ints, reals, work, q, level):
+            start_level(ints, reals, work, q, level)
+            return True
+    elif w.scalars[SHARE] > 0.0 and not is_protected(ints, reals, work, q, level):
         if not (is_too_far(ints, reals, work) or not correct(ints, reals, work, q, level)):
             return True
         share = 0.5 * w.scalars[SHARE]
@@ -117,15 +127,18 @@ def next_trial(ints, reals, work, q):
         return False
     keep(ints, reals, work, q, level)
     w.scalars[SHARE] = 1.0
-    start_level(ints, reals, work, q, level + 1)
+    if level + 1 < last:
+        start_together(ints, reals, work, q, level + 1)
+    else:
+        start_level(ints, reals, work, q, level + 1)
     return True
 
 
 @kernel
-def all_gained(ints, reals, work, q):
-    """Return whether each set but the last is met, or has lost all but a share of its error."""
+def all_gained(ints, reals, work, q, level):
+    """Return whether each set above a level is met, or has at most ``COST`` of its error left."""
     w = packing.view_workspace(ints, work)
-    for g in range(ints[packing.SETS] - 1):
+    for g in range(level):
         before = w.set_errors[packing.BEFORE, g]
         if not (
             set_error(ints, reals, work, q, g) <= COST * before or is_met(ints, reals, work, q, g)
@@ -168,10 +181,24 @@ def longest_way(ints, variable_i, variable_f, v):
 
 
 @kernel
+def start_together(ints, reals, work, q, level):
+    """Move from the start of the step by the motions of all sets down to a level."""
+    w = packing.view_workspace(ints, work)
+    w.scalars[LEVEL], w.scalars[TOGETHER] = level, 1.0
+    vectors.copy(q, w.before)
+    vectors.fill(w.travel, 0.0)
+    vectors.copy(w.move, w.levels[0])
+    for g in range(1, level + 1):
+        vectors.add_scaled(w.move, 1.0, w.levels[g], ints[packing.VARIABLES])
+    task_steps.apply_step(ints, reals, work, q)
+
+
+@kernel
 def start_level(ints, reals, work, q, level):
     """Move from the stored state by the motion of a set, or by a share of it."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
+    w.scalars[TOGETHER] = 0.0
     vectors.copy(q, w.kept)
     share = w.scalars[SHARE]
     room = 1.0
