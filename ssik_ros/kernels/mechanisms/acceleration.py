@@ -2,22 +2,22 @@
 Second derivative of the errors of a chain along a step.
 
 Problem
-    With e the rows of a chain and d a step, find e_dd, the second derivative of e(q + t d) by t at t = 0.
+    Let e be the rows of a chain and d a step. Find e_dd, the second derivative of e(q + t d) by t at t = 0.
 
 Method
-    1. Along the step every node turns about and slides along an axis that its parent carries, at a constant rate. With
-       S the twist of that motion in world axes at the world's origin (angular part w, linear part r x w), the twist V
-       and its derivative A go from parent to child: V' = V + S, A' = A + V x S.
+    1. Along the step every node turns about and slides along an axis that its parent carries, at a constant rate. Let S
+       be the twist of this motion in world axes at the world's origin (angular part w, linear part r x w). The twist V
+       and its derivative A propagate from parent to child: V' = V + S, A' = A + V x S.
     2. A point r of a frame has the velocity v + w x r and the acceleration a + dw x r + w x (v + w x r).
     3. For the rotation vector u = log(R), R = R_A R_B^T, with O = w_A - R w_B: u' = Jl^-1(u) O, and u'' follows from
        O' = dw_A - R dw_B - O x R w_B and from the derivative of Jl^-1(u) O = O - u x O / 2 + b u x (u x O).
     4. Along the axes of A, R_A^T x has the second derivative R_A^T (x'' - 2 w x x' - dw x x + w x (w x x)).
 
 Degeneracies
-    b(|u|) is a series that is two per cent off at half a turn.
+    b(|u|) is a series with an error of two per cent at half a turn.
 
 Cost
-    Some 60 operations a node: a quarter of its forward kinematics.
+    About 60 operations for each node: a quarter of its forward kinematics.
 
 References
     [Featherstone2008] for twists and their derivatives; [Sola2018] for the Jacobians of the logarithm.
@@ -42,7 +42,8 @@ from ssik_ros.kernels.mechanisms import layout
 ANGULAR, LINEAR = 0, 3
 ANGULAR_CHANGE, LINEAR_CHANGE = 6, 9
 NO_MOTION = 12
-"""Where in the scratch twelve zeros stand for the world, behind the twelve numbers of a motion at hand."""
+"""Offset in the scratch of twelve zeros that represent the world; the twelve numbers of the current motion come
+first."""
 
 
 @inline_kernel
@@ -61,7 +62,7 @@ def point_motion(rates, p):
 
 @inline_kernel
 def carry(out, parent, turn, slide):
-    """Write the rates of a node from those of its parent and the twist of its own motion."""
+    """Write the rates of a node from its parent's rates and the twist of its own motion."""
     w, v = read(parent, ANGULAR), read(parent, LINEAR)
     write(out, ANGULAR_CHANGE, add(read(parent, ANGULAR_CHANGE), cross(w, turn)))
     change = add(read(parent, LINEAR_CHANGE), cross(w, slide))
@@ -153,7 +154,7 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
 @kernel
 def bend(address):
     """
-    Write J^T e_dd of a step, at the state whose poses, rotation vectors and Jacobian are at hand.
+    Write J^T e_dd of a step, at the state whose poses, rotation vectors and Jacobian are current.
 
     :param rates: (N, 12) scratch: twist of each node and its derivative.
     :param right: (n,) result.

@@ -1,36 +1,38 @@
 """
-The loop of a solve: Levenberg-Marquardt or damped least squares, ways out of stalls, secondary objectives.
+Loop of a solve: Levenberg-Marquardt or damped least squares, escapes from stalls, secondary objectives.
 
 Problem
-    min 1/2 |e(q)|^2 within limits, e all rows of a chain; then, of the states that meet every tolerance, the one with
-    the smallest secondary objective 1/2 |W (q_rest - q)|^2.
+    min 1/2 |e(q)|^2 within limits, where e has all rows of a chain. Among the states that meet every tolerance, find a
+    state with a small secondary objective 1/2 |W (q_rest - q)|^2.
 
 Method
-    One loop measures a state, judges it, and makes the next step; a *descent* is a run of such steps.
+    One loop measures a state, judges it, and makes the next step. A *descent* is a run of such steps.
 
-    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``, and half of the acceleration a that keeps the
-       residual where the linear model has it: (H + damping) a = J^T e_dd. It is taken if the cost falls. ``mu`` shrinks
-       where the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN`` in one step
-       are scaled down, the shortest go without a. A few times a descent may go uphill for two steps, if that pays within
-       four; otherwise it goes on from where it went up. Where it falls slowly, second derivatives are added to H, and the
-       damping is raised until that is definite.
-    2. DLS and SVD: errors clamped, fixed or spectral damping. When the error grows beyond the last good one by the
-       options' bound, the last good state comes back and the clamps are halved, seven times at most: then DIVERGED.
-       The null space moves towards the rest poses in every step: lambda gain W^2 (q_rest - q) is added to J^T e, of which
-       (H + lambda I)^-1 leaves what the rows do not see. Where all iterations brought no nearer by more than the stall
-       threshold, the next call would bring no more: DIVERGED if the clamps were halved, else STALLED. A threshold of zero
-       switches that off.
-    3. A stall away from the goal may be a singular posture: a descent by step 1 from a state moved at random; the
-       better of both ends is kept.
+    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``, plus half of the acceleration a that keeps the
+       residual where the linear model has it: (H + damping) a = J^T e_dd. The step is accepted if the cost falls.
+       ``mu`` shrinks if the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN``
+       in one step are scaled down; the shortest steps omit a. A few times a descent may go uphill for two steps, if
+       this pays within four steps; otherwise it returns to the state before. If the cost falls slowly, second
+       derivatives are added to H, and the damping is raised until the sum is definite.
+    2. DLS and SVD: errors clamped, fixed or spectral damping. If the error exceeds the last good one by the options'
+       bound, the last good state is restored and the clamps are halved, at most seven times: then DIVERGED. The null
+       space moves towards the rest poses in every step: lambda gain W^2 (q_rest - q) is added to J^T e, and
+       (H + lambda I)^-1 keeps the part that the rows do not see. If all iterations together gain no more than the stall
+       threshold, a further call would gain nothing: DIVERGED if the clamps were halved, else STALLED. A threshold of
+       zero switches this test off.
+    3. A stall away from the goal may be a singular posture. Then a descent by step 1 begins at a state moved at random;
+       the better end of both descents is kept.
     4. Secondary objective: (K H + W^2) d = K g + gain W^2 (q_rest - q), with K so large that the rows come first; then
-       a short descent by step 1. Taken where the rows are met and the objective falls, otherwise the gain is halved.
-    5. The status is that of the state handed back, measured once more: within every tolerance is CONVERGED.
+       a short descent by step 1. The result is accepted if the rows are met and the objective falls, otherwise the gain
+       is halved.
+    5. The status belongs to the returned state, measured once more: CONVERGED means within every tolerance.
 
 Degeneracies
-    No variable is free: CONVERGED or STALLED at once. Redundant rows make H singular, which the floor bears.
+    If no variable is free, the result is CONVERGED or STALLED at once. Redundant rows make H singular; the floor of the
+    damping allows this.
 
 Cost
-    One factorisation and one forward kinematics an iteration; the Jacobian only where a step starts anew.
+    One factorisation and one forward kinematics for each iteration; the Jacobian only after an accepted step.
 
 References
     [Fan2005] for damping that fades with the error; [Nocedal2006] for gain ratios; [Transtrum2012] for acceleration;
@@ -48,41 +50,42 @@ from ssik_ros.kernels.rows import layout as row_layout, steps
 from ssik_ros.kernels.search import clock, restarts
 
 FLOOR = 1e-13
-"""Damping, relative to the largest diagonal entry of H, that is always there."""
+"""Least damping, relative to the largest diagonal entry of H."""
 PULL_FLOOR = 1e-15
 FIRST_MU = 1e-3
 FIRST_BOOST = 8.0
 SMALLEST_MU = 1e-9
 LARGEST_MU = 1e12
 ACCEPTED = 1e-4
-"""Share of the predicted decrease from which a step is taken."""
+"""Least share of the predicted decrease for an accepted step."""
 GOOD_GAIN = 0.75
 POOR_GAIN = 0.25
 LONGEST_TURN = 0.8
-"""[rad]"""
+"""Longest turn in one step [rad]."""
 NO_DECREASE = 1e-15
-"""Relative decrease of the cost that rounding alone can make."""
+"""Relative decrease of the cost that can be rounding only."""
 HALVINGS = 7
 ESCAPE_SPREAD = 0.1
-"""Random motion out of a stall [rad or m], three times as much in each further try."""
+"""Random motion out of a stall [rad or m]; it triples with each further attempt."""
 SLOW_AFTER = 6
-"""Iterations from which on a descent may count as slow."""
+"""Number of iterations before a descent may count as slow."""
 SLOW, FAST, SLOW_STEPS = 0.97, 0.9, 3
-"""Share of the cost that a slow step leaves at least, a fast one at most; slow steps that make a descent slow."""
+"""Least share of the cost after a slow step; largest share after a fast step; number of slow steps that make a descent
+slow."""
 FIRST_RAISE, RAISE, LARGEST_RAISE = 1e-6, 8.0, 20
-"""How damping is raised until a matrix with second derivatives is definite."""
+"""First damping, its growth factor, and most raises until a matrix with second derivatives is definite."""
 UPHILL_STEPS, LONGEST_EXCURSION, MOST_EXCURSIONS = 2, 4, 3
-"""Steps of an excursion that may raise the cost, steps until it has to pay, excursions of a descent."""
+"""Steps of an excursion that may raise the cost; steps within which it must pay; excursions of a descent."""
 HIGHEST = 20.0
-"""How far above its start the cost of an excursion may go, as a factor."""
+"""Largest ratio of the cost of an excursion to the cost at its start."""
 FLAT = 0.1
-"""Share of the tighter tolerance up to which the square of a step is too little to bend it: it ends within as it is."""
+"""If the square of a step is below this share of the tighter tolerance, the step gets no acceleration."""
 LARGEST_BEND = 0.5
-"""How long the second-order part of a step may be, relative to the first."""
+"""Largest ratio of the second-order part of a step to its first-order part."""
 PRIORITY = 1e10
-"""How much more the rows weigh than a secondary objective."""
+"""Weight of the rows relative to a secondary objective."""
 CORRECTIONS = 6
-"""Steps that may follow a pull of the secondary objective."""
+"""Most steps that may follow a pull of the secondary objective."""
 SMALLEST_GAIN = 1e-4
 SETTLED = 1e-10
 """Relative decrease of a secondary objective below which it counts as reached."""
@@ -104,7 +107,7 @@ REMEASURE = 2
 
 @kernel
 def advance(address):
-    """Write the state after a step into ``trial``, within the limits."""
+    """Write the state after a step into ``trial``, clipped to the limits."""
     _, t, w = layout.view_chain(address)
     vectors.copy(w.trial, w.current)
     steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)
@@ -112,7 +115,7 @@ def advance(address):
 
 @inline_kernel
 def bounds_of_step(t, w):
-    """Write how far each variable may move from a state."""
+    """Write the largest motion of each variable from the state, in both directions."""
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
         if t.variable[v, row_layout.VARIABLE_KIND] == row_layout.LINEAR:
@@ -142,7 +145,7 @@ def is_over(block):
 @kernel
 def predicted_decrease(address, damping):
     """
-    Return how much the cost falls by the step, in the linear model.
+    Return the decrease of the cost that the linear model predicts for the step.
 
     :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
     """
@@ -168,7 +171,7 @@ def largest_diagonal(t, w):
 @inline_kernel
 def judge(block, w, over, cost, error, inside):
     """
-    Take or refuse the state that was just measured; steps 1 and 2 of the method.
+    Accept or refuse the state that was just measured; steps 1 and 2 of the method.
 
     :returns: RUNNING to step on from ``current``, or the status with which the descent ends.
     """
@@ -234,7 +237,7 @@ def judge(block, w, over, cost, error, inside):
 
 @inline_kernel
 def adapt(block, w, decrease, expected, cost):
-    """Fit the damping to how well the last decrease was predicted, and see whether the descent is slow."""
+    """Adapt the damping to the quality of the last prediction, and detect a slow descent."""
     if decrease > GOOD_GAIN * expected:
         w.numbers[layout.MU] = max(SMALLEST_MU, 0.1 * w.numbers[layout.MU])
     elif decrease < POOR_GAIN * expected:
@@ -247,7 +250,7 @@ def adapt(block, w, decrease, expected, cost):
 
 @inline_kernel
 def take(block, w, cost):
-    """Make the trial state the current one."""
+    """Make the trial state the current state."""
     vectors.copy(w.current, w.trial)
     w.numbers[layout.COST] = cost
     w.numbers[layout.BOOST], w.numbers[layout.LEAST] = FIRST_BOOST, 0.0
@@ -256,7 +259,7 @@ def take(block, w, cost):
 
 @inline_kernel
 def may_go_uphill(block, w, cost):
-    """Return whether a step that raised the cost may be taken all the same."""
+    """Return whether a step that raised the cost may be accepted anyway."""
     if block.counters[layout.WATCH] == 0 and block.counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
         return False
     before = (
@@ -287,7 +290,7 @@ def judge_damped(block, w, over, cost, error, inside):
         w.numbers[layout.CLAMP] *= 0.5
         if w.numbers[layout.CLAMP] < 0.5**HALVINGS * 1.5:
             return layout.DIVERGED
-        # Measured anew: residual and poses are those of the refused state.
+        # Measure again: residual and poses belong to the refused state.
         vectors.copy(w.trial, w.good)
         block.counters[layout.ANEW] = REMEASURE
     return out_of_iterations(block, w) if over else layout.RUNNING
@@ -295,7 +298,7 @@ def judge_damped(block, w, over, cost, error, inside):
 
 @inline_kernel
 def out_of_iterations(block, w):
-    """Return the status of a descent with fixed damping that is out of time or iterations."""
+    """Return the status of a descent with fixed damping that has run out of time or iterations."""
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
     if iterations == 0 or iterations < block.options[layout.MAX_ITERATIONS]:
@@ -308,11 +311,11 @@ def out_of_iterations(block, w):
 @inline_kernel
 def next_task(block, w, code, over, value, count):
     """
-    Decide what follows a descent; steps 3 and 4 of the method.
+    Decide how to continue after a descent; steps 3 and 4 of the method.
 
-    :param code: the status with which it ended at ``current``.
-    :param value, count: secondary objective there, and of how many joints.
-    :returns: whether to go on from ``current`` moved at random, rather than from ``current``.
+    :param code: status with which the descent ended at ``current``.
+    :param value, count: secondary objective at ``current``, and number of its joints.
+    :returns: True to continue from ``current`` moved at random, False to continue from ``current``.
     """
     task = block.counters[layout.TASK]
     block.counters[layout.FRESH] = START
@@ -377,7 +380,7 @@ def random_step(w, random):
 
 @inline_kernel
 def add_priority(w):
-    """Make the rows weigh more than a secondary objective by far."""
+    """Give the rows a much larger weight than a secondary objective."""
     factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
@@ -385,7 +388,7 @@ def add_priority(w):
 
 @inline_kernel
 def terms_of_step(block, t):
-    """Return which joint rows there are, of the problem itself, and of the secondary objective."""
+    """Return the kinds of joint rows that belong to the problem itself, and to the secondary objective."""
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
         frame = t.joint[joint, layout.JOINT_FRAME]
@@ -426,7 +429,7 @@ def measure(address, block, w, own):
 
 @inline_kernel
 def secondary(address, w, later):
-    """Return the secondary objective at ``current``, and of how many joints it is."""
+    """Return the secondary objective at ``current``, and the number of its joints."""
     if later == 0:
         return 0.0, 0
     value, _, _, count = normal.joint_terms(
@@ -437,7 +440,7 @@ def secondary(address, w, later):
 
 @inline_kernel
 def linearise(address, t, w, own, later, clamp, pulling):
-    """Write H and g at ``current``, which was measured last; with a pull, the secondary objective's as well."""
+    """Write H and g at ``current``, which was measured last; with a pull, add the secondary objective."""
     mechanism.jacobian(address, True)
     normal.gather(address, clamp)
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
@@ -474,7 +477,7 @@ def add_pull(address, block, w, later, damping):
 @inline_kernel
 def step_on(address, block, t, w, own, later, pulling):
     """
-    Write the next state to be measured into ``trial``: a step from ``current``.
+    Write the next state to measure into ``trial``: a step from ``current``.
 
     :returns: False when nothing would move by more than the stall threshold, or too many corrections followed a pull.
     """
@@ -529,9 +532,9 @@ def step_on(address, block, t, w, own, later, pulling):
 @inline_kernel
 def bend_step(address, t, w, at_hand):
     """
-    Add to a step d half of the acceleration a that keeps a path along d where the linear model has it.
+    Add half of the acceleration a to a step d; a keeps the residual on a path along d where the linear model has it.
 
-    :param at_hand: whether the poses are those of ``current``; else they are measured again.
+    :param at_hand: True if the poses belong to ``current``; otherwise they are measured again.
     """
     if not at_hand:
         vectors.copy(w.trial, w.current)
@@ -549,7 +552,7 @@ def bend_step(address, t, w, at_hand):
 
 @inline_kernel
 def start(block, w):
-    """Set the counters of a solve to its beginning."""
+    """Reset the counters at the beginning of a solve."""
     for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
         block.counters[k] = 0
     block.counters[layout.STATUS], block.counters[layout.FRESH] = layout.RUNNING, START
@@ -559,7 +562,7 @@ def start(block, w):
 @kernel
 def solve(address, seed, stop):
     """
-    Solve one chain from the state in the table, and write the state that was found there.
+    Solve one chain from the state in the table, and write the final state there.
 
     ``counters`` returns the row of a frame whose numbers are not finite. The workspace keeps the numbers of the result.
 

@@ -2,8 +2,8 @@
 Layout of a mechanism, and of the solve of one of its chains, in flat arrays.
 
 A mechanism has one row per frame in two tables that are the storage of its objects: numbers (pose, values, limits, ...)
-and flags. They may change between solves. ``ints`` and ``reals`` hold the structure of a chain. They are written once, when the
-chain is compiled: a header of ``HEADER`` numbers, then tables with rows of a fixed width.
+and flags. They may change between solves. ``ints`` and ``reals`` store the structure of a chain. They are written once,
+when the chain is compiled: a header of ``HEADER`` numbers, then tables with rows of a fixed width.
 
 ===========  ======================================================================================
 table        one row per
@@ -31,10 +31,10 @@ from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 POSITION = 0
 QUATERNION = 3
 FIXED = 7
-"""How many of them, from the first on, are a frame's fixed pose."""
+"""Number of leading columns that are a frame's fixed pose."""
 VALUES = 7
 ROTATION = 13
-"""The rotation of a joint with three turns as a quaternion: the state of a ball."""
+"""Rotation of a joint with three rotations as a quaternion: the state of a ball."""
 TARGET = 17
 REST = 23
 LOWER = 29
@@ -58,15 +58,15 @@ STATES = 2
 CONSTRAINTS = 3
 JOINTS = 4
 BLOCKS = 5
-"""Columns of all constraints together."""
+"""Number of columns of all constraints together."""
 PROFILE = 6
-"""Numbers in the profile of the normal matrix."""
+"""Number of entries in the profile of the normal matrix."""
 PATHS = 7
 SEGMENTS = 8
 MOTIONS = 9
-"""Most elementary motions (nodes, of balls three) on the path of a constraint."""
+"""Largest number of elementary motions on the path of a constraint; a ball node counts as three."""
 COUNTS = 10
-"""Behind the counts stand the places of the tables, then those of the workspace."""
+"""Number of counts. The header continues with the offsets of the tables, then of the workspace arrays."""
 
 # Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
 NODE_INTS = 8
@@ -78,29 +78,29 @@ NODE_STATE = 4
 NODE_SEGMENT = 5
 NODE_SEGMENTS = 6
 NODE_OWNER = 7
-"""1 where the variable is this node's own; 0 where the node follows another one."""
+"""1 if the variable belongs to this node; 0 if the node follows another node."""
 NODE_REALS = 2
 NODE_MULTIPLIER = 0
 NODE_OFFSET = 1
 BALL = 6
 FIRST_TURN = 3
 
-# Variable table: these columns follow those of ``rows.layout``. No kind is PERIODIC: angles keep their windings.
+# Variable table: these columns follow the columns of ``rows.layout``. No kind is PERIODIC: angles keep their windings.
 VARIABLE_FRAME = layout.VARIABLE_INTS
 VARIABLE_DOF = VARIABLE_FRAME + 1
 VARIABLE_FIRST = VARIABLE_FRAME + 2
 """First column of its row of the normal matrix."""
 VARIABLE_DIAGONAL = VARIABLE_FRAME + 3
-"""Where its diagonal stands in the profile."""
+"""Offset of its diagonal entry in the profile."""
 VARIABLE_INTS = VARIABLE_FRAME + 4
 
 # Constraint table.
 CONSTRAINT_INTS = 13
 CONSTRAINT_FRAME = 0
 CONSTRAINT_MASK = 1
-"""Bit k: row k counts."""
+"""Bit mask: bit k selects row k."""
 CONSTRAINT_WORLD = 2
-"""1: measured along the axes of the world; 0: along those of the closing frame."""
+"""1: measured along the axes of the world; 0: along the axes of the closing frame."""
 CONSTRAINT_NODE_A = 3
 CONSTRAINT_SEGMENT_A = 4
 CONSTRAINT_SEGMENTS_A = 5
@@ -171,22 +171,22 @@ HELD = 6
 CLOCK = 7
 TASK = 9
 FRESH = 10
-"""Whether the state to be measured starts a descent."""
+"""1 if the state to measure starts a descent."""
 TRIES = 11
 ANEW = 12
 WATCH = 13
-"""Steps since a descent has gone uphill; 0 on its way down."""
+"""Number of steps since a descent has gone uphill; 0 on its way down."""
 EXCURSIONS = 14
 COUNTERS = 15
 
-# Integer head of a block: addresses of the arrays that can change with every solve, then the sizes of the arrays behind it.
-# Behind it stand ``ints`` and the counters, then ``reals`` and the workspace.
+# Integer head of a block: addresses of the arrays that may change with every solve, then the sizes of the arrays in the
+# block. ``ints`` and the counters follow the head, then ``reals`` and the workspace.
 BLOCK_TABLE = 0
 BLOCK_FLAGS = 1
 BLOCK_OPTIONS = 2
 BLOCK_CANCEL = 3
 BLOCK_FRAMES = 4
-"""Rows of table and flags."""
+"""Number of rows of table and flags."""
 BLOCK_INTS = 5
 BLOCK_REALS = 6
 BLOCK_WORK = 7
@@ -217,14 +217,14 @@ GAIN = 12
 SPREAD = 13
 BEST_COST = 14
 SLOW = 15
-"""1 once a descent falls slowly, so that second derivatives pay."""
+"""1 if a descent falls slowly, so that second derivatives pay."""
 WATCH_COST = 16
-"""Cost of the state to return to when going uphill does not help."""
+"""Cost of the state to restore if going uphill does not help."""
 STEPS = 17
 TRIED = 18
-"""Iterations; the next number is the count of escapes. Results show both."""
+"""Number of iterations; the next number is the count of escapes. Results show both."""
 FIRST_ERROR = 19
-"""Sum of unmet errors where a descent with fixed damping began."""
+"""Sum of unmet errors at the beginning of a descent with fixed damping."""
 NUMBERS = 20
 
 # Columns of elementary motions: turn, motion of d = p_A - p_B, derivative of the rotation vector, signed axis,
@@ -241,16 +241,16 @@ SCRATCH = 64
 
 
 class Block(NamedTuple):
-    """The arrays of a block as views: all arguments and results of a solve."""
+    """Arrays of a block as views: all arguments and results of a solve."""
 
     table: np.ndarray
     """(F, FRAME_REALS) numbers of the mechanism's frames."""
     flags: np.ndarray
     """(F, FRAME_FLAGS) their flags."""
     options: np.ndarray
-    """(OPTIONS,)"""
+    """(OPTIONS,) options of the solve."""
     cancel: np.ndarray
-    """(1,) set to 1 by another thread, it ends the solve."""
+    """(1,) flag; if another thread sets it to 1, the solve ends."""
     ints: np.ndarray
     counters: np.ndarray
     """(COUNTERS,)"""
@@ -259,7 +259,7 @@ class Block(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """The tables of a compiled chain, as views."""
+    """Tables of a compiled chain, as views."""
 
     node: Annotated[Ints, 'ints[NODES]', NODE_INTS]
     variable: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
@@ -281,7 +281,7 @@ class ChainWorkspace(NamedTuple):
     end_placements: Annotated[Floats, '2 * ints[CONSTRAINTS]', 12]
     """Fixed pose of each closing frame and closed link in its node."""
     ends: Annotated[Floats, '2 * ints[CONSTRAINTS]', 12]
-    """Their poses."""
+    """Pose of each closing frame and closed link."""
     residual: Annotated[Floats, 'ints[CONSTRAINTS]', 6]
     """Weighted rows; rows without weight are zero."""
     rates: Annotated[Floats, 'ints[NODES]', 12]
@@ -298,11 +298,11 @@ class ChainWorkspace(NamedTuple):
     fixed: Annotated[Floats, 'ints[SEGMENTS]', FIXED]
     """Fixed poses of frames at the last solve; NaN before the first one."""
     turns: Annotated[Floats, 'ints[CONSTRAINTS]', 3]
-    """Rotation vector of each constraint in world axes, whole and without weight."""
+    """Rotation vector of each constraint in world axes, with all components and without weight."""
     dense: Annotated[Floats, '2 * ints[VARIABLES] * ints[VARIABLES]']
     """Scratch of spectral steps."""
     errors: Annotated[Floats, 'ints[CONSTRAINTS]', 2]
-    """Length and angle [m, rad] of the rows that count: the first array that a result keeps."""
+    """Length and angle [m, rad] of the selected rows: the first array that a result keeps."""
     gradient: Annotated[Floats, 'ints[VARIABLES]']
     """J^T e."""
     step: Annotated[Floats, 'ints[VARIABLES]']
@@ -311,14 +311,14 @@ class ChainWorkspace(NamedTuple):
     """Limits of the values."""
     upper: Annotated[Floats, 'ints[VARIABLES]']
     held: Annotated[Floats, 'ints[VARIABLES]']
-    """0 free, 1 at the upper bound of the step, -1 at the lower one, 2 locked."""
+    """0 free, 1 at the upper bound of the step, -1 at the lower bound, 2 locked."""
     low: Annotated[Floats, 'ints[VARIABLES]']
     """Bounds of the step."""
     high: Annotated[Floats, 'ints[VARIABLES]']
     pull: Annotated[Floats, 'ints[VARIABLES]']
     """Gradient of the secondary objective."""
     current: Annotated[Floats, 'ints[STATES]']
-    """State at hand."""
+    """Current state."""
     trial: Annotated[Floats, 'ints[STATES]']
     best: Annotated[Floats, 'ints[STATES]']
     good: Annotated[Floats, 'ints[STATES]']

@@ -2,14 +2,13 @@
 Poses, residual rows and exact Jacobian columns of a mechanism with closed loops.
 
 Problem
-    A closing frame A (a closure joint behind its own degrees of freedom, or a goal) and its closed link B are asked to
-    coincide. The error is ``e``, and ``J = -de/dq``, so that ``J dq = e`` is a Newton step.
+    A closing frame A (a closure joint after its own degrees of freedom, or a goal) and its closed link B must coincide.
+    The error is ``e``, and ``J = -de/dq``, so that ``J dq = e`` is a Newton step.
 
 Method
-    Each degree of freedom is a node: a slide along or a turn about an axis of the frame that the one before it left,
-    in the order X, Y, Z, EZ, EY, EX; a ball is one node. A node's axis and origin therefore are those after all that
-    stands before it, and its unit twist is (v, w) with v = axis or w x (r - p). With d = p_A - p_B and
-    w_e = log(R_A R_B^T):
+    Each degree of freedom is a node: a slide along, or a turn about, an axis of the frame after the node before it, in
+    the order X, Y, Z, EZ, EY, EX. A ball is one node. So a node's axis and origin depend on all nodes before it. Its
+    unit twist is (v, w) with v = axis or w x (r - p). With d = p_A - p_B and w_e = log(R_A R_B^T):
 
     ==========  ================  ===========  ============  ====================  ====================
     axes        e                 r, moves A   r, moves B    M, moves A            M, moves B
@@ -18,13 +17,14 @@ Method
     frame A     R_A^T (d, w_e)    p_B          p_B           R_A^T Jl^-1(-w_e)     R_A^T Jl^-1(-w_e)
     ==========  ================  ===========  ============  ====================  ====================
 
-    A column is F v(r) and M w, with F = 1 or R_A^T, positive where the node moves B, negative where it moves A, and
-    the sum where it moves both. ``exact = False`` leaves the inverse Jacobians out, which is right at w_e = 0.
+    A column is F v(r) and M w, with F = 1 or R_A^T: positive if the node moves B, negative if it moves A, and the sum
+    if it moves both. ``exact = False`` leaves the inverse Jacobians out, which is correct at w_e = 0.
 
-    These are the rows of :mod:`ssik_ros.kernels.rows.rows` with A as the goal and B as frame b, and M is the same code. Two
-    things differ, for speed. A joint has several nodes about any axis instead of one about z: between them nothing has to
-    be multiplied. And a constraint's columns stand together, without those of variables that it does not depend on: J^T J is
-    sparse. Residuals are measured without columns, since a refused step needs none.
+    These rows equal the rows of :mod:`ssik_ros.kernels.rows.rows` with A as the goal and B as frame b, and M is the
+    same code. Two things differ, for speed. A joint has several nodes about any axis instead of one about z, so nothing
+    has to be multiplied between them. And the columns of a constraint are contiguous, without columns of variables that
+    it does not depend on, because J^T J is sparse. Residuals are measured without columns, since a refused step needs
+    no columns.
 
 Degeneracies
     At a rotation of pi the axis is one of two.
@@ -92,7 +92,7 @@ def place_anew(block, t, w, start, count, out):
 @kernel
 def load(address):
     """
-    Read poses, state and limits of a chain from the table; fixed poses only where they changed.
+    Read poses, state and limits of a chain from the table; fixed poses are read only if they have changed.
 
     :returns: the row of a frame with a number that is not finite, or -1.
     """
@@ -148,7 +148,7 @@ def load_state(block, t, w):
 
 @inline_kernel
 def tighten_by_followers(block, t, w):
-    """Tighten the limits of variables by those of the degrees of freedom that follow them."""
+    """Tighten the limits of variables by the limits of the degrees of freedom that follow them."""
     for i in range(t.node.shape[0]):
         factor = t.factors[i, layout.NODE_MULTIPLIER]
         if t.node[i, layout.NODE_OWNER] == 0 and factor != 0.0:
@@ -217,7 +217,7 @@ def turn_about(pose, axis, sine, cosine):
 @inline_kernel
 def residuals(block, t, w):
     """
-    Write residual and errors of every constraint at the poses at hand.
+    Write residual and errors of every constraint at the current poses.
 
     :returns: half the squared weighted residual, the sum of errors beyond a tolerance, and whether all are within.
     """
@@ -248,7 +248,7 @@ def residuals(block, t, w):
 
 @inline_kernel
 def constraint_error(constraint, a, b, e, turn):
-    """Write the six error components of a constraint, zero where they do not count, and the rotation vector."""
+    """Write the six error components of a constraint, zero if they are not selected, and the rotation vector."""
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
     wx, wy, wz = 0.0, 0.0, 0.0
@@ -281,7 +281,7 @@ def locate(address):
 
 @kernel
 def jacobian(address, exact):
-    """Write the weighted Jacobian of every constraint at the poses whose :func:`residuals` are at hand."""
+    """Write the weighted Jacobian of every constraint at the poses that :func:`residuals` has measured."""
     block, t, w = layout.view_chain(address)
     maps = matrix(w.scratch, 0, 3, 9)
     for c in range(t.constraint.shape[0]):
@@ -328,7 +328,7 @@ def weigh(constraint, options, blocks, first):
 
 @inline_kernel
 def write_maps(constraint, a, turn, exact, maps):
-    """Write the matrices that take world twists to rows: F, M for nodes that move B, M for nodes that move A."""
+    """Write the matrices that map world twists to rows: F, M for nodes that move B, M for nodes that move A."""
     is_world = constraint[layout.CONSTRAINT_WORLD] != 0
     axes = row_layout.WORLD if is_world else row_layout.GOAL
     rows.axes_of(a, axes, maps[0])
@@ -403,13 +403,13 @@ def store(block, t, w):
 
 @inline_kernel
 def wind(angle, reference):
-    """Return the equivalent of an angle that is nearest to a reference."""
+    """Return the winding of an angle nearest to a reference."""
     return steps.nearest_winding(angle, reference, -math.inf, math.inf)
 
 
 @kernel
 def store_ball(table, frame, state, at, scratch):
-    """Write the rotation of a ball, and of the two triples of angles the one nearer to that of the table."""
+    """Write the rotation of a ball, and of its two triples of angles the triple nearer to the table's values."""
     r = vector(scratch, 0, 9)
     for k in range(4):
         table[frame, layout.ROTATION + k] = state[at + k]

@@ -5,17 +5,18 @@ Problem
     min |J d - e|^2 + damping |d|^2 with low <= d <= high, where each constraint depends on few of the variables.
 
 Method
-    1. H = J^T J and g = J^T e are gathered constraint by constraint. H is kept by its profile: each row from its first
-       column that can be filled up to the diagonal. The variables are numbered so that those on which many constraints
-       depend (a platform) come last; the profile then is hardly larger than the fill of the factors.
+    1. H = J^T J and g = J^T e are gathered constraint by constraint. H is stored by its profile: each row begins at its
+       first column that can be filled, and ends at the diagonal. Variables that many constraints depend on (a platform)
+       have the last numbers. So the profile is hardly larger than the fill of the factors.
     2. H + damping I = L D L^T within the profile.
-    3. Bounds: solve; what goes beyond a bound is held there and moves to the right side; repeat. When nothing does,
-       the held variable that most wants back inward is freed. Each pass holds or frees; they are counted.
+    3. Bounds: solve; hold variables beyond a bound at the bound, and move them to the right side; repeat. If no
+       variable is beyond a bound, free the held variable with the largest pull inward. Passes that hold or free are
+       counted.
     4. The spectral step damps single directions instead, by the eigenvalues s^2 of H: s / (s^2 + damping_s) with
-       damping_s = sigma^2 - s^2 below sigma and none above.
+       damping_s = sigma^2 - s^2 below sigma, and zero above.
 
 Degeneracies
-    A pivot lost to rounding (``LOST``) leaves its unknown at zero: loops closed with more rows than they need are no
+    A pivot lost to rounding (``LOST``) leaves its unknown at zero. So loops that are closed with redundant rows need no
     special case.
 
 Cost
@@ -33,18 +34,18 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.kernels.rows import layout as row_layout
 
 LOST = 1e-15
-"""Share of its diagonal entry below which a pivot counts as lost."""
+"""If a pivot is below this share of its diagonal entry, it counts as lost."""
 NEGATIVE = 1e-9
-"""Share of its diagonal entry below zero from which a pivot counts as negative."""
+"""If a pivot is below minus this share of its diagonal entry, it counts as negative."""
 INDEFINITE = -1
 TARGETS = 1
 RESTS = 2
 CENTRES = 4
 FREE_AGAIN = 1e-12
-"""Pull inward, relative to the largest gradient, from which a held variable is freed."""
+"""Least pull inward that frees a held variable, relative to the largest gradient."""
 SWEEPS = 30
 ROTATED_OFF = 1e-30
-"""Squared off-diagonal part, relative to the squared matrix, at which it counts as diagonal."""
+"""Squared off-diagonal part of a matrix that counts as diagonal, relative to the squared matrix."""
 
 
 @kernel
@@ -124,7 +125,7 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
 
 @inline_kernel
 def joint_errors(block, t, w, joint, state, kind):
-    """Write errors, weights and (of three turns) the columns of a joint's own rows into the scratch."""
+    """Write errors, weights and (for three rotations) the columns of a joint's own rows into the scratch."""
     e, weights = vector(w.scratch, 0, 6), vector(w.scratch, 6, 6)
     frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
     wanted = layout.TARGET if kind == TARGETS else layout.REST
@@ -157,7 +158,7 @@ def joint_errors(block, t, w, joint, state, kind):
 @kernel
 def rotation_errors(table, variable, joint, wanted, state, scratch):
     """
-    Write the rotation vector that is left of three turns, and its derivative by them.
+    Write the rotation vector that remains for three rotations, and its derivative with respect to them.
 
     Turns about z, y, x: e = log(R_t R^T) in the axes before the turns, columns Jl^-1(-e) times the axes. A ball:
     e = log(R^T R_t) in its own axes, columns Jl^-1(e).
@@ -238,9 +239,9 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
 @inline_kernel
 def factorise(t, w, damping):
     """
-    Write the factors of H + damping I; rows and columns of held variables are those of the identity.
+    Write the factors of H + damping I; rows and columns of held variables equal the identity's.
 
-    :returns: whether no pivot is negative by more than rounding.
+    :returns: False if a pivot is negative by more than rounding.
     """
     definite = True
     for i in range(t.variable.shape[0]):
@@ -348,7 +349,7 @@ def bounded_step(address, damping, sigma):
 
 @inline_kernel
 def hold_violators(w):
-    """Take the solution as the step; hold variables beyond a bound at the bound, and return their number."""
+    """Accept the solution as the step; hold variables beyond a bound at the bound, and return their number."""
     beyond = 0
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
@@ -365,7 +366,7 @@ def hold_violators(w):
 
 @inline_kernel
 def free_one(t, w, damping):
-    """Free the held variable that wants back inward most; return whether there is one."""
+    """Free the held variable with the largest pull inward; return whether there was one."""
     n = t.variable.shape[0]
     multiply(t.variable, w.normal, w.step, w.right)
     most, which = FREE_AGAIN * vectors.largest_of(w.gradient, n), -1
@@ -382,7 +383,7 @@ def free_one(t, w, damping):
 
 @kernel
 def spectral_solve(address, sigma):
-    """Solve with every eigenvalue of H damped on its own; step 4 of the method, in place of the right side."""
+    """Solve with separate damping for every eigenvalue of H, in place of the right side; step 4 of the method."""
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
     a, columns = matrix(w.dense, 0, n, n), matrix(w.dense, n * n, n, n)

@@ -1,21 +1,21 @@
 """
-Second derivatives of the errors in the normal matrix, for unreachable goals.
+Add second derivatives of the errors to the normal matrix, for unreachable goals.
 
 Problem
-    The Hessian of 1/2 |e|^2 is J^T J + sum e_k d2 e_k. Where the error stays large, J^T J alone makes steps that close
-    in on the optimum slowly.
+    The Hessian of 1/2 |e|^2 is J^T J + sum e_k d2 e_k. If the error stays large, steps with J^T J only approach the
+    optimum slowly.
 
 Method
-    With d = p_A - p_B and w = log(R_A R_B^T), a motion i of A or B that turns with w_i (0 for slides), shifts d by
+    With d = p_A - p_B and w = log(R_A R_B^T). A motion i of A or B turns with w_i (0 for translations), shifts d by
     d_i, has the signed axis a_i (plus for A, minus for B) and turns the rotation vector by c_i:
 
-    1. Translation, all three rows: d_i . d_j + d . (w_i x d_j), the last term where i carries j.
+    1. Translation, all three rows: d_i . d_j + d . (w_i x d_j), the last term only if i carries j.
     2. Rotation, all three rows: c_i . a_j + w . (w_i x a_j), likewise. This uses that Jl^-1(w)^T w = w.
-    3. What J^T J has already is taken away. Some of the three rows only: the translation of a goal that does not
-       move keeps d . (w_i x d_j) with d in its rows; other cases are left to J^T J.
+    3. The part that J^T J has already is subtracted. If only some of the three rows are selected, the translation of a
+       goal that does not move keeps d . (w_i x d_j) with d in its rows; other cases keep J^T J.
 
 Degeneracies
-    The sum may be indefinite. The step then adds damping until it is definite.
+    The sum may be indefinite. Then the step adds damping until it is definite.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
@@ -42,7 +42,7 @@ ALL_ROTATION = 56
 
 @kernel
 def add_second_order(address):
-    """Add the second derivatives of all constraints to H, at a state whose J and e are at hand."""
+    """Add the second derivatives of all constraints to H, at a state whose J and e are current."""
     block, t, w = layout.view_chain(address)
     for c in range(t.constraint.shape[0]):
         row = t.constraint[c]

@@ -1,9 +1,9 @@
 """
-Kernels by numba, for developers who edit them (SSIK_ROS_JIT=1) and for the build of the native library.
+Compile kernels by numba, for developers who edit them (SSIK_ROS_JIT=1) and for the build of the native library.
 
-The one place where the package imports numba. Machine code is kept in numba's cache on disk, in a folder for each module that is named by
-a hash of the module and all kernel modules that it imports: numba itself looks at the file of the kernel alone, and would
-go on running the old code of a changed callee.
+Only this module of the package imports numba. Machine code is stored in numba's cache on disk. Each module has a folder
+named by a hash of the module and of all kernel modules that it imports. The reason: numba itself checks only the file
+of the kernel, and would continue to use the old code of a changed callee.
 """
 
 from collections.abc import Callable
@@ -23,11 +23,12 @@ from numba.extending import intrinsic
 from ssik_ros.kernels.native import sources
 
 IS_CACHED = True
-"""Whether machine code is kept on disk; the build of the native library keeps its own products."""
+"""True stores machine code on disk; the build of the native library stores its own products."""
 is_library_checked = False
-"""Whether the checked flavour of the native library is built: its extension knows the arrays behind addresses."""
+"""True while the checked flavour of the native library is built; its extension checks addresses against known
+arrays."""
 on_compiled: Callable[[Any, Any], None] | None = None
-"""Is told of each function that gets compiled: as Python, and numba's result."""
+"""Callback for each compiled function; gets the Python function and numba's result."""
 
 
 def compile_kernel(function: Any, forceinline: bool) -> Any:
@@ -57,7 +58,7 @@ def compile_kernel(function: Any, forceinline: bool) -> Any:
 
 
 def _note(compiled: Any, result: Any) -> None:
-    """Keep what was compiled, without anything that could be called."""
+    """Store a compilation result, without its callable."""
     compiled.overloads[tuple(result.signature.args)] = result
     if on_compiled is not None:
         on_compiled(compiled.py_func, result)
@@ -82,7 +83,7 @@ def _share_overloads(compiled: Any) -> None:
 
 @functools.cache
 def _closures() -> dict[str, str]:
-    """Return a hash of each kernel module and all that it imports, by its file."""
+    """Return a hash of each kernel module with all its imports, by file."""
     files = sources.modules()
     digests = {name: sources.digest_of_bytes(path) for name, path in files.items()}
     closures = {}
@@ -93,11 +94,11 @@ def _closures() -> dict[str, str]:
 
 
 class _Place:
-    """Where the machine code of a kernel lies: numba's name for one way to find that out."""
+    """Cache location of a kernel's machine code; implements numba's cache locator."""
 
     def __init__(self, function: Any, file: str) -> None:
         """
-        Take the place; nothing is made yet.
+        Store the location; no folder is created yet.
 
         :param function: the kernel.
         :param file: that it is defined in.
@@ -119,7 +120,7 @@ class _Place:
         return cls(function, file)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
@@ -127,16 +128,16 @@ class _Place:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return what machine code depends on beside its folder: nothing."""
+        """Return extra inputs of the cache key: an empty text, because the folder name has all of them."""
         return ''
 
     def get_disambiguator(self) -> str:
-        """Return what tells kernels of one name apart."""
+        """Return the line of the kernel, which distinguishes kernels with the same name."""
         return str(self._line)
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    """How a kernel is written and read."""
+    """Serialization of a kernel for the cache."""
 
     _locator_classes = (_Place,)
 
@@ -157,7 +158,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Return an array over a part of a flat one: its first element and its lengths are given."""
+    """Return an array over a part of a flat array, given its first element and its lengths."""
     source = context.make_array(signature.args[0])(context, builder, arguments[0])
     check_part(context, builder, source, arguments[1], arguments[2:])
     data = builder.gep(source.data, [arguments[1]])
@@ -166,7 +167,7 @@ def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def check_part(context: Any, builder: Any, source: Any, start: Any, lengths: Any) -> None:
     """
-    Emit a comparison of a part with the array that it is taken from, where numba compares indices (NUMBA_BOUNDSCHECK).
+    Emit a bounds check of a part against its array, if numba checks bounds (NUMBA_BOUNDSCHECK).
 
     :param context, builder: of numba.
     :param source: the array, its numbers side by side.
@@ -190,11 +191,11 @@ def check_part(context: Any, builder: Any, source: Any, start: Any, lengths: Any
 
 def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
     """
-    Emit a comparison of the numbers behind an address with the arrays that Python has told the library of.
+    Emit a check that a range of memory is inside an array that Python has registered with the library.
 
-    :param context, builder: of numba.
-    :param address: of the first number.
-    :param size: how many numbers of eight bytes.
+    :param context, builder: numba's code generator.
+    :param address: address of the first number.
+    :param size: number of numbers of eight bytes.
     """
     if not is_library_checked:
         return
@@ -251,7 +252,7 @@ def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns:
 
 
 def _pointer_to(kind: Any) -> Any:
-    """Return the function that makes a pointer of the address of some numbers."""
+    """Return the function that turns an address into a pointer to numbers."""
 
     @intrinsic
     def pointer(typing_context: Any, address: Any, size: Any) -> Any:
@@ -270,7 +271,7 @@ carray = numba.carray
 
 def external_function(name: str, signature: str) -> Any:
     """
-    Return a C function of the process as something that kernels can call.
+    Return a C function of the process as an object that kernels can call.
 
     :param name: symbol of the C library.
     :param signature: numba's notation, such as ``'int32(int32, uintp)'``.

@@ -1,9 +1,9 @@
 """
-The kernels with the constants of one arm in them: smaller and faster machine code for a C library.
+Insert the constants of one arm into the kernels: smaller and faster machine code for a C library.
 
-LLVM's intermediate code of the kernels is read as text. In the functions that take the packed arm as arguments, each use of these
-arguments becomes a constant; the optimiser then removes what other arms need. No operation is contracted or reordered,
-so that the numbers stay the same to the bit. Needs llvmlite, which the extra ``build`` brings; numba is never imported.
+The LLVM code of the kernels is read as text. In functions that take the packed arm as arguments, each use of these
+arguments becomes a constant. The optimiser then removes code that only other arms need. No operation is contracted or
+reordered, so the results stay bitwise equal. This needs llvmlite from the extra ``build``; numba is never imported.
 """
 
 import re
@@ -19,28 +19,28 @@ PROCESSORS = {
     'x86_64_v3': ('x86_64-unknown-linux-gnu', 'x86-64-v3'),
     'aarch64': ('aarch64-unknown-linux-gnu', 'generic'),
 }
-"""Triple and processor of each target, as LLVM names them."""
+"""LLVM triple and processor of each target."""
 _SYMBOL = re.compile(r'@"?([\w.$-]+)"?\(')
 
 
 EXTRA = 'ssik_ros[build]'
 LEAST_LLVM = (22, 0, 0)
-"""Of the llvmlite that the package is built with: older versions do not read its code."""
+"""Least version of LLVM in llvmlite: the version that builds the package; older ones cannot read its code."""
 
 
 class Frozen(NamedTuple):
     """An argument that is the same at every call."""
 
     functions: str
-    """Expression that the symbols of the functions match."""
+    """Regular expression for the symbols of the functions."""
     argument: str
     values: NDArray[Any]
     entries: frozenset[int] | None = None
-    """The numbers of the array that never change; None means all of them, and its length."""
+    """Indices of the array that never change; None means all entries and the length."""
 
 
 def is_possible() -> bool:
-    """Return whether llvmlite is installed, and reads the code that the package was built with."""
+    """Return whether llvmlite is installed and can read the code that was built with the package."""
     try:
         from llvmlite import binding as llvm
     except ImportError:
@@ -50,9 +50,9 @@ def is_possible() -> bool:
 
 def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
     """
-    Return the object of the kernels of one arm.
+    Return the object file of the kernels of one arm.
 
-    :param target: what it is for.
+    :param target: target of the machine code.
     :param wanted: symbols that the C library calls.
     :param constants: arguments that are the same at every call.
     """
@@ -76,11 +76,11 @@ def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
 
 
 def _run(module: Any, machine: Any, level: int) -> None:
-    """Remove what nobody calls, and optimise at a level above zero."""
+    """Remove unused functions; at a level above zero, optimise."""
     from llvmlite import binding as llvm
 
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    # The loops were unrolled and made to work on several numbers at once when the kernels were built.
+    # Loops were already unrolled and vectorized when the kernels were built.
     options.loop_vectorization = options.loop_unrolling = options.loop_interleaving = False
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
@@ -93,7 +93,7 @@ def _run(module: Any, machine: Any, level: int) -> None:
 
 
 def _insert(text: str, constants: list[Frozen]) -> str:
-    """Return intermediate code with constants in place of arguments."""
+    """Return LLVM code with constants in place of arguments."""
     names, lines = [], []
     for number, each in enumerate(constants):
         names.append(f'@frozen.{number}')
@@ -104,7 +104,7 @@ def _insert(text: str, constants: list[Frozen]) -> str:
 
 
 def _constant(name: str, values: NDArray[Any]) -> str:
-    """Return the definition of an array that never changes, as words of 64 bits."""
+    """Return the definition of a constant array, as words of 64 bits."""
     words = np.ascontiguousarray(values).view(np.int64).tolist()
     kind = f'[{len(words)} x i64]'
     body = ', '.join(f'i64 {word}' for word in words)
@@ -112,7 +112,7 @@ def _constant(name: str, values: NDArray[Any]) -> str:
 
 
 def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
-    """Return a function with constants in place of its arguments, if it has such."""
+    """Return a function with constants in place of its arguments, if it has such arguments."""
     head, line, body = function.partition('\n')
     symbol = _SYMBOL.search(head)
     assert symbol is not None
@@ -122,7 +122,7 @@ def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
         if each.entries is not None:
             body = _replace_entries(body, each, name)
             continue
-        # Words of an array: its address, then its length; both the count of all and that of the one dimension.
+        # Words of an array: address, number of entries, length of its only dimension, stride.
         size = str(len(each.values))
         for word, value in (('4', name), ('2', size), ('5.0', size), ('6.0', '8')):
             body = re.sub(rf'%arg\.{each.argument}\.{re.escape(word)}(?![\w.])', value, body)
@@ -130,7 +130,7 @@ def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
 
 
 def _replace_entries(body: str, each: Frozen, name: str) -> str:
-    """Return a function whose constant entries of an array are read from a constant."""
+    """Return a function that reads the constant entries of an array from a constant."""
     entries = each.entries or frozenset()
 
     def place(match: re.Match[str]) -> str:

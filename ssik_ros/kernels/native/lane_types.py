@@ -1,9 +1,9 @@
 """
 Eight numbers, or four, that a kernel treats as one: types of the compiler, for :mod:`ssik_ros.kernels.geometry.lanes`.
 
-The type is a vector of the processor (or several, where its registers are shorter). The compiler is not asked to find
-out that a loop over eight candidates can be done at once: the source says so. Every operation is the one of IEEE 754 on
-each number, so that the results are those of plain Python to the last bit, on every machine.
+The type is a vector of the processor, or several if its registers are shorter. So the compiler need not detect that a
+loop over eight candidates can be vectorized: the source says so. Every operation follows IEEE 754 for each number. So
+the results are bitwise equal to plain Python's on every machine.
 """
 
 from collections.abc import Callable
@@ -19,30 +19,30 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 from ssik_ros.kernels.native.compiler import check_part
 
 LANES = 8
-"""How many numbers stand side by side."""
+"""Number of lanes."""
 
 HALF_LANES = 4
-"""How many are half of them."""
+"""Half the number of lanes."""
 
 _ALIGNMENT = 8
-"""Of the arrays that are read and written: that of one number [bytes]."""
+"""Alignment of arrays that are read and written: the alignment of one number [bytes]."""
 
 
 class LanesType(types.Type):
-    """Numbers side by side."""
+    """Type of several numbers side by side."""
 
     def __init__(self, count: int) -> None:
-        """Name the type of so many."""
+        """Name the type of ``count`` numbers."""
         self.count = count
         self.vector = ir.VectorType(ir.DoubleType(), count)
         super().__init__(name=f'Lanes{count}')
 
 
 class MaskType(types.Type):
-    """Truth values side by side."""
+    """Type of several truth values side by side."""
 
     def __init__(self, count: int) -> None:
-        """Name the type of so many."""
+        """Name the type of ``count`` truth values."""
         self.count = count
         self.vector = ir.VectorType(ir.IntType(1), count)
         super().__init__(name=f'LaneMask{count}')
@@ -51,10 +51,10 @@ class MaskType(types.Type):
 @register_model(LanesType)
 @register_model(MaskType)
 class _Model(models.PrimitiveModel):  # type: ignore[misc]
-    """How they are kept."""
+    """Data model: lanes are an LLVM vector."""
 
     def __init__(self, manager: Any, type_: Any) -> None:
-        """Keep a vector."""
+        """Represent the type as a vector."""
         super().__init__(manager, type_, type_.vector)
 
 
@@ -63,7 +63,7 @@ _MASKS = {count: MaskType(count) for count in (LANES, HALF_LANES)}
 
 
 def _spread(builder: Any, count: int, type_: Any, value: Any) -> Any:
-    """Return a value as so many lanes: a number becomes all of them."""
+    """Return a value as ``count`` lanes; a number is copied into all of them."""
     if isinstance(type_, LanesType):
         return value
     nothing = ir.Constant(_LANES[count].vector, ir.Undefined)
@@ -98,7 +98,7 @@ def _define_operator(
 
 
 def _teach(function: Any, signatures: list[Any]) -> None:
-    """Tell the compiler which types an operator takes."""
+    """Register the argument types of an operator."""
     infer_global(function)(type('_Lanes', (ConcreteTemplate,), {'cases': signatures}))
 
 
@@ -135,7 +135,7 @@ def _negate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
 
 
 def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -> Any:
-    """Return where in a flat array so many numbers begin."""
+    """Return the address in a flat array where ``count`` numbers begin."""
     array = context.make_array(sig.args[0])(context, builder, arguments[0])
     check_part(context, builder, array, arguments[1], [ir.IntType(64)(count)])
     pointer = _LANES[count].vector.as_pointer()
@@ -143,11 +143,11 @@ def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -
 
 
 def _loader(count: int) -> Any:
-    """Return the function that reads so many lanes."""
+    """Return the function that reads ``count`` lanes."""
 
     @intrinsic
     def load_lanes(typing_context: Any, array: Any, start: Any) -> Any:
-        """Return numbers of a flat array, from ``start`` on."""
+        """Return numbers of a flat array, beginning at ``start``."""
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             address = _address(context, builder, sig, arguments, count)
@@ -159,7 +159,7 @@ def _loader(count: int) -> Any:
 
 
 def _spreader(count: int) -> Any:
-    """Return the function that makes so many lanes of a number."""
+    """Return the function that copies a number into ``count`` lanes."""
 
     @intrinsic
     def spread_number(typing_context: Any, value: Any) -> Any:
@@ -174,11 +174,11 @@ def _spreader(count: int) -> Any:
 
 
 def _counter(count: int) -> Any:
-    """Return the function that counts so many lanes."""
+    """Return the function that numbers ``count`` lanes."""
 
     @intrinsic
     def places_of_lanes(typing_context: Any) -> Any:
-        """Return the place of each lane, from 0.0 on."""
+        """Return the index of each lane, beginning with 0.0."""
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             return ir.Constant(_LANES[count].vector, [float(lane) for lane in range(count)])
@@ -195,7 +195,7 @@ places, places_half = _counter(LANES), _counter(HALF_LANES)
 
 @intrinsic
 def store(typing_context: Any, array: Any, start: Any, value: Any) -> Any:
-    """Write lanes into a flat array, from ``start`` on; a number becomes eight of them."""
+    """Write lanes into a flat array, beginning at ``start``; a number is written eight times."""
     count = value.count if isinstance(value, LanesType) else LANES
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -209,7 +209,7 @@ def store(typing_context: Any, array: Any, start: Any, value: Any) -> Any:
 
 @intrinsic
 def in_pairs(typing_context: Any, value: Any) -> Any:
-    """Return eight lanes, each of four in two neighbouring ones."""
+    """Return eight lanes; each of the four given lanes becomes two neighbouring lanes."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         order = [lane // 2 for lane in range(LANES)]

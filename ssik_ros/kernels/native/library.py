@@ -1,4 +1,4 @@
-"""The native library of the kernels: found, compared with the sources, and its callables."""
+"""Load the native library of the kernels, compare it with the sources, and return its callables."""
 
 from collections.abc import Callable
 from importlib import machinery, util
@@ -13,7 +13,7 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 
 FOLDER = Path(__file__).parent
 MANIFEST = FOLDER / 'sources.json'
-"""Hashes of the sources; in a source tree alone, so that an installed wheel compares nothing."""
+"""Hashes of the sources. The file exists only in a source tree, so an installed wheel compares nothing."""
 _PREFIX = 'ssik_ros.kernels.'
 _BUILD = 'run "make setup", or "python tools/build_native.py" where numba is installed'
 
@@ -28,7 +28,7 @@ def file_of(target: str) -> Path:
 
 
 def _refusal(what: str, mend: str) -> NativeLibraryError:
-    """Return the error that says what is wrong and what to do about it, both as its evidence too."""
+    """Return the error with a cause and a remedy, both in its text and as evidence."""
     return NativeLibraryError(f'{what}: {mend}.', what=what, mend=mend)
 
 
@@ -36,7 +36,7 @@ def _load() -> Any:
     """
     Return the library as a module of Python.
 
-    :raises NativeLibraryError: when there is none for this machine, or it was built from other sources.
+    :raises NativeLibraryError: if this machine has no library, or the library was built from other sources.
     """
     names = targets.of_this_machine()
     if not names:
@@ -67,15 +67,15 @@ def _load() -> Any:
 
 
 LIBRARY = _load()
-"""The extension: ``bind``, ``signatures`` and ``TARGET``."""
+"""Extension module with ``bind``, ``signatures`` and ``TARGET``."""
 
 
 class Unlisted:
-    """A kernel that Python cannot call: its signature is not in the list."""
+    """A kernel that Python cannot call, because its signature is not in the list."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """
-        Take the kernel's place.
+        Store the kernel's function.
 
         :param function: the kernel as Python.
         """
@@ -83,7 +83,7 @@ class Unlisted:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """
-        Refuse.
+        Raise an error that explains the missing signature.
 
         :raises NativeLibraryError: always.
         """
@@ -95,13 +95,13 @@ class Unlisted:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a kernel in the list."""
+    """Return the name of a kernel as in the list."""
     return f'{function.__module__.removeprefix(_PREFIX)}.{function.__name__}'
 
 
 def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     """
-    Return the parameters of a kernel as the list has them.
+    Return the parameters of a kernel as in the list.
 
     :param function: the kernel as Python.
     :param arguments: of a call.
@@ -113,7 +113,7 @@ def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of an argument as the list has it."""
+    """Return the type of an argument as in the list."""
     if isinstance(value, tuple):
         return f'({", ".join(map(_type_of, value))})'
     if not hasattr(value, 'ndim') or value.ndim == 0:
@@ -127,7 +127,7 @@ def _type_of(value: Any) -> str:
 
 def kernel(function: Function) -> Function:
     """
-    Return the machine code of a kernel as something to call.
+    Return the machine code of a kernel as a callable.
 
     :param function: the kernel as Python.
     """

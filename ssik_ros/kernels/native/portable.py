@@ -1,8 +1,8 @@
 """
-The kernels for C programs: which they are, and the files that the build of the package leaves for ``ssik build``.
+Kernels for C programs: their list, and the files that the build of the package creates for ``ssik build``.
 
-An object for each target, and the intermediate code of LLVM that they were made from. Freezing the constants of one arm into the
-code takes llvmlite, which the extra ``build`` brings.
+The files are an object for each target, and the LLVM code of the objects. Freezing the constants of
+one arm into the code needs llvmlite from the extra ``build``.
 """
 
 import json
@@ -28,14 +28,14 @@ KERNELS = (
     'search.plain_request.solve_one',
     'search.tracking.follow',
 )
-"""What a C library calls."""
+"""Kernels that a C library calls."""
 FOLDER = Path(__file__).with_name('c_kernels')
 CODE, STAMP = 'kernels.bc.xz', 'stamp.json'
 BUILD = 'python tools/build_native.py --portable'
 
 
 def symbol_of(kernel: str) -> str:
-    """Return the symbol of a kernel that takes its arguments as words."""
+    """Return the symbol of a kernel's variant whose arguments are words."""
     return f'ssik_ros_{kernel.replace(".", "__")}'
 
 
@@ -45,18 +45,18 @@ def object_name(target: str) -> str:
 
 
 def targets() -> list[str]:
-    """Return the targets that there are objects for."""
+    """Return the targets that have an object."""
     return sorted(path.name.split('.')[1] for path in FOLDER.glob(object_name('*')))
 
 
 def _refusal(what: str) -> NativeLibraryError:
-    """Return the error that says what is wrong and how to mend it."""
+    """Return the error for a cause, with the command that mends it."""
     return NativeLibraryError(f'{what}: run "{BUILD}".', what=what, mend=BUILD)
 
 
 def read(name: str) -> bytes:
     """
-    Return the contents of one of the files.
+    Return the contents of a file of the build.
 
     :raises NativeLibraryError: when it is not there.
     """
@@ -68,15 +68,15 @@ def read(name: str) -> bytes:
 
 def digest() -> int:
     """
-    Return what tells kernels apart, as a number of 60 bits.
+    Return a number of 60 bits that identifies the kernels.
 
-    :raises NativeLibraryError: when they are not built, or from other sources than those of now.
+    :raises NativeLibraryError: if they are not built, or were built from other sources.
     """
     path = FOLDER / STAMP
     if not path.is_file():
         raise _refusal(f'The kernels for C programs are not built ({path})')
     stamp = json.loads(path.read_text(encoding='utf-8'))
-    # An installed wheel compares nothing, as for the library.
+    # An installed wheel compares nothing, like the library.
     if (FOLDER.parent / 'sources.json').is_file() and sources.changed(stamp.get('sources', {})):
         raise _refusal('The kernels for C programs were built from other kernels')
     return int(stamp['digest'][:15], 16)
@@ -84,7 +84,7 @@ def digest() -> int:
 
 def keep_only(module: Any, wanted: set[str]) -> None:
     """
-    Make everything in a module internal but the functions with wanted names.
+    Make everything in a module internal except the functions with wanted names.
 
     :param module: of llvmlite.
     :param wanted: symbols.

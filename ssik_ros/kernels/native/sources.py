@@ -1,9 +1,9 @@
 """
-Which sources the native library was built from, by hashes that comments and docstrings do not change.
+Hashes of the sources of the native library; comments and docstrings do not change them.
 
-Without a compiler and without numba: the package compares a source tree with its library when it is imported, and the
-build decides with the same hashes what to compile again. Files with the time and size that they had at the build are not read:
-what hashes them is imported when one has another.
+No compiler and no numba is needed. At import, the package compares a source tree with its library. The build uses the
+same hashes to decide which modules to compile again. Files with the same time and size as at the build are not read.
+The module that computes hashes is imported only if a file differs.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ from typing import Any
 KERNELS = Path(__file__).parents[1]
 """Folder of the kernels."""
 SIGNATURES = Path(__file__).parent / 'kernels.txt'
-"""The list of the kernels that Python may call."""
+"""List of the kernels that Python may call."""
 
 _IMPORT = r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\([^)]*\)|.+)|import\s+ssik_ros\.kernels([\w.]+))'
 
 
 def modules() -> dict[str, Path]:
-    """Return the files of the kernels by the name of their module below ``ssik_ros.kernels``."""
+    """Return the files of the kernels, by the name of their module below ``ssik_ros.kernels``."""
     paths = sorted(Path(KERNELS, name) for name in _kernel_files(''))
     return {'.'.join(path.relative_to(KERNELS).with_suffix('').parts): path for path in paths}
 
 
 def _kernel_files(folder: str) -> Iterator[str]:
-    """Yield the files of the kernels below a folder, as paths relative to that of all kernels."""
+    """Yield the files of the kernels below a folder, as paths relative to the folder of all kernels."""
     with os.scandir(KERNELS / folder) as entries:
         for entry in entries:
             name = f'{folder}/{entry.name}'.removeprefix('/')
@@ -44,9 +44,9 @@ def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
     Return the kernel modules that a file imports.
 
     :param path: of the file.
-    :param known: of :func:`modules`.
+    :param known: result of :func:`modules`.
     """
-    # What stands behind "import" may be a module of the package before it, or a name of the module.
+    # The word after "import" may be a module of the package before it, or a name in the module.
     names: dict[str, None] = {}
     for package, listed, module in re.findall(
         _IMPORT, path.read_text(encoding='utf-8'), re.MULTILINE
@@ -57,7 +57,7 @@ def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
 
 
 def imports() -> dict[str, list[str]]:
-    """Return the kernel modules that each kernel module imports, directly or not, each after those it imports."""
+    """Return all kernel modules that each kernel module imports, directly or not, in the order of imports."""
     known = modules()
     direct = {name: direct_imports(path, known) for name, path in known.items()}
     found: dict[str, list[str]] = {}
@@ -116,9 +116,9 @@ def digest_of_bytes(path: Path) -> str:
 
 def manifest() -> dict[str, list[Any]]:
     """
-    Return what each source of the native library is known by, by its path.
+    Return the entries of the manifest for each source of the native library, by path.
 
-    :returns: a hash of its bytes, one of its code, and the time [ns] and size [bytes] that the file has now.
+    :returns: hash of the bytes, hash of the code, time [ns] and size [bytes] of the file.
     """
     files = {f'{name.replace(".", "/")}.py': path for name, path in modules().items()}
     table = {
@@ -135,7 +135,7 @@ def manifest() -> dict[str, list[Any]]:
 
 
 def _time_and_size(path: str | Path) -> list[int]:
-    """Return when a file was written last [ns], and its size [bytes]; nothing when it is missing."""
+    """Return the time of the last change [ns] and the size [bytes] of a file; an empty list if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -145,7 +145,7 @@ def _time_and_size(path: str | Path) -> list[int]:
 
 def changed(table: dict[str, list[Any]]) -> list[str]:
     """
-    Return the paths whose code is not the one of a manifest, new and missing files included.
+    Return the paths whose code differs from a manifest, with new and missing files.
 
     :param table: of :func:`manifest`, as it was when the library was built.
     """
@@ -154,7 +154,7 @@ def changed(table: dict[str, list[Any]]) -> list[str]:
 
 
 def _is_same(name: str, hashes: list[Any] | None) -> bool:
-    """Return whether a source has the code that it is known by."""
+    """Return whether a source has the code of its manifest entry."""
     found = _time_and_size(f'{KERNELS}/{name}')
     if hashes is None or not found:
         return False

@@ -1,14 +1,14 @@
-"""Which machine code this machine runs."""
+"""Targets of machine code that this machine can run."""
 
 import os
 import sys
 
 X86_64_V3 = frozenset({'avx', 'avx2', 'bmi1', 'bmi2', 'f16c', 'fma', 'abm', 'movbe'})
-"""What a processor of the level x86-64-v3 has, as Linux names it."""
+"""Linux names of the features of a processor at level x86-64-v3."""
 
 
 def of_this_machine() -> list[str]:
-    """Return the targets whose code this machine runs, the fastest one first; none where none is built."""
+    """Return the targets whose code this machine runs, the fastest first; empty on platforms without a library."""
     chosen = os.environ.get('SSIK_ROS_TARGET')
     if chosen:
         return [chosen]
@@ -21,7 +21,7 @@ def of_this_machine() -> list[str]:
 
 
 def refusal() -> tuple[str, str]:
-    """Return what is wrong on a platform that no library is built for, and what mends it."""
+    """Return cause and remedy for a platform without a native library."""
     platform = f'{sys.platform} {os.uname().machine}'
     what = f'There is no native library of the kernels for {platform}'
     return what, 'install numba and set SSIK_ROS_JIT=1'

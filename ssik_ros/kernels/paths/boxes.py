@@ -1,26 +1,28 @@
 """
-The cheapest sequence of boxes, one from each layer: a lower bound on sequences of postures in them.
+Find the cheapest sequence of boxes, one from each layer: a lower bound for sequences of postures in them.
 
 Problem
 -------
-Each layer holds boxes of postures: over a cell of free parameters p, a posture is c + D p + e, |p| <= h, and e as small as stated.
-A step from a posture in box a to one in box b costs the sum of w_j |s_j|, s_j the step of joint j. Each box has a price z: a step
-to one of its postures costs z p less, the step from there z p more, which changes no path's cost. Find the cheapest sequence of
-boxes by what steps cost at least.
+Each layer has boxes of postures. Over a cell of free parameters p, a posture is c + D p + e with |p| <= h and a given
+bound on e. A step from a posture in box a to a posture in box b costs the sum of w_j |s_j|, where s_j is the step of
+joint j. Each box has prices z: a step to one of its postures costs z p less, and a step away from it costs z p more.
+This changes no path's cost. Find the cheapest sequence of boxes, with each step at its least cost.
 
 Method
 ------
-1. For each joint the step lies within c - h and c + h, c the difference of the centres and h the sum of the half widths: the sum
-   over joints of w times the least |s| is a bound (the only one for other objectives), less the most that prices may take.
-2. All joints together follow the same parameters. For any |y| <= w a step costs at least y s. Its least over both cells is
-   ``sum (y_j c_j - |y_j| e_j) - |y D_a - z_a| h_a - |y D_b - z_b| h_b``: the larger of both bounds is taken. Of y, the signs of the
-   steps are tried, then one joint after the other is given its best value.
-3. Joints that turn without end take the step nearest to zero, and no part in 2 where it may be half a turn.
-4. Where the least step of a joint is larger than allowed there is no step.
+1. The step of each joint is between c - h and c + h, with the difference c of the centres and the sum h of the half
+   widths. The sum over joints of w times the least |s|, less the largest share of the prices, is a lower bound. For
+   other objectives it is the only bound.
+2. All joints follow the same parameters. For any |y| <= w a step costs at least y s. Its least value over both cells is
+   ``sum (y_j c_j - |y_j| e_j) - |y D_a - z_a| h_a - |y D_b - z_b| h_b``. The larger of both bounds is used. First y has
+   the signs of the steps, then the best value of y is found joint by joint.
+3. Joints that turn without end take the step nearest to zero. If such a step may be half a turn, the joint has no part
+   in 2.
+4. If the least step of a joint is larger than allowed, the boxes are not connected.
 
 Cost
 ----
-Number of layers times pairs of a box and a block of boxes, and the pairs of boxes that no block rules out.
+Number of layers times pairs of a box and a block of boxes, plus the pairs of boxes that no block excludes.
 """
 
 import math
@@ -34,14 +36,14 @@ from ssik_ros.kernels.paths.layers import (
 )
 
 BLOCK = 32
-"""Neighbouring boxes of a layer that are looked at together first."""
+"""Number of neighbouring boxes of a layer that are first tested together."""
 SWEEPS = 2
-"""How often the multipliers of a step are improved, joint by joint."""
+"""Number of rounds that improve the multipliers of a step, joint by joint."""
 
 
 @inline_kernel
 def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
-    """Return what a step costs at least, joint by joint; infinite where there is none."""
+    """Return the least cost of a step, computed joint by joint; infinite if a joint would move too far."""
     total = 0.0
     for j in range(q.shape[1]):
         away = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
@@ -59,7 +61,7 @@ def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, obj
 
 @inline_kernel
 def _value(y, c, e, before, after, cells, slopes, a, b, j):
-    """Return the part of a step's bound that depends on the multiplier of joint j; the sums without it are given."""
+    """Return the part of a step's bound that depends on the multiplier of joint j, given the sums without it."""
     total = y * c - abs(y) * e
     for r in range(cells.shape[1]):
         total -= abs(before[r] + y * slopes[a, j, r]) * cells[a, r]
@@ -69,7 +71,7 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 
 @inline_kernel
 def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
-    """Return what a step costs at least with all joints together; y D_a - z_a and y D_b - z_b are left at the end of ``work``."""
+    """Return the least cost of a step of all joints together; ``work`` ends with y D_a - z_a and y D_b - z_b."""
     n, free = q.shape[1], cells.shape[1]
     y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
     before, after = work[3 * n : 3 * n + free], work[3 * n + free : 3 * n + 2 * free]
@@ -149,22 +151,22 @@ def connect_boxes(
     work,
 ):
     """
-    Write a lower bound on what sequences to some boxes of one layer cost, infinite where there is none.
+    Write a lower bound on the cost of sequences to some boxes of one layer; infinite if no sequence reaches a box.
 
-    Boxes of one layer are independent: a caller may split them into several calls and look at the clock in between.
+    Boxes of one layer are independent. So a caller may split them into several calls and check the clock in between.
 
-    :param costs: (k,) in and out: those of the layer before are read.
-    :param multipliers: (k, n) out: how the cost changes with the joints.
+    :param costs: (k,) in and out: costs of the layer before are read.
+    :param multipliers: (k, n) out: derivative of the cost with respect to the joints.
     :param q, halves: (k, n) centres and half widths.
-    :param slopes, errors: (k, n, r), (k, n) tangents D, and how far postures are from them.
-    :param cells, prices: (k, r) half widths of the parameters, and what they cost.
-    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) boxes around each BLOCK boxes of the layer before, and the least
-        of their costs less the most that their prices may take.
-    :param begin, end: the first row of the layer before, and the row behind its last one.
-    :param first, last: rows of the layer, the last one excluded.
+    :param slopes, errors: (k, n, r), (k, n) tangents D, and largest distances of postures from them.
+    :param cells, prices: (k, r) half widths of the parameters, and their prices.
+    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) boxes around each BLOCK boxes of the layer before,
+        and the least of their costs minus the largest share of their prices.
+    :param begin, end: first row of the layer before, and the row after its last one.
+    :param first, last: rows of the layer, without ``last``.
     :param turning: (n,) 1 for joints that may turn without end.
-    :param largest, weights: (n,) of the step.
-    :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are read for SUM_OF_STEPS alone.
+    :param largest, weights: (n,) largest steps and weights of the joints.
+    :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are used for SUM_OF_STEPS only.
     :param sign: -1 for sequences that go backwards through the layers, else 1.
     :param work: (3 n + 2 r + b,) scratch.
     """
@@ -187,7 +189,7 @@ def connect_boxes(
             weights,
             objective,
         )
-        # The nearest block first: what it costs leaves few of the others.
+        # Begin with the nearest block: its cost excludes most of the others.
         for turn in range(-1, count):
             block = max(turn, 0)
             if turn < 0:
@@ -244,7 +246,7 @@ def _bound_blocks(
     weights,
     objective,
 ):
-    """Write what sequences from each block to a box cost at least, and return the block of the least."""
+    """Write the least costs of sequences from each block to a box; return the cheapest block."""
     best = 0
     for block in range(len(block_costs)):
         bounds[block] = math.inf
@@ -262,7 +264,7 @@ def _bound_blocks(
 
 @inline_kernel
 def _stake(cells, prices, row):
-    """Return the most that the price of a box takes from a step."""
+    """Return the largest amount by which the prices of a box can reduce the cost of a step."""
     total = 0.0
     for r in range(cells.shape[1]):
         total += abs(prices[row, r]) * cells[row, r]

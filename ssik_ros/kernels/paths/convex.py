@@ -3,15 +3,15 @@ Bounds on the distance of two convex bodies.
 
 Problem
 -------
-A and B convex, each the set of points within a radius of a core (point, segment, box, disc-swept segment, cone, hull of points).
-Find numbers l <= d(A, B) <= u.
+A and B are convex. Each is the set of points within a radius of a core (point, segment, box, disc-swept segment, cone,
+hull of points). Find numbers l <= d(A, B) <= u.
 
 Method
 ------
-1. The difference A - B of the cores is convex; its support point in a direction is that of A minus that of B.
-2. Wolfe's algorithm: the point x nearest to the origin in the hull of at most four support points, one more in the
-   direction -x, points without a part in x dropped. |x| is an upper bound at any time.
-3. For any support point s in direction -x, s.x / |x| is a lower bound (all of A - B lies beyond that plane).
+1. The difference A - B of the cores is convex. Its support point in a direction is A's support point minus B's.
+2. Wolfe's algorithm finds the point x nearest to the origin in the hull of at most four support points. In each step a
+   support point in direction -x is added, and points with zero weight are dropped. |x| is always an upper bound.
+3. For any support point s in direction -x, s.x / |x| is a lower bound, because all of A - B lies beyond that plane.
 
 Degeneracies
 ------------
@@ -26,11 +26,12 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry.vectors import add, dot, norm, scale, subtract
 
 POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
-"""Cores: nothing; half length along z; three half sides; radius and half length along z (cylinder, cone); points."""
+"""Cores with their sizes: none; half length along z; three half sides; radius and half length along z (cylinder, cone);
+points."""
 SIZES = 4
-"""Numbers of a core: three of its own, then the radius around it."""
+"""Numbers of a core: three sizes, then the radius around it."""
 ROOM = 4 * 3 + 4 + 4 + 12
-"""Scratch of :func:`bounds`."""
+"""Size of the scratch of :func:`bounds`, in numbers."""
 MOST_STEPS = 40
 CLOSE = 1e-3
 """Relative gap of the bounds at which a search ends."""
@@ -94,13 +95,13 @@ def support(kind, sizes, points, pose, d):
 
 @inline_kernel
 def _vertex(room, i):
-    """Return a support point that is kept."""
+    """Return a stored support point."""
     return room[3 * i], room[3 * i + 1], room[3 * i + 2]
 
 
 @kernel
 def _affine(room, count):
-    """Write the weights of the point nearest to the origin in the plane of the kept points; return whether there is one."""
+    """Write the weights of the point nearest to the origin in the plane of stored points; return False if undefined."""
     first, size, at = _vertex(room, 0), count - 1, 20
     largest = 0.0
     for i in range(size):
@@ -131,7 +132,7 @@ def _affine(room, count):
 
 @kernel
 def _drop(room, count):
-    """Move the weights towards those of the plane until one is zero; drop that point and return how many are left."""
+    """Move the weights towards the plane's weights until one is zero; drop its point and return the number left."""
     part = 1.0
     for i in range(count):
         if room[16 + i] <= 0.0 and room[12 + i] > room[16 + i]:
@@ -149,7 +150,7 @@ def _drop(room, count):
 
 @kernel
 def _nearest(room, count):
-    """Keep the points that the nearest point needs, with their weights; return how many, 0 where rounding decides."""
+    """Keep the points that the nearest point needs, with weights; return their number, 0 if rounding decides."""
     while count > 1:
         if not _affine(room, count):
             return 0
@@ -170,7 +171,7 @@ def _nearest(room, count):
 
 @inline_kernel
 def _mean(room, count):
-    """Return the point with the present weights."""
+    """Return the point with the current weights."""
     x = (0.0, 0.0, 0.0)
     for i in range(count):
         x = add(x, scale(room[12 + i], _vertex(room, i)))
@@ -180,7 +181,7 @@ def _mean(room, count):
 @kernel
 def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     """
-    Return a lower and an upper bound on the distance of two bodies; the lower one is negative where none was found.
+    Return a lower and an upper bound on the distance of two bodies; the lower bound is negative if none was found.
 
     :param kinds: (s,) cores; ``sizes`` (s, SIZES); ``points`` (., 3) of hulls, ``ends`` (s + 1,) where each begins.
     :param poses: (s, 12) of the bodies.

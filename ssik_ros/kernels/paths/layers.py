@@ -1,17 +1,18 @@
 """
-The cheapest sequence of postures, one from each layer, by dynamic programming.
+Find the cheapest sequence of postures, one from each layer, by dynamic programming.
 
 Problem
 -------
-Layer i holds the postures of waypoint i. Choose one posture of each layer so that no joint moves further than it may between
-neighbouring waypoints and the sum of the costs of all steps is least.
+Layer i has the postures of waypoint i. Choose one posture of each layer with the least sum of step costs. No joint may
+move further between neighbouring waypoints than its limit.
 
 Method
 ------
-1. Of each posture remember how many layers in a row it can be reached over, and the least cost of such a piece (Bellman).
-2. More layers come before less cost: where no sequence reaches the last layer, the longest piece is known all the same.
-3. Rows of a layer are ordered by one joint, the key. Only rows within its largest step are compared, the nearest first, until
-   the step of the key alone costs more than the best row found.
+1. For each posture store the number of consecutive layers over which it can be reached, and the least cost of this
+   piece (Bellman).
+2. More layers rank before less cost. So if no sequence reaches the last layer, the longest piece is still known.
+3. Rows of a layer are sorted by one joint, the key. Only rows within its largest step are compared, the nearest first.
+   The comparison stops when the key's own step costs more than the best row.
 
 Cost
 ----
@@ -23,16 +24,16 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
 SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST, SUM_OF_POWERS = 0, 1, 2, 3, 4
-"""Objectives: sum of weighted |dq|; of their squares; the largest weighted |dq|; the sum of each step's largest one; the sum of
-the 16th powers of each step's largest one, which makes large steps equal."""
+"""Objectives: sum of weighted |dq|; sum of their squares; largest weighted |dq|; sum of the largest weighted |dq| of
+each step; sum of the 16th powers of these, which makes large steps equal."""
 NOWHERE = -1
-"""Parent of a row that no row of the layer before joins."""
+"""Parent of a row without a connection to the layer before."""
 TWO_PI = 2.0 * math.pi
 
 
 @inline_kernel
 def step_of(a, b, is_turning):
-    """Return the step from one joint value to another; the short way round for joints that may turn without end."""
+    """Return the step between two joint values; the short way round for joints that may turn without end."""
     away = b - a
     if is_turning:
         away -= TWO_PI * math.floor(away / TWO_PI + 0.5)
@@ -41,7 +42,7 @@ def step_of(a, b, is_turning):
 
 @inline_kernel
 def first_not_below(q, key, begin, end, value):
-    """Return the first of the rows begin to end whose key is not below a value."""
+    """Return the first row in begin to end whose key is at least a value."""
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -63,15 +64,15 @@ def _part(objective, away):
 @kernel
 def join(q, a, b, turning, largest, weights, objective, most):
     """
-    Return the cost of a step, infinite where a joint moves further than it may, and where the cost is above ``most``.
+    Return the cost of a step; infinite if a joint moves too far or the cost is above ``most``.
 
     :param q: (k, n) postures.
-    :param a, b: rows.
+    :param a, b: rows of both postures.
     :param turning: (n,) 1 for joints that may turn without end.
     :param largest: (n,) largest steps.
-    :param weights: (n,) of the objective.
-    :param objective: SUM_OF_STEPS, ...
-    :param most: cost from which on a step is of no use.
+    :param weights: (n,) weights of the objective.
+    :param objective: one of the constants above, such as SUM_OF_STEPS.
+    :param most: largest useful cost of the step.
     """
     total = 0.0
     for j in range(q.shape[1]):
@@ -95,16 +96,16 @@ def connect(
     costs, lengths, parents, q, starts, own, turning, largest, weights, objective, key, first, last
 ):
     """
-    Write the least cost of each row, the number of layers of its piece, and the row before it.
+    Write the least cost of each row, the number of layers of its piece, and its parent row.
 
-    :param costs, lengths, parents: (k,) out; layers before ``first`` are read as they are.
-    :param q: (k, n) postures, layer by layer, each layer in ascending order of the joint ``key``.
+    :param costs, lengths, parents: (k,) out; layers before ``first`` are read.
+    :param q: (k, n) postures, layer by layer, each layer sorted by the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
-    :param own: (k,) what a row costs by itself; infinite for a row that must not be taken.
+    :param own: (k,) cost of the row itself; infinite for a row that must not be used.
     :param turning, objective: as for :func:`join`.
-    :param largest, weights: (m, n) of the step to each layer; the first rows are not read.
-    :param key: index of a joint.
-    :param first, last: layers to work on, the last one excluded.
+    :param largest, weights: (m, n) largest steps and weights for the step to each layer; the first rows are ignored.
+    :param key: index of the sorted joint.
+    :param first, last: layers to work on, without ``last``.
     """
     for layer in range(first, last):
         begin = starts[layer - 1] if layer > 0 else 0
@@ -139,7 +140,7 @@ def connect(
 
 @inline_kernel
 def _best_before(costs, lengths, begin, end):
-    """Return the length of the longest pieces that end in some rows, and the least cost of these."""
+    """Return the length of the longest pieces that end in a range of rows, and the least cost among them."""
     longest, least = 0, math.inf
     for row in range(begin, end):
         if lengths[row] > longest:
@@ -167,9 +168,9 @@ def _reach(
     least,
 ):
     """
-    Choose the row before one row among the rows begin to end of the layer before.
+    Choose the parent of a row among the rows begin to end of the layer before.
 
-    From the value of the key the search goes up and down. It ends where the step of the key alone costs too much.
+    The search goes up and down from the key's value. It ends when the key's own step costs too much.
     """
     sides = 1 if turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
@@ -194,7 +195,7 @@ def _reach(
 
 @kernel
 def _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective):
-    """Put one row before another where this makes its piece longer or cheaper."""
+    """Make one row the parent of another if this makes the piece longer or cheaper."""
     is_longer = lengths[at] + 1 > lengths[row]
     is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
     if lengths[at] == 0 or not (is_longer or is_close):
