@@ -1,9 +1,15 @@
 """
-How the node serves on different executors: ``python bench/executors.py --help``.
+Measure how the node serves on different executors: ``python bench/executors.py --help``.
 
-For each executor: round trips of single calls (servers and client on a core each), many requests in flight, the
-delay of short requests while searches use up their time, the time to end after a signal, and
-the processor time of an idle node. Needs ROS (``. ./activate``).
+Five measurements for each executor:
+
+- round trips of single calls, with servers and client on a core each,
+- many requests in flight,
+- the delay of short requests while long searches run,
+- the time to end after a signal,
+- the processor time of an idle node.
+
+Needs ROS (``. ./activate``).
 """
 
 import argparse

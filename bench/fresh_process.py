@@ -1,8 +1,8 @@
 """
 Print the cost of one solver in this process: ``python bench/fresh_process.py MODULES PEER URDF BASE TIP``.
 
-Prints a line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first
-solution, then the largest amount of memory in use. Nothing of the peer is loaded before.
+Prints a line of JSON: seconds of wall clock and processor time for three steps, then the largest amount of memory in
+use. The steps are the import, the set-up from the URDF and the first solution. Nothing of the peer is loaded before.
 """
 
 import json

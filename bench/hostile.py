@@ -1,12 +1,18 @@
 """
 The node among malformed messages: ``python bench/hostile.py --help``, or ``make hostile``.
 
-One client sends messages drawn from a seed to every topic and service of the node, a million characters and joint
-values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward
-kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
-not move it. It ends with 1 when the node has ended, a response is lost or too long, a judgement fails, the node's memory is
-more than a bound or has grown by more than another one, or the 99 % quantile of the overrun that the node reports is more
-than a bound. Needs ROS (``. ./activate``).
+One client sends messages drawn from a seed to every topic and service of the node. Some hold a million characters, or
+joint values of 1e308. After each round it restores robot, world and joint states and judges the node by a forward
+kinematics of its own: the node knows the right robot and its state, and unusable joint states do not move it. The
+program ends with 1 in these cases:
+
+- the node has ended,
+- a response is lost or too long,
+- a judgement fails,
+- the node's memory, or its growth, exceeds a bound,
+- the 99 % quantile of the overrun that the node reports exceeds a bound.
+
+Needs ROS (``. ./activate``).
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """
 The calls that :mod:`bench.check` watches, and a process that runs them for one checkout.
 
-Imports only public names of the package and files of ``bench`` that share no code with it, so that the same calls run on a
-checkout whose modules lie elsewhere.
+Imports only public names of the package, and files of ``bench`` that share no code with it. So the same calls run on a
+checkout whose modules have other places.
 """
 
 from collections.abc import Callable, Sequence

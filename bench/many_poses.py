@@ -1,8 +1,8 @@
 """
 Measure all branches of many poses in one call: ``python bench/many_poses.py --help``.
 
-Compares ``Manipulator.solve_batch``, with limits and a seed for each pose, on one thread and on several, with eaik's
-``IK_batched`` (no limits, no seed) if it is installed. Results go to ``bench_output/many_poses.json``.
+``Manipulator.solve_batch`` gets limits and a seed for each pose, and runs on one thread and on several. It is compared
+with eaik's ``IK_batched`` (no limits, no seed) if eaik is installed. Results go to ``bench_output/many_poses.json``.
 """
 
 import argparse

@@ -270,9 +270,9 @@ class SampledMap:
     """
     A map from forward samples in four dimensions, after RM4D.
 
-    A cell holds the height of the pose, the angle between the z axes of tip and base, and the position of the base
-    seen from the tip. The rotations of the first and the last joint are left out. A pose is called reachable if its
-    cell has a sample.
+    A cell holds the height of the pose, the angle between the z axes of tip and base, and the base's position seen from
+    the tip. The rotations of the first and the last joint are left out. A pose is called reachable if its cell has a
+    sample.
     """
 
     def __init__(

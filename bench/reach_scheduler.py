@@ -2,8 +2,8 @@
 Measure the time that a Dask scheduler spends on the units of a reach map: ``python bench/reach_scheduler.py --help``.
 
 The scheduler is a process of its own. All workers live in one other process and do units that only wait, so that they
-need no processors. The program prints the cost of a task for the scheduler, the number of units in a task of the
-engine, and the number of workers that can be kept busy.
+need no processors. The program prints three figures: the scheduler's cost of a task, the number of units that the
+engine puts into a task, and the number of workers that can be kept busy.
 """
 
 import argparse

@@ -1,10 +1,16 @@
 """
 The node for half an hour: ``python bench/soak.py --help``, or ``make soak``.
 
-One client keeps a few requests of every service in flight, faulty ones among them, and judges each response by a
-forward kinematics of its own. Every minute it keeps 24 requests in flight that only the clock ends. It ends with 1 when
-a response is lost or wrong, the node has ended, its memory is more than a bound or has grown by more than another one, or
-the 99 % quantile of the overrun that the node reports is more than a bound. Needs ROS (``. ./activate``).
+One client keeps a few requests of every service in flight, some of them faulty. It judges each response by a forward
+kinematics of its own. Every minute it keeps 24 requests in flight that only the clock ends. The program ends with 1 in
+these cases:
+
+- a response is lost or wrong,
+- the node has ended,
+- the node's memory, or its growth, exceeds a bound,
+- the 99 % quantile of the overrun that the node reports exceeds a bound.
+
+Needs ROS (``. ./activate``).
 """
 
 import argparse

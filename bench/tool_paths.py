@@ -1,18 +1,22 @@
 """
 Judge joint paths of published tool-path problems: ``python bench/tool_paths.py FOLDER``.
 
-Options are ``--only NAME``, ``--dense`` and ``--bound S``. ``python bench/tool_paths.py --long`` judges long paths of its own.
+Options are ``--only NAME``, ``--dense`` and ``--bound S``. ``python bench/tool_paths.py --long`` judges long paths of
+its own.
 
 FOLDER holds files in the format of ``ssik path``. Each problem is planned, then judged here with pinocchio and coal
 only. The judge reads URDF, SRDF, YAML and CSV itself. It checks every waypoint against the tolerance of the file,
 limits, joint steps, and collisions at waypoints and at values between them. ``--dense`` adds the best sequence on a
-dense grid of the free parameters with the same objective, ``--bound S`` lets the planner work on its lower bound for S
+dense grid of the free parameters with the same objective. ``--bound S`` lets the planner work on its lower bound for S
 seconds.
 
-``--long``: 1,000 poses with a free spin over a wavy surface for UR5e and IRB 6700, without obstacles (goal 1 s) and
-with the surface as a workpiece of 50,000 triangles (20 s), and 10,000 poses around a part on a positioner of two axes
-for a UR5e on a rail (60 s, memory below 1 GB). Each has a process of its own. pinocchio and coal judge them: tool,
-limits, steps, and at each waypoint the workpiece.
+``--long`` plans these paths, each in a process of its own:
+
+- 1,000 poses with a free spin over a wavy surface, for UR5e and IRB 6700, without obstacles (goal 1 s);
+- the same poses with the surface as a workpiece of 50,000 triangles (goal 20 s);
+- 10,000 poses around a part on a positioner of two axes, for a UR5e on a rail (goal 60 s, memory below 1 GB).
+
+pinocchio and coal judge them: tool, limits, steps, and at each waypoint the workpiece.
 """
 
 import argparse

@@ -1,9 +1,8 @@
 """
 Count the poses found with the settings of the toolbox: ``python bench/toolbox_settings.py --help``.
 
-Compares the calls of the toolbox with ours. The same poses of the panda are solved from a random posture with all
-searches, and with one search from the random and from the ready posture. Fails if a row of ours finds fewer poses than
-the toolbox.
+Compares the calls of the toolbox with ours on the same poses of the panda: all searches from a random posture, and one
+search from the random and from the ready posture. Fails if a row of ours finds fewer poses than the toolbox.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """
 An independent complete solver: every posture of a six-joint chain that reaches a pose, by Newton from many starts.
 
-It shares nothing with the package: chains are read from URDF text with the standard library or made here, kinematics
-and linear algebra are plain numpy, all starts side by side. A set is trusted when a second draw of starts, eight times
-as many, agrees wherever the first one disagrees with the solver under test (see :func:`compare`).
+It shares no code with the package: chains are read from URDF text with the standard library or made here. Kinematics
+and linear algebra are plain numpy, with all starts in one array. If the solver under test has a posture that the oracle
+has not, the oracle draws eight times as many starts (see :func:`compare`).
 """
 
 from dataclasses import dataclass, replace
@@ -260,8 +260,8 @@ def compare(chain, target, found, rng, starts=STARTS):
     """
     Compare a set of solutions with the complete one.
 
-    A difference is judged by eight times as many starts. A member of the set that the oracle has never met is extra
-    unless Newton on the oracle's chain stays where it is.
+    If the oracle has not found a member of the set, it draws eight times as many starts. A member that is still not
+    found counts as extra, unless Newton on the oracle's chain confirms it.
 
     :param found: (k, 6) the set.
     """

@@ -1,9 +1,10 @@
 """
 Break the promises of the package on purpose, one at a time, and show that the tests fail.
 
-Every row of :data:`MUTANTS` replaces a snippet in a temporary copy of the repository and runs the tests named in the row
-there. A mutant whose tests stay green has survived: the promise is then not held by them. Exits with an error if
-one survives, if a snippet is not found exactly once, or if the tests fail for another reason than the promise.
+Every row of :data:`MUTANTS` replaces a snippet in a temporary copy of the repository and runs the tests named in the
+row there. If the tests pass, the mutant has survived, and the tests do not hold the promise. The program exits with an
+error if a mutant survives or a snippet is not found exactly once. It also does if the tests fail for another reason
+than the promise.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """
 MoveIt's requirements on a kinematics plugin, tested with every solver for serial chains on four arms.
 
-The cases come from MoveIt's own test for plugins, with a hundredth of its tolerance, 99 % where MoveIt requires 80 %,
-and with the three cases that its configurations never run. Truth is pinocchio's forward kinematics.
+The cases come from MoveIt's own test for plugins, including the three cases that its configurations never run. The
+tolerance is a hundredth of MoveIt's, and 99 % must be solved where MoveIt requires 80 %. Truth is pinocchio's forward
+kinematics.
 """
 
 import functools
