@@ -15,7 +15,7 @@ Method
        this pays within four steps; otherwise it returns to the state before. If the cost falls slowly, second
        derivatives are added to H, and the damping is raised until the sum is definite.
     2. DLS and SVD: errors clamped, fixed or spectral damping. If the error exceeds the last good one by the options'
-       bound, the last good state is restored and the clamps are halved, at most seven times: then DIVERGED. The null
+       bound, the last good state is restored and the clamps are halved. After seven halvings: DIVERGED. The null
        space moves towards the rest poses in every step: lambda gain W^2 (q_rest - q) is added to J^T e, and
        (H + lambda I)^-1 keeps the part that the rows do not see. If all iterations together gain no more than the stall
        threshold, a further call would gain nothing: DIVERGED if the clamps were halved, else STALLED. A threshold of

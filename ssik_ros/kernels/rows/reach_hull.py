@@ -25,8 +25,8 @@ Solutions
     joints are ignored, so a refused pose is out of reach whatever these limits are.
 
 Degeneracies
-    A chain has no hull if a prismatic joint has no limits, if no joint is revolute, or if more than three prismatic
-    joints come before the first revolute joint.
+    A chain has no hull if a prismatic joint has no limits, or if no joint is revolute. More than three prismatic joints
+    before the first revolute joint exclude a hull, too.
 
 Cost
     For a chain O(n D A), with D = 257 directions and A = 256 angles. For a pose nine products, then O(log D).

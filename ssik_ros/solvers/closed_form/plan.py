@@ -87,7 +87,7 @@ class AnalyticPlan:
 
     @property
     def options(self) -> FloatArray:
-        """Return the kernel options of a search for all branches, with and without respect to limits."""
+        """Return the kernel options of a search for all branches, regardless of limits."""
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
         options[search.TOLERANCE] = TOLERANCE

@@ -3,8 +3,8 @@ Eight candidates at once: winding of each joint, limits, pose, and distance from
 
 Problem
 -------
-Given joint vectors from a closed form, choose the windings of their joints, and measure the error between the pose of
-the tip and the target.
+Joint vectors from a closed form are given. Choose the windings of their joints, and measure the error between the
+pose of the tip and the target.
 
 Method
 ------

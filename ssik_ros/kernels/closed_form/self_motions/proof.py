@@ -50,8 +50,8 @@ from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 JOINT, ALONG, LENGTH, BEND = range(4)
-"""Numbers of a bound: revolute joint whose axis has the point, distance of the point from the joint's reference point
-along the axis, length that counts as one radian, and bound of the second derivative."""
+"""Numbers of a bound: revolute joint whose axis contains the point; distance of the point from the joint's reference
+point along the axis; length that counts as one radian; bound of the second derivative."""
 BOUND = 4
 
 MOST_SLACK = 0.05

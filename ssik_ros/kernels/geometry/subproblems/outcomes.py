@@ -2,8 +2,7 @@
 Outcome codes of subproblems.
 
 A subproblem never raises and always returns angles. If the equation has no solution, it returns the angles that miss it
-by the least, so that a chain of subproblems passes through singular poses without a jump. The outcome tells the cases
-apart.
+by the least. So a chain of subproblems passes through singular poses without a jump. The outcome tells the cases apart.
 """
 
 EXACT = 0
