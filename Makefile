@@ -128,7 +128,7 @@ distclean: clean  ## Remove the virtual environments too
 	rm -rf .venv .venv-bench .venv-wheels
 
 $(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.txt requirements/build.txt requirements/view.txt \
-    requirements/xacro.txt requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
+    requirements/xacro.txt requirements/reach.txt requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 
@@ -152,10 +152,8 @@ $(PORTABLE_READY): $(LIBRARY_READY)
 	.venv/bin/python tools/build_native.py --portable
 	@touch $@
 
-$(TESTS_READY): $(VENV_READY) requirements/browser.txt requirements/reach.txt
+$(TESTS_READY): $(VENV_READY) requirements/browser.txt
 	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/browser.txt
-	# Without these, as on Python 3.10, the tests of reach maps are skipped.
-	-.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/reach.txt
 	@touch $@
 
 $(INTERFACES_READY): $(VENV_READY) $(INTERFACES_SOURCES)

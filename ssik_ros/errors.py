@@ -72,6 +72,25 @@ def counted(number: int, noun: str, plural: str = '') -> str:
     return f'{number} {plural or noun + ending}'
 
 
+def short(value: float) -> str:
+    """
+    Return a number with at most four significant digits; what is below 1e-9 is rounded to 0.
+
+    :param value: the number, such as a joint value [rad or m].
+    """
+    return f'{round(float(value), 9) + 0.0:.4g}'
+
+
+def percent(share: float) -> str:
+    """
+    Return a share of a whole in per cent, at most four significant digits; less than all is never ``100 %``.
+
+    :param share: from 0 to 1.
+    """
+    value = 100.0 * share
+    return f'{value if value >= 100.0 else min(value, 99.99):.4g} %'
+
+
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """
     Return the candidate that a misspelt name most likely meant.

@@ -37,8 +37,7 @@ def require_modules(page):
         if sign in text:
             pytest.importorskip(module, reason=f'the page needs {module} of ROS 2')
     if re.search(r'^\$ ssik reach|^from ssik_ros.reach', text, re.M):
-        for module in ('dask', 'zarr'):
-            pytest.importorskip(module, reason='the page needs the extra reach')
+        pytest.importorskip('zarr', reason='the page needs the extra reach')
 
 
 @pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -44,6 +44,9 @@ fi
 echo "setup: installing the dependencies into .venv"
 "${pip[@]}" -r "$core" -r requirements/native.txt -r requirements/dev.txt -r requirements/build.txt \
   -r requirements/view.txt -r requirements/xacro.txt
+# Without these, as on Python 3.10, reach maps and data sets cannot be made.
+"${pip[@]}" -r requirements/reach.txt ||
+  echo "setup: no packages for reach maps and data sets (requirements/reach.txt); going on without them" >&2
 
 if [ "$flavour" != wheels ]; then
   .venv/bin/python -c 'import rclpy' 2> /dev/null ||

@@ -15,6 +15,7 @@ import yaml
 from ssik_ros.benchmark.comparison import CheckedResult, Comparison, Entrant, Kind, MOST_SOLUTIONS
 from ssik_ros.benchmark.harness import mean, percentile
 from ssik_ros.benchmark.trials import TrialVerdict
+from ssik_ros.errors import percent
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
 
@@ -148,11 +149,9 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 def _say_reach(chosen: _Candidate, best: int) -> str:
     """Return the sentence about reached poses."""
-    share = 100.0 * chosen.verified / chosen.count
+    share = percent(chosen.verified / chosen.count)
     more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
-    return (
-        f'It reached {chosen.verified} of {chosen.count} reachable poses ({share:.2f} %); {more}.'
-    )
+    return f'It reached {chosen.verified} of {chosen.count} reachable poses ({share}); {more}.'
 
 
 def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
@@ -176,7 +175,7 @@ def _say_out_of_reach(chosen: _Candidate) -> list[str]:
     cause = next(iter(figures.causes))
     return [
         f'A pose out of reach takes it {figures.median_us:.3g} us (median); it says {cause} for '
-        f'{100.0 * figures.causes[cause]:.0f} % of them.'
+        f'{percent(figures.causes[cause])} of them.'
     ]
 
 

@@ -17,7 +17,7 @@ from ssik_ros.benchmark.machine import Machine
 from ssik_ros.benchmark.published import PUBLISHED_SOURCE, PublishedFigure
 from ssik_ros.benchmark.summary import RunSummary, summarise
 from ssik_ros.benchmark.trials import RunStatus, SolverRun
-from ssik_ros.errors import counted
+from ssik_ros.errors import counted, percent
 from ssik_ros.value_class import dataclass
 
 PLOT_FILES = (
@@ -40,7 +40,7 @@ def _error(value: float | None) -> str:
 
 
 _CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    'verified': ('success_rate', lambda rate: f'{100.0 * rate:.2f} %'),
+    'verified': ('success_rate', percent),
     'mean': ('mean_us', _milliseconds),
     'found': ('mean_found_us', _milliseconds),
     'median': ('median_us', _milliseconds),
@@ -221,7 +221,7 @@ def _published_rows(report: BenchmarkReport) -> list[list[str]]:
     return [
         [
             figure.label,
-            f'({100.0 * figure.success_rate:.0f} %)',
+            f'({percent(figure.success_rate)})',
             f'{figure.mean_ms:.4g}',
             *[''] * (len(report.columns) - 3),
         ]

@@ -69,6 +69,26 @@ NEEDED = (
 )
 NUMBA = Package('numba', 'numba', 'numba', 'python3-numba')
 
+
+class Extra(NamedTuple):
+    """Packages that only a part of ssik_ros needs, by the name of the extra of pip."""
+
+    name: str
+    modules: tuple[str, ...]
+    use: str
+    """The part of ssik_ros that needs them."""
+
+
+EXTRAS = (
+    Extra('view', ('viser',), 'the page in the browser needs it'),
+    Extra(
+        'reach',
+        ('zarr', 'numcodecs', 'pyarrow', 'dask', 'distributed'),
+        'reach maps and data sets need it',
+    ),
+    Extra('xacro', ('xacro',), 'xacro files need it'),
+)
+
 # Prints version and file of a module, then an expression on it as "module"; otherwise why it does not load.
 _PROBE = """
 import importlib, importlib.metadata, sys
@@ -118,6 +138,7 @@ def examine_installation() -> list[Finding]:
     findings += [_examine_package(package, probes[package.name]) for package in NEEDED]
     findings += [_examine_processor(), *_examine_variables(probes)]
     findings.append(_examine_library(probes['library']))
+    findings += [_examine_extra(extra) for extra in EXTRAS]
     findings += _examine_ros(probes['rclpy'])
     findings += _examine_moveit()
     return findings
@@ -182,6 +203,16 @@ def _examine_package(package: Package, found: Probe) -> Finding:
         return Finding(Level.FINE, package.name, what)
     what = f'{what}; ssik_ros requires {package.pip}{bounds}'
     return Finding(Level.NOTE, package.name, what, _install(package, bounds))
+
+
+def _examine_extra(extra: Extra) -> Finding:
+    """Return whether the packages of an extra are installed, without loading them."""
+    where = f'extra {extra.name}'
+    missing = [name for name in extra.modules if importlib.util.find_spec(name) is None]
+    if missing:
+        what = f'{", ".join(missing)} not found; only {extra.use}'
+        return Finding(Level.NOTE, where, what, f"pip install 'ssik_ros[{extra.name}]'")
+    return Finding(Level.FINE, where, ', '.join(extra.modules))
 
 
 def _bounds() -> dict[str, str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.tip_poses import TipPoses
+from ssik_ros.errors import short
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import IkResult
@@ -98,7 +99,7 @@ def print_report(report: SolveReport) -> None:
     rows = [['joint [rad or m]', 'lower', 'upper', *titles]]
     for i, name in enumerate(group.variable_names):
         values = (group.lower[i], group.upper[i], *(q[i] for q in report.vectors))
-        rows.append([name, *(f'{value:.4f}' for value in values)])
+        rows.append([name, *map(short, values)])
     shown = [_solution(report, q) for q in report.vectors]
     footer = [
         [title, '', '', *(_footer_cell(one[key]) for one in shown)]

@@ -20,7 +20,7 @@ from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.pose_input import pose, read_pose
+from ssik_ros.problem.pose_input import is_position, pose, read_pose
 
 ORIGIN = np.eye(4)
 Items = Mapping[str, Any] | Iterable[Any]
@@ -126,4 +126,4 @@ def _shape_of(kind: SolidKind, size: Any) -> ObjectShape:
 
 def _place(where: Any, name: str) -> FloatArray:
     """Return the pose (4, 4) of an object; a position (3,) gets the identity as its rotation."""
-    return pose(where) if np.shape(where) == (3,) else read_pose(where, name)
+    return pose(where) if is_position(where) else read_pose(where, name)

@@ -31,7 +31,7 @@ from ssik_ros.manipulator.solve_settings import count_threads, read_numbers, rep
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
-from ssik_ros.problem.pose_input import read_pose, read_poses
+from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
@@ -482,9 +482,7 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
 
 def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
     """Return one pose in any form as an array (4, 4), or a stack (N, 4, 4)."""
-    given = getattr(Tep, 'A', Tep)
-    is_stack = isinstance(given, np.ndarray | list) and np.ndim(given) == 3
-    poses = read_poses(given, 'Tep') if is_stack else read_pose(given, 'Tep')
+    poses = read_pose_or_poses(getattr(Tep, 'A', Tep), 'Tep')
     if not normalize:
         return poses
     if not np.isfinite(poses).all():

@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
+from ssik_ros.problem.pose_input import read_poses
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 MOST_WAYPOINTS = 100_000
@@ -17,18 +19,17 @@ SHORTEST_TIME = 1e-4
 """Least time from one waypoint to the next [s]."""
 
 
-def check_waypoints(waypoints: FloatArray) -> FloatArray:
+def check_waypoints(waypoints: ArrayLike) -> FloatArray:
     """
     Return waypoints as an array.
 
-    :param waypoints: (m, 4, 4), at least two.
-    :raises InvalidTarget: for another shape, values that are not finite, matrices that are not poses, or too many.
+    :param waypoints: (m, 4, 4), or a list of poses in any form; at least two.
+    :raises InvalidTarget: for values that are not finite, matrices that are not poses, too few or too many.
+    :raises TypeError, ValueError: as :func:`ssik_ros.problem.pose_input.read_poses`.
     """
-    poses = np.ascontiguousarray(waypoints, dtype=np.float64)
-    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not 2 <= len(poses) <= MOST_WAYPOINTS:
-        raise InvalidTarget(
-            f'A tool path has 2 to {MOST_WAYPOINTS} waypoints, each a 4x4 matrix, not an array of shape {poses.shape}.'
-        )
+    poses = read_poses(waypoints, 'waypoints')
+    if not 2 <= len(poses) <= MOST_WAYPOINTS:
+        raise InvalidTarget(f'A tool path has 2 to {MOST_WAYPOINTS} waypoints, not {len(poses)}.')
     wrong = wrong_poses(poses)
     if len(wrong):
         index = int(wrong[0])

@@ -105,10 +105,10 @@ def read_poses(values: Any, name: str = 'poses') -> FloatArray:
     :raises TypeError, ValueError: as :func:`read_pose`.
     """
     try:
-        is_array = np.asarray(values).dtype != object
-    except ValueError:
-        is_array = False
-    if not is_array and isinstance(values, Iterable):
+        is_stack = np.shape(values)[1:] == (4, 4)
+    except (TypeError, ValueError):
+        is_stack = False
+    if not is_stack and not isinstance(values, np.ndarray) and isinstance(values, Iterable):
         values = [read_pose(value, f'{name}[{row}]') for row, value in enumerate(values)]
     array = _array(values, name)
     if array.ndim == 2 and array.shape[1] in (6, 7):
@@ -119,6 +119,29 @@ def read_poses(values: Any, name: str = 'poses') -> FloatArray:
             actual=array.shape,
         )
     return np.ascontiguousarray(array)
+
+
+def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
+    """
+    Return one pose as an array (4, 4), or several as (m, 4, 4).
+
+    :param value: a pose in a form of :func:`read_pose`, or what :func:`read_poses` takes.
+    :param name: the argument, for messages.
+    :raises TypeError, ValueError: as :func:`read_pose`.
+    """
+    return read_poses(value, name) if _is_several(value) else read_pose(value, name)
+
+
+def is_position(value: Any) -> bool:
+    """
+    Return whether a value is three numbers, and not a pair of a position and a rotation.
+
+    :param value: anything.
+    """
+    try:
+        return bool(np.shape(value) == (3,))
+    except (TypeError, ValueError):
+        return False
 
 
 def read_rotation(name: str, value: Any) -> FloatArray:
@@ -144,6 +167,18 @@ def read_rotation(name: str, value: Any) -> FloatArray:
             actual=array.shape,
         )
     return array
+
+
+def _is_several(value: Any) -> bool:
+    """Return whether a value is a list or an array of poses, and no single pose."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 3 or (value.ndim == 2 and value.shape[1] in (6, 7))
+    if not isinstance(value, tuple | list) or not len(value):
+        return isinstance(value, list)
+    first = value[0]
+    is_pair = len(value) == 2 and (is_position(first) or hasattr(first, 'as_matrix'))
+    is_row = np.isscalar(first) or (len(value) == 4 and np.shape(first) == (4,))
+    return not is_pair and not is_row
 
 
 def _as_plain(value: Any, name: str) -> Any:

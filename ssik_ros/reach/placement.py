@@ -20,6 +20,7 @@ from ssik_ros.paths.requests import EXACT, FREE, PathTolerance
 from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.waypoints import wrong_poses
+from ssik_ros.problem.pose_input import read_poses
 from ssik_ros.reach.measures import limit_margin, manipulability
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import PLAIN
@@ -68,10 +69,10 @@ class PlaceTasks:
         """
         Return tasks without tolerance.
 
-        :param poses: (m, 4, 4) of the tip in the cell.
+        :param poses: (m, 4, 4) of the tip in the cell, or a list of poses in any form.
         :param weights: (m,); None for ones.
         """
-        given = np.asarray(poses, dtype=np.float64)
+        given = read_poses(poses)
         count = len(given)
         own = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
         return cls(given, own, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool))

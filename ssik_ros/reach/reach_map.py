@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.pose_input import read_pose, read_pose_or_poses
 from ssik_ros.reach.cells import is_proved, ReachArm, ReachSettings
 from ssik_ros.reach.checked_cells import make_arm
 from ssik_ros.reach.grid import Cells, Grid
@@ -166,14 +167,12 @@ class ReachMap:
         """
         Return the status of poses by the map.
 
-        :param poses: (4, 4) one pose of the tip in the base, or (m, 4, 4).
+        :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such, or (m, 4, 4).
         :param exact: whether to ask the solver instead of the nearest cell.
         :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
         """
-        targets = np.asarray(poses, dtype=np.float64)
+        targets = read_pose_or_poses(poses)
         targets = targets[None] if targets.ndim == 2 else targets
-        if targets.ndim != 3 or targets.shape[1:] != (4, 4):
-            raise DimensionMismatch(f'Poses are (4, 4) or (m, 4, 4), not {targets.shape}.')
         if not np.isfinite(targets).all():
             raise DimensionMismatch('Poses must be finite numbers.')
         if exact:
@@ -262,12 +261,12 @@ class ReachMap:
         """
         Return the reachable cell with the smallest distance plus angle times ``radian``; None where nothing is reachable.
 
-        :param pose: (4, 4) of the tip in the base.
+        :param pose: of the tip in the base, in any form of :func:`ssik_ros.pose`.
         :param radian: distance that counts as much as one radian [m].
         """
-        target = np.asarray(pose, dtype=np.float64)
-        if target.shape != (4, 4) or not np.isfinite(target).all():
-            raise DimensionMismatch('A pose is a finite array (4, 4).')
+        target = read_pose(pose)
+        if not np.isfinite(target).all():
+            raise DimensionMismatch('A pose must be finite numbers.')
         _check_rigid(target[None])
         turns = self.grid.orientations
         own = np.repeat(quaternions_of(target[None, :3, :3]), len(turns), axis=0)

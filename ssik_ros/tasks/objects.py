@@ -306,7 +306,7 @@ class IkObject:
         """
         Move the object.
 
-        :param pose: 7 or 12 numbers, or a 3x4 or 4x4 matrix.
+        :param pose: 7 or 12 numbers, a 3x4 or 4x4 matrix, or any other form of :func:`ssik_ros.pose`.
         :param relative_to: the world, an object, or ``PARENT``.
         :raises InvalidTarget: when the pose is not a finite rigid transform.
         """

@@ -6,6 +6,7 @@ R = Rx(alpha) Ry(beta) Rz(gamma). Inside, a pose is twelve numbers in the order 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +14,28 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidTarget
 from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.problem import pose_input
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 """The pose of an object that coincides with its parent."""
+OWN_SHAPES = ((7,), (12,), (3, 4), (4, 4))
+"""Shapes of a pose that task sets read themselves: quaternions of any length, and twelve numbers."""
 
 
-def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
+def read_pose(value: Any, what: str = 'pose') -> FloatArray:
     """
     Return a pose as the twelve numbers of the kernels.
 
-    :param value: 7 or 12 numbers, or a 3x4 or 4x4 matrix.
+    :param value: 7 or 12 numbers, a 3x4 matrix, or a pose in any other form of :func:`ssik_ros.pose`.
     :param what: name of the pose, for messages.
-    :raises DimensionMismatch: when it has another shape.
+    :raises TypeError, ValueError: when it is no pose.
     :raises InvalidTarget: when it is not a finite rigid transform.
     """
-    array = np.asarray(value, dtype=float)
+    array = _own_form(value)
+    if array is None:
+        array = pose_input.read_pose(value, f'The {what}')
     if array.shape == (7,):
         out = np.empty(12)
         out[9:] = array[:3]
@@ -41,11 +47,6 @@ def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
         array = array.reshape(3, 4)
     if array.shape == (3, 4):
         array = np.vstack([array, [0.0, 0.0, 0.0, 1.0]])
-    if array.shape != (4, 4):
-        raise DimensionMismatch(
-            f'The {what} must be 7 or 12 numbers, or a 3x4 or 4x4 matrix, not of shape {array.shape}.',
-            actual=array.shape,
-        )
     array = np.ascontiguousarray(array)
     if not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'The {what} is not a finite rigid transform: {array.tolist()}.')
@@ -53,6 +54,15 @@ def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
     se3.from_matrix(out, array, 0)
     se3.orthonormalise(out)
     return out
+
+
+def _own_form(value: Any) -> FloatArray | None:
+    """Return numbers in a form of task sets, None for any other value."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return array if array.shape in OWN_SHAPES else None
 
 
 def read_quaternion(value: ArrayLike, what: str = 'quaternion') -> FloatArray:

@@ -1,5 +1,6 @@
 """``ssik doctor`` without a robot: the installation, also where the package itself does not load."""
 
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -82,6 +83,24 @@ def test_the_collision_library_has_a_version_of_its_own(examine, monkeypatch):
     found = examine(pinocchio=old, coal=old)
     assert found['collision library'].level == installation.Level.FINE
     assert found['pinocchio'].level == installation.Level.NOTE
+
+
+def test_each_extra_is_listed_with_what_is_missing_and_the_command(examine, monkeypatch):
+    has = {'viser', 'zarr', 'numcodecs', 'dask', 'distributed'}
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: True if name in has else None)
+    found = examine()
+    assert found['extra view'].level == installation.Level.FINE
+    assert found['extra reach'].level == installation.Level.NOTE
+    assert found['extra reach'].what == 'pyarrow not found; only reach maps and data sets need it'
+    assert found['extra reach'].mend == "pip install 'ssik_ros[reach]'"
+    assert found['extra xacro'].level == installation.Level.NOTE
+
+
+def test_the_extras_are_those_of_the_package():
+    text = (ROOT / 'setup.py').read_text(encoding='utf-8')
+    for extra in installation.EXTRAS:
+        listed = re.search(rf"'{extra.name}': \[(.*?)\]", text, re.S)[1]
+        assert set(re.findall(r"'(\w+)[<>=]", listed)) == set(extra.modules)
 
 
 def test_a_stale_library_is_a_fault_with_the_file_and_the_command(tree):

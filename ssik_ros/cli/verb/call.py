@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ssik_ros.cli.options import add_option
-from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.errors import InvalidOption, short, SolverError
 from ssik_ros.strict_yaml import parse_yaml
 
 EXAMPLES = (
@@ -86,12 +86,23 @@ def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _lines(value: Any, indent: str) -> list[str]:
-    """Return a response as lines of YAML; empty fields are left out."""
+    """Return a response as lines of YAML with short numbers; empty fields are left out."""
     lines = []
     for name, item in value.items():
         if isinstance(item, dict):
             below = _lines(item, f'{indent}  ')
             lines += [f'{indent}{name}:', *below] if below else []
         elif item not in ('', []):
-            lines.append(f'{indent}{name}: {json.dumps(item)}')
+            lines.append(f'{indent}{name}: {json.dumps(_shortened(item))}')
     return lines
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value whose real numbers have at most four significant digits."""
+    if isinstance(value, float):
+        return float(short(value))
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _shortened(item) for name, item in value.items()}
+    return value

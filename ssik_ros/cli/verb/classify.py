@@ -12,7 +12,7 @@ from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import print_table
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm, ChosenGroup
-from ssik_ros.errors import counted
+from ssik_ros.errors import counted, short
 from ssik_ros.manipulator.closed_form_solve import describe_plan
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -148,6 +148,6 @@ def _print_joints(chain: SerialChain) -> None:
     """Print the joints as a table."""
     rows = []
     for number, joint in enumerate(_joints(chain), start=1):
-        limits = ['none' if joint[k] is None else f'{joint[k]:.4f}' for k in ('lower', 'upper')]
+        limits = ['none' if joint[k] is None else short(joint[k]) for k in ('lower', 'upper')]
         rows.append((str(number), joint['name'], joint['type'], *limits))
     print_table(('', 'joint', 'type', 'lower [rad]', 'upper [rad]'), rows, 120)

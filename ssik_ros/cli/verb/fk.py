@@ -1,13 +1,13 @@
 """``ssik fk``: joint positions in, the pose of each tip out."""
 
 import argparse
+from collections.abc import Iterable
 import json
-
-import numpy as np
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group
 from ssik_ros.cli.targets import read_positions
+from ssik_ros.errors import short
 from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix, rpy_of_matrix
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.problem.chain_kinematics import ChainKinematics
@@ -70,6 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(values: object) -> str:
+def _text(values: Iterable[float]) -> str:
     """Return numbers as the options of `ssik solve` take them."""
-    return ' '.join(f'{value:.6g}' for value in np.round(np.asarray(values), 9) + 0.0)
+    return ' '.join(map(short, values))

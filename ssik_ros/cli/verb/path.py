@@ -10,7 +10,7 @@ import numpy as np
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
 from ssik_ros.cli.printing import print_table, progress_bar
-from ssik_ros.errors import counted, InvalidOption
+from ssik_ros.errors import counted, InvalidOption, short
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.path_file import PathProblem, read_problem
@@ -136,10 +136,10 @@ def _print(planned: _PlannedPath) -> None:
     count = len(problem.waypoints)
     if path.valid:
         print(
-            f"'{problem.name}': a joint path through all {count} waypoints, {path.seconds:.2f} s."
+            f"'{problem.name}': a joint path through all {count} waypoints, {short(path.seconds)} s."
         )
         gap = f'{100.0 * path.gap:.0f} % below'
-        print(f'Cost {path.cost:.4f}; proved lower bound {path.lower_bound:.4f} ({gap}).')
+        print(f'Cost {short(path.cost)}; proved lower bound {short(path.lower_bound)} ({gap}).')
         for own in path.stretches:
             corners = counted(len(own.positions) - 2, 'corner')
             if own.is_travel:
@@ -166,5 +166,5 @@ def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
         margin = min(own.min() - chain.lower[joint], chain.upper[joint] - own.max())
         unit = 'm' if chain.kinds[joint] == JointKind.PRISMATIC else 'rad'
         numbers = (own[0], own[-1], own.min(), own.max(), np.abs(np.diff(own)).sum(), margin)
-        rows.append((f'{name} [{unit}]', *(f'{number:.4f}' for number in numbers)))
+        rows.append((f'{name} [{unit}]', *map(short, numbers)))
     return rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import print_table, progress_bar
-from ssik_ros.errors import counted
+from ssik_ros.errors import counted, short
 from ssik_ros.reach.place import find_places, Placement, PlaceResult
 from ssik_ros.reach.place_file import read_cell, WorkCell
 from ssik_ros.reach.placement import COORDINATES, PlacedArm
@@ -119,7 +119,8 @@ def _in_degrees(placement: Placement) -> list[list[float]]:
     """Return the coordinates of each base [m, degrees]."""
     rows = placement.coordinates.copy()
     rows[:, 3:] = np.degrees(rows[:, 3:])
-    return [[round(value, 6) + 0.0 for value in row] for row in rows.tolist()]
+    in_degrees: list[list[float]] = rows.tolist()
+    return in_degrees
 
 
 def _print(cell: WorkCell, choices: list[_Choice]) -> None:
@@ -127,7 +128,7 @@ def _print(cell: WorkCell, choices: list[_Choice]) -> None:
     best, count = choices[0], len(cell.tasks.poses)
     if len(choices) > 1:
         rows = [
-            (each.names, f'{each.result.placements[0].reached} of {count}', f'{each.rank[1]:.4f}')
+            (each.names, f'{each.result.placements[0].reached} of {count}', short(each.rank[1]))
             for each in choices
         ]
         print_table(('robots', 'tasks', f'worst {cell.settings.objective}'), rows, _WIDTH)
@@ -138,10 +139,9 @@ def _print(cell: WorkCell, choices: list[_Choice]) -> None:
     lines: list[tuple[str, ...]] = [
         (
             arm.robot.name,
-            *(f'{value:.3f}' for value in row[:3]),
-            *(f'{value:.1f}' for value in row[3:]),
+            *map(short, row),
             f'{placement.reached} of {count}',
-            f'{placement.value:.4f}',
+            short(placement.value),
         )
         for placement in result.placements
         for arm, row in zip(best.arms, _in_degrees(placement), strict=True)

@@ -14,7 +14,7 @@ from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import print_table
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.unit_display import UnitDisplay
-from ssik_ros.errors import counted, InvalidOption
+from ssik_ros.errors import counted, InvalidOption, percent, short
 from ssik_ros.reach.cells import ReachArm, ReachSettings
 from ssik_ros.reach.checked_cells import make_arm
 from ssik_ros.reach.collisions.chain_scene import ChainScene, make_scene
@@ -219,7 +219,7 @@ def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> N
         'unknown to one of them': compared.undecided,
     }
     print(f"Compared with '{other.path}', {other.attributes['robot']['name']}:")
-    rows = [(name, f'{count:,}', f'{count / total:.2%}') for name, count in names.items()]
+    rows = [(name, f'{count:,}', percent(count / total)) for name, count in names.items()]
     print_table(('reached by', 'cells', 'share'), rows, _WIDTH)
 
 
@@ -234,12 +234,12 @@ def _print(
     print(f'{describe(plan.cells)}.')
     if isinstance(plan.cells, Grid):
         angle = np.degrees(ReachMap.open(arguments.output).covering_angle)
-        print(f'Every orientation is within {angle:.1f} degrees of one of the map.')
+        print(f'Every orientation is within {short(angle)} degrees of one of the map.')
     rows = [
         (
             status.name.lower().replace('_', ' '),
             f'{counts[status]:,}',
-            f'{counts[status] / total:.2%}',
+            percent(counts[status] / total),
         )
         for status in STATUSES
         if counts[status]

@@ -32,7 +32,7 @@ from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import open_console
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, percent, short
 from ssik_ros.solvers.registry import list_solvers, solver_spec
 
 EXAMPLES = (
@@ -174,7 +174,7 @@ def _print_report(
         say(f'ok: verified by independent kinematics at {DEFAULT_TOLERANCE:g} and within limits')
         say(f'of {MOST_SOLUTIONS}: solutions found of so many requested')
         say('away: mean norm of the joint distance from the seed')
-        say(f'{comparison.elapsed:.1f} s for the requests, {prepared:.1f} s to prepare')
+        say(f'{short(comparison.elapsed)} s for the requests, {short(prepared)} s to prepare')
     for entrant in comparison.entrants:
         if entrant.refusal:
             say(f'{entrant.name} took no part: {entrant.refusal}')
@@ -211,7 +211,7 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
         # Without the package's own name the table fits into 80 columns.
         title = escape(entrant.name.removeprefix(OWN))
         table.add_row(title, style='bold' if is_chosen else None)
-        solutions = _number(figures_of(entrant.results[Kind.SEVERAL]).solutions, '.1f')
+        solutions = _number(figures_of(entrant.results[Kind.SEVERAL]).solutions)
         for kind in ROWS:
             cells = _cells(kind, figures_of(entrant.results[kind]), solutions)
             table.add_row(f'  {kind.value}', *cells)
@@ -224,13 +224,13 @@ def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
     """Return the cells of one row."""
     share = '' if kind is Kind.OUT_OF_REACH else '-'
     if share and figures.count:
-        share = f'{100.0 * figures.verified / figures.count:.2f}'
+        share = percent(figures.verified / figures.count).removesuffix(' %')
     return (
         str(figures.count),
         share,
-        *(_number(getattr(figures, f'{name}_us'), '.1f') for name in _COLUMNS),
+        *(_number(getattr(figures, f'{name}_us')) for name in _COLUMNS),
         solutions,
-        '' if kind is Kind.OUT_OF_REACH else _number(figures.seed_distance, '.3f'),
+        '' if kind is Kind.OUT_OF_REACH else _number(figures.seed_distance),
     )
 
 
@@ -239,7 +239,7 @@ def _causes(entrant: Entrant) -> str:
     parts = []
     for kind in ROWS:
         figures = figures_of(entrant.results[kind])
-        said = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
+        said = [f'{cause} {percent(part)}' for cause, part in figures.causes.items()]
         if figures.wrong:
             said.insert(0, f'{figures.wrong} wrong results')
         if said:
@@ -247,5 +247,5 @@ def _causes(entrant: Entrant) -> str:
     return '; '.join(parts)
 
 
-def _number(value: float | None, form: str) -> str:
-    return '-' if value is None else format(value, form)
+def _number(value: float | None) -> str:
+    return '-' if value is None else short(value)

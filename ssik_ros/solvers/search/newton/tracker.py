@@ -9,6 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.search import state, tracking
+from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import per_variable
 from ssik_ros.solvers.search.solver import SearchSolver
@@ -121,22 +122,18 @@ class Tracker:
         """Return the number of updates in the last call."""
         return int(self._report[tracking.ITERATIONS])
 
-    def track(self, target: FloatArray) -> TrackStatus:
+    def track(self, target: ArrayLike) -> TrackStatus:
         """
         Move the arm towards a target, by one cycle.
 
-        :param target: (4, 4), or (t, 4, 4) for several tips.
+        :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
         :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
             LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
-        :raises DimensionMismatch: when the target has another shape.
+        :raises TypeError, ValueError: for what is no pose, or not one for each tip.
         """
-        shape = np.shape(target)
+        shape = getattr(target, 'shape', None)
         if shape != self._shape and (shape != (4, 4) or self._shape[0] != 1):
-            raise DimensionMismatch(
-                f'track needs a target of shape {self._shape}, not {shape}.',
-                expected=self._shape,
-                actual=shape,
-            )
+            target = self._read(target)
         arrays, solver = self._arrays, self._solver
         arrays.matrices[...] = target
         code = tracking.follow(
@@ -153,6 +150,17 @@ class Tracker:
         )
         self.status, self.cause = self._judge(code)
         return self.status
+
+    def _read(self, target: ArrayLike) -> FloatArray:
+        """Return the pose of each tip (t, 4, 4)."""
+        poses = read_pose_or_poses(target, 'target').reshape(-1, 4, 4)
+        if poses.shape != self._shape:
+            raise DimensionMismatch(
+                f'track needs a target of shape {self._shape}, not {poses.shape}.',
+                expected=self._shape,
+                actual=poses.shape,
+            )
+        return poses
 
     def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
         """Return status and cause from the code and the numbers of a cycle."""
