@@ -74,7 +74,7 @@ def counted(number: int, noun: str, plural: str = '') -> str:
 
 def short(value: float) -> str:
     """
-    Return a number with at most four significant digits; what is below 1e-9 is rounded to 0.
+    Return a number with at most four significant digits; magnitudes below 1e-9 become 0.
 
     :param value: the number, such as a joint value [rad or m].
     """

@@ -125,7 +125,7 @@ def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
     """
     Return one pose as an array (4, 4), or several as (m, 4, 4).
 
-    :param value: a pose in a form of :func:`read_pose`, or what :func:`read_poses` takes.
+    :param value: a pose in a form of :func:`read_pose`, or several as for :func:`read_poses`.
     :param name: the argument, for messages.
     :raises TypeError, ValueError: as :func:`read_pose`.
     """

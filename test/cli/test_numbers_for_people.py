@@ -77,7 +77,7 @@ def digits(number):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return what runs a command in a folder with a work cell, and returns what it prints."""
+    """Return a function that runs a command in a folder with a work cell and returns the output."""
     (tmp_path / 'cell.yaml').write_text(CELL)
     (tmp_path / 'tasks.csv').write_text(TASKS)
     monkeypatch.chdir(tmp_path)

@@ -129,7 +129,7 @@ class Tracker:
         :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
         :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
             LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
-        :raises TypeError, ValueError: for what is no pose, or not one for each tip.
+        :raises TypeError, ValueError: if the target does not hold one pose for each tip.
         """
         shape = getattr(target, 'shape', None)
         if shape != self._shape and (shape != (4, 4) or self._shape[0] != 1):
