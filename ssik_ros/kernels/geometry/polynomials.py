@@ -117,7 +117,7 @@ def _quadratic(out, count, shift, linear, constant):
     Write the real roots of y^2 + linear y + constant, moved by ``shift``; return the new count.
 
     :param out: (4,) roots.
-    :param count: how many there are already.
+    :param count: number of roots so far.
     """
     half = 0.5 * linear
     discriminant = half * half - constant

@@ -568,7 +568,7 @@ def solve(address, seed, stop):
 
     :param address: of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
     :param seed: of random states.
-    :param stop: monotonic time at which to stop [ns]; 0 for none.
+    :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
     :returns: the status, or BAD_FRAME.
     """
     block, t, w = layout.view_chain(address)

@@ -310,7 +310,7 @@ def bounded_step(address, damping, sigma):
 
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
     :param dense: (2 n n,) scratch of the spectral step.
-    :returns: how many variables are held at a bound, or INDEFINITE where H + damping I has a negative pivot.
+    :returns: number of variables held at a bound, or INDEFINITE where H + damping I has a negative pivot.
     """
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]

@@ -82,7 +82,7 @@ def list_motions(t, w, row, a, b, turn):
     """
     Write the elementary motions of either side of a constraint.
 
-    :returns: how many there are, and whether one moves A.
+    :returns: number of motions, and whether one of them moves A.
     """
     maps = matrix(w.scratch, 6, 2, 9)
     so3.inverse_left_jacobian(maps[0], turn[0], turn[1], turn[2])

@@ -51,17 +51,17 @@ class Bodies(NamedTuple):
     ends: np.ndarray
     """(s + 1,) first vertex of each body, then their number."""
     carriers: np.ndarray
-    """(s,) index of the joint that moves a body, -1 for none."""
+    """(s,) index of the last joint that moves a body; -1 for bodies that do not move."""
     homes: np.ndarray
     """(s, 12) pose of each body in the base frame, all joints at zero."""
     spheres: np.ndarray
     """(s, 4) centre of the bounding sphere in the body's frame, and its radius."""
     pairs: np.ndarray
-    """(p, 2) the first of each pair hangs on no later joint than the second."""
+    """(p, 2) pairs of bodies; the joint of the first body is not after the joint of the second."""
     levers: np.ndarray
-    """(n, s) how far a body moves at most per unit of a joint."""
+    """(n, s) largest motion of a body per unit of a joint."""
     poses: np.ndarray
-    """(s, 12) scratch, as all that follow."""
+    """(s, 12) scratch, like all following fields."""
     places: np.ndarray
     """(s, 3)."""
     moved: np.ndarray
@@ -100,7 +100,7 @@ def _apart(bodies, pair):
 
 @kernel
 def _distance(bodies, pair, wanted, clearance):
-    """Return bounds on the distance of a pair, close to each other where it is below ``wanted``."""
+    """Return bounds on the distance of a pair; if the distance is below ``wanted``, the bounds are tight."""
     low = _apart(bodies, pair)
     if low >= wanted:
         return low, math.inf
@@ -158,13 +158,13 @@ def check_rows(
     """
     Write which postures are free, and a lower bound on the distance of their nearest pair.
 
-    :param verdicts: (k,) out: FREE, COLLIDES or DOUBTFUL; only of the rows named.
-    :param culprits: (k,) out: the pair that collides or may, -1 for none.
+    :param verdicts: (k,) out: FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
+    :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.
     :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
     :param q: (k, n) postures.
     :param rows: (m,) the rows to check.
     :param clearance: least distance [m].
-    :param wanted: distance that is far enough to be no matter [m], at least the clearance.
+    :param wanted: distance beyond which the exact value does not matter [m]; at least the clearance.
 
     The other arguments are the fields of :class:`Bodies`.
     """
@@ -189,7 +189,7 @@ def check_rows(
 
 @kernel
 def _travel(bodies, pair, q, a, b):
-    """Return how far the bodies of a pair move at most relative to each other, from row a to row b."""
+    """Return the largest relative motion of a pair of bodies from row a to row b [m]."""
     first, second = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     way = 0.0
     for j in range(bodies.carriers[first] + 1, bodies.carriers[second] + 1):
@@ -223,10 +223,10 @@ def follow(
     room,
 ):
     """
-    Write how far each straight motion from one row to the next is free: 1 for all of it.
+    Write the free share of each straight motion from one row to the next: 1 if all of it is free.
 
     :param reached: (k - 1,) out.
-    :param culprits: (k - 1,) out: the pair that ends a motion, -1 for none.
+    :param culprits: (k - 1,) out: pair that ends a motion; -1 for free motions.
     :param q: (k, n) postures.
     :param clearance: as for :func:`check_rows`.
     :param spare: (n,) scratch.

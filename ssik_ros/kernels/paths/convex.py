@@ -186,7 +186,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param kinds: (s,) cores; ``sizes`` (s, SIZES); ``points`` (., 3) of hulls, ``ends`` (s + 1,) where each begins.
     :param poses: (s, 12) of the bodies.
     :param a, b: the bodies.
-    :param axis: (3,) in and out: direction in which they were separated before, zero for none.
+    :param axis: (3,) in and out: direction that separated them before; zero if unknown.
     :param wanted: a lower bound that suffices.
     :param hit: an upper bound that suffices.
     :param room: (ROOM,) scratch.

@@ -9,15 +9,16 @@ def search_rows(
     q, owners, counts, poses, values, ints, reals, options, seed, rows, counters, work
 ):
     """
-    Write the solutions of m poses one after the other and return how many rows are written.
+    Write the solutions of m poses one after the other; return the number of written rows.
 
     :param q: (capacity, n) solutions.
-    :param owners: (capacity,) the pose of each.
-    :param counts: (m, 2) branches of each pose, -1 for no rigid transform, and how many of them are outside the limits.
+    :param owners: (capacity,) index of the pose of each solution.
+    :param counts: (m, 2) number of branches of each pose (-1 if it is not a rigid transform), and number outside the
+        limits.
     :param poses: (m, 4, 4) targets.
-    :param values: (m, s) values of the held joint for each pose; not read where none is held.
+    :param values: (m, s) values of the held joint for each pose; ignored if no joint is held.
     :param ints, reals, options: as for :func:`search.search`.
-    :param seed: (n,) not read.
+    :param seed: (n,) ignored.
     :param rows: (16 s, n + 3) scratch of one search.
     :param counters, work: scratch of one search.
     """

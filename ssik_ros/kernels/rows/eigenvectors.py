@@ -42,7 +42,7 @@ def _write_shifted(re, im, a, n, x, y):
 
 @kernel
 def _exchange(re, im, n, j):
-    """Exchange row j with the one below that has the largest entry in column j."""
+    """Exchange row j with the row below that has the largest entry in column j."""
     place, pivot = j, abs(re[j, j]) + abs(im[j, j])
     for i in range(j + 1, n):
         size = abs(re[i, j]) + abs(im[i, j])

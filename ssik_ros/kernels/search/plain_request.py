@@ -204,7 +204,7 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
     """
     Descend from the placed candidates of a closed form, nearest to the pose first; return the code of a search.
 
-    :param count, n: how many candidates there are, of how many joints.
+    :param count, n: number of candidates, and number of their joints.
     """
     rows, w = branch_block.rows_of(closed, n), layout.view_workspace(ints, work)
     limited = options[state.LIMITED] != 0.0
@@ -234,8 +234,8 @@ def _call_closed_form(closed, target, seed, q):
     """
     Write the branch nearest to the seed.
 
-    :returns: how many branches were written, how many there are, those outside the limits included, and position and
-        rotation error.
+    :returns: number of written branches, number of branches including branches outside the limits, position error [m]
+        and rotation error [rad].
     """
     n = q.shape[0]
     written = branch_block.search_block(closed, target, seed)

@@ -64,7 +64,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
     :param ints, reals: packed problem.
     :param options: see :mod:`ssik_ros.kernels.search.state`.
     :param phase: FRESH, the verdict on the candidate that the previous call returned, or CONTINUED.
-    :param timeout_ns: wall-clock budget of the whole search, counted from the fresh call; <= 0 for none.
+    :param timeout_ns: wall-clock budget of the whole search, counted from the fresh call; <= 0 means no budget.
     :param cancel: (1,) int64, read at each step; not zero ends the search.
     :param counters: (STATE_SIZE,) int64 state, work: float state; kept between calls. Before a fresh
         call the caller writes the seed into ``reference`` and the targets into ``matrices``.
@@ -268,7 +268,7 @@ def place_start(ints, reals, options, free, counters, work):
     """
     Write the next start into the state; a seed is there already.
 
-    :param free: draw turning joints from the full turn, whatever their limits.
+    :param free: True draws revolute joints from the full turn, whatever their limits.
     """
     t, w = layout.view_problem(ints, reals, work)
     index = counters[state.SEARCHES]

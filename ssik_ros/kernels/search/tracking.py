@@ -50,7 +50,7 @@ def confine(ints, reals, base, centre, bounds, own):
     Narrow limits and sampling ranges to a box around a configuration.
 
     :param base: options of the search; own: a copy of them, whose ranges are overwritten.
-    :param bounds: (nv,) half the width of the box; infinite for none.
+    :param bounds: (nv,) half the width of the box; may be infinite.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
     nv = bounds.shape[0]

@@ -85,7 +85,7 @@ class PlainBranches:
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return all branches, best first; None if the types or shapes of the arguments are not the expected ones.
+        Return all branches, best first; None if the arguments have unexpected types or shapes.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seed: (n,) seed; None means the seed of the request.

@@ -89,7 +89,7 @@ def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of validator: how many arguments it takes, its check, and its text for listings."""
+    """One kind of validator: number of arguments, check, and text for listings."""
 
     arity: int
     check: Check

@@ -212,7 +212,7 @@ class SearchSettings:
             )
 
     def _limits(self, problem: Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the limits (nv,), equal ones for joints that are held or outside the group."""
+        """Return the limits (nv,); lower and upper limit are equal for joints that are held or outside the group."""
         lower, upper = problem.lower.copy(), problem.upper.copy()
         for v, place in enumerate(problem.variable_q):
             if place >= problem.group_size:

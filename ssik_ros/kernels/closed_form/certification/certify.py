@@ -327,7 +327,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
 @inline_kernel
 def scratch_size(n):
     """
-    Return how many numbers :func:`certify` needs for a chain of n joints.
+    Return the size of the scratch of :func:`certify` for a chain of n joints, in numbers.
 
     :param n: number of joints.
     """

@@ -216,7 +216,7 @@ def polish(area, axes, points, home, n, held, target, scratch):
 
     :param area: (8 n or more,) joint angles, eight of each joint [rad].
     :param axes, points, home: the chain of n revolute joints.
-    :param held: index of a joint that does not move, -1 for none.
+    :param held: index of a joint that does not move; -1 lets all joints move.
     :param target: (12,) T.
     :param scratch: (scratch_size(n),).
     """

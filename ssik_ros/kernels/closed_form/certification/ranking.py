@@ -36,7 +36,7 @@ def sensible_wish(wish, lower, upper):
     Return a wish moved to within 2 pi of the limits. The nearest winding stays the same, and no digits are lost.
 
     :param wish: angle [rad], finite.
-    :param lower, upper: limits, infinite for none.
+    :param lower, upper: limits; may be infinite.
     """
     least, most = max(lower - TWO_PI, -FARTHEST_WISH), min(upper + TWO_PI, FARTHEST_WISH)
     return min(max(wish, least), most)
@@ -48,8 +48,8 @@ def place_in_limits(value, lower, upper, wish):
     Return the winding of an angle inside closed limits that is nearest to a wish; NaN if none is inside.
 
     :param value: the angle [rad].
-    :param lower, upper: limits, infinite for none.
-    :param wish: where it should rather be.
+    :param lower, upper: limits; may be infinite.
+    :param wish: preferred value.
     """
     return _place_beside_limits(value, lower, upper, wish, NEAR_LIMIT)
 
@@ -122,7 +122,7 @@ def distance(q, seed, n, slides, lower, upper, metric):
 
     :param q, seed: (n,).
     :param slides: which joints are prismatic.
-    :param lower, upper: (n,) limits, infinite for none.
+    :param lower, upper: (n,) limits; may be infinite.
     :param metric: SUM_OF_SQUARES, or LARGEST.
     """
     total = 0.0
@@ -144,7 +144,7 @@ def order(keys, indices, count):
 
     :param keys: (count or more,) numbers.
     :param indices: (count or more,) out.
-    :param count: how many.
+    :param count: number of keys.
     """
     for i in range(count):
         key, j = keys[i], i

@@ -55,7 +55,7 @@ def count_windings(sizes, branches, lower, upper, slides):
 
     :param sizes: (b, n) numbers.
     :param branches: (b, n) joint values, within limits [rad or m].
-    :param lower, upper: (n,) limits, infinite for none.
+    :param lower, upper: (n,) limits; may be infinite.
     :param slides: which joints are prismatic, see :mod:`chain`.
     """
     for row in range(branches.shape[0]):

@@ -65,8 +65,9 @@ def read_candidates(area, rows, start, count, n):
     Write candidates into an area; the last candidate fills unused lanes.
 
     :param area: (area_size(n),).
-    :param rows: (., n) candidates, of which those from ``start`` on are taken.
-    :param count: how many, up to eight.
+    :param rows: (., n) candidates.
+    :param start: index of the first candidate to read.
+    :param count: number of candidates, up to eight.
     """
     for lane in range(LANES):
         row = start + min(lane, count - 1)
@@ -189,7 +190,7 @@ def find_alike(area, n, count, same):
     Return the bits of the candidates that may be within ``same`` of another candidate in every joint.
 
     :param area: (area_size(n),), measured.
-    :param count: how many candidates there are, up to eight.
+    :param count: number of candidates, up to eight.
     :param same: largest difference of a joint [rad or m].
     """
     mark, other = lanes.load(area, row_of(n, MARK)), lanes.load(area, row_of(n, OTHER_MARK))

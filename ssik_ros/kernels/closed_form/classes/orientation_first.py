@@ -60,7 +60,7 @@ def write_rotations(out, axes, count, image_of, offered):
 
     :param out: (2, 3) rows of angles.
     :param axes: (., 3) unit axes in its first ``count`` rows.
-    :param count: how many, 0 to 3.
+    :param count: number of axes, 0 to 3.
     :param image_of: (12,) a transform whose rotation is R.
     :param offered: angle of the third where the pose leaves it free [rad].
     """

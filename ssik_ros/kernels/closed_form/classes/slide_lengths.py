@@ -1,5 +1,5 @@
 """
-How far to go along given directions.
+Compute the lengths along given directions that add up to a vector.
 
 Problem
 -------
@@ -7,7 +7,7 @@ x a + y b + z c = r, a, b, c unit vectors; likewise with two directions, and wit
 
 Solutions
 ---------
-One. With fewer directions than three, the one that comes nearest to r.
+One solution. With fewer than three directions, the solution nearest to r.
 
 Method
 ------
@@ -16,7 +16,7 @@ x = r . (b x c) / a . (b x c), and cyclically.
 
 Degeneracies
 ------------
-Directions in one plane, or parallel: FREE; a direction that adds nothing gets the length zero.
+Directions in one plane, or parallel: FREE; a redundant direction gets the length zero.
 
 Cost
 ----

@@ -276,7 +276,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param axes, points: (18,) the chain; where axes 5 and 6 of AXES_234 meet, the sixth point is there.
     :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
     :param g: (12,) G.
-    :param offered: q6 where it is free [rad].
+    :param offered: q6 if it is free [rad].
     :param scratch: (SCRATCH,) numbers.
     """
     if case == AXES_234:

@@ -309,7 +309,7 @@ def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, ro
     :param table: (12, WIDTH); columns: leading of linear, quadratic, constant rows; then D0 of the linear rows, C1 and
         C0 of the quadratic ones.
     :param sine, cosine, one: (6, 9) mixed polynomials.
-    :param pairs, quadratic, constant: how many rows of each kind.
+    :param pairs, quadratic, constant: number of rows of each kind.
     :param c, s: cosine and sine of the new origin.
     :param row: (9,) scratch.
     """

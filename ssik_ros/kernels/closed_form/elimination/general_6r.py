@@ -8,7 +8,7 @@ E_1(q_1) ... E_6(q_6) = G. E_i is the rotation about axis i, and G = T M^-1.
 Solutions
 ---------
 At most sixteen candidates, close to exact; the caller certifies them on the chain. If solutions share the angle of
-joint k, where the loop is cut, they are still found as different ones.
+joint k, where the loop is cut, they are still distinguished.
 
 Method
 ------
@@ -223,8 +223,8 @@ def _add_roots(found, begin, elimination, k, work, ints):
     """
     Add the candidates of all roots; if the fast roots leave a doubt, use the robust ones.
 
-    :param found: (ROWS, 7), of which ``begin`` rows are filled.
-    :returns: how many are filled then, and whether every root has its candidate.
+    :param found: (ROWS, 7); the first ``begin`` rows are filled.
+    :returns: new number of filled rows, and whether every root has its candidate.
     """
     roots = vector(work, W_ROOTS, 2 * el.LARGEST)
     size, origin, largest = _choose_matrix(elimination, work)

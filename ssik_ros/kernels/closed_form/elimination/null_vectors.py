@@ -200,7 +200,7 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
 @kernel
 def split_space(out, space, m, scratch):
     """
-    Write the null vectors x_a^i x_b^j that lie in a space and return how many there are.
+    Write the null vectors x_a^i x_b^j that lie in a space; return their number.
 
     :param out: (m, 12).
     :param space: (m, 12) basis of the space.

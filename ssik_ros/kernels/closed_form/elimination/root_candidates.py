@@ -94,7 +94,7 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     Add the candidates of roots that lie close together, from one null space; return the new count.
 
     :param found: (32, 7).
-    :param roots: (32,), of which ``begin`` .. ``end`` - 1 are meant.
+    :param roots: (32,); the roots ``begin`` .. ``end`` - 1 are used.
     """
     m = end - begin
     middle = 0.0

@@ -277,7 +277,7 @@ def _rate(q, aim, lower, upper, wish, play):
     """
     Return the number of joints outside their limits, and the squared distance from a reference posture.
 
-    :param play: how far outside of a limit a joint may be and still count as inside, at most NEAR_LIMIT [rad or m].
+    :param play: largest distance outside a limit of a joint that counts as inside, at most NEAR_LIMIT [rad or m].
     """
     outside, total = 0.0, 0.0
     for i in range(aim.n):
@@ -336,11 +336,11 @@ def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
     """
     Write the point of a stride at which a joint reaches its limit; return its distance along the stride.
 
-    :param q: (n,) out; as many joints as ``least`` are outside their limits there.
-    :param start, along: where the stride begins, and its direction.
+    :param q: (n,) out; ``least`` joints are outside their limits there.
+    :param start, along: first posture of the stride, and its direction.
     :param limits: lower and upper limits (n,), (n,).
-    :param forward: whether the number of joints outside grows along the stride.
-    :param least: how many joints are outside at the better end of the stride.
+    :param forward: True if the number of joints outside grows along the stride.
+    :param least: number of joints outside at the better end of the stride.
     """
     inside, outside = (0.0, STRIDE) if forward else (STRIDE, 0.0)
     for _ in range(HALVINGS):

@@ -86,7 +86,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     Move a solution with several null vectors, in place, to the place where the Jacobian vanishes on them.
 
     :param q: (n,) a solution to the square root of rounding.
-    :param nulls: how many null vectors there are.
+    :param nulls: number of null vectors.
     :param aim: chain and pose.
     :param probe: (n,) scratch.
     :param extra: (SCRATCH,) scratch.

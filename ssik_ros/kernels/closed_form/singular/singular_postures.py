@@ -234,8 +234,8 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
     Add the curves through a posture with several null vectors; if no curve is found, add the posture itself.
 
-    :param nulls: how many null vectors there are.
-    :returns: how many solutions there are, and curves.
+    :param nulls: number of null vectors.
+    :returns: number of solutions, and number of curves.
     """
     is_crossing = False
     for way in range(2 * nulls):

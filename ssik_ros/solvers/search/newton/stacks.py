@@ -15,14 +15,14 @@ from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.solver import SearchSolver
 
 SMALLEST_CHUNK = 64
-"""Fewest poses of one thread."""
+"""Least number of poses for each thread."""
 COUNTERS = {
     state.SEARCHES: paths.SEARCHES,
     state.LIMITS_SEEN: paths.LIMITS_SEEN,
     state.STALLED: paths.STALLED,
     state.SINGULAR_SEEN: paths.SINGULAR_SEEN,
 }
-"""Counters that tell the cause of a failure, and where the codes of a pose hold them."""
+"""Counters that determine the cause of a failure, and their columns in the codes of a pose."""
 Rows = tuple[FloatArray, FloatArray, IntArray]
 """(N, nq) states, (N, 1 + 2 t) errors and (N, CODES) codes."""
 
@@ -44,12 +44,12 @@ def solve_each(
     solver: SearchSolver, targets: FloatArray, seeds: FloatArray | None, threads: int
 ) -> StackResult:
     """
-    Solve every pose on its own: the same bytes as single calls, for any number of threads.
+    Solve every pose independently; results are bitwise equal to single calls, for any number of threads.
 
     :param targets: (N, 4 t, 4) contiguous.
-    :param seeds: (N, n) or (1, n); None means none.
-    :param threads: at most so many.
-    :raises InvalidLimits: when a joint would have to be sampled that has no range.
+    :param seeds: (N, n) or (1, n); None means the default start.
+    :param threads: largest number of threads.
+    :raises InvalidLimits: if starts must be drawn for a joint without a range.
     """
     count = len(targets)
     starts, result = solver.full_states(seeds), _empty(solver, count)
@@ -81,10 +81,10 @@ def solve_path(
     Solve the poses of a path, each from the configuration before it.
 
     :param targets: (N, 4 t, 4) contiguous.
-    :param seed: (n,) configuration before the first pose; None means none.
-    :param bounds: (n,) step of each joint that is tried first [rad or m].
-    :param hard: whether no step may be longer, solution or not.
-    :raises InvalidLimits: when a joint would have to be sampled that has no range.
+    :param seed: (n,) configuration before the first pose, or None.
+    :param bounds: (n,) largest step of each joint in the first attempt [rad or m].
+    :param hard: True forbids longer steps, even if no solution is found.
+    :raises InvalidLimits: if starts must be drawn for a joint without a range.
     """
     reference = solver.full_states(None if seed is None else seed[None])[0]
     if seed is None and len(targets):
@@ -102,7 +102,7 @@ def solve_path(
 
 def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
     """
-    Return bounds (nv,) of the velocity variables; none for joints outside the group and for balls.
+    Return bounds (nv,) of the velocity variables; infinite for joints outside the group and for balls.
 
     :param bounds: (n,) positive [rad or m].
     :raises InvalidOption: when one is not positive.

@@ -120,7 +120,7 @@ def solve_ik(
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return options from options, a mapping or None."""
+    """Return options, given options, a mapping of parameters, or None."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
