@@ -165,7 +165,7 @@ def dialect(source: str) -> Iterator[tuple[int, str, str]]:
     :param source: of the module.
     """
     for first, text in spoken(source):
-        plain = re.sub(r'``[^`]*``', lambda code: '_' * len(code[0]), text)
+        plain = re.sub(r'``[^`]*``|:param [^:]*:', lambda code: '_' * len(code[0]), text)
         for remedy, phrase in PHRASES.items():
             for match in phrase.finditer(plain):
                 line = first + text.count('\n', 0, match.start())

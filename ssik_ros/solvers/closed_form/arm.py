@@ -31,7 +31,7 @@ from ssik_ros.solvers.closed_form.plan import (
     SAME,
     TOLERANCE,
 )
-from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
 
 KEEP_ALL = ranking.KEEP_ALL
@@ -50,6 +50,8 @@ FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
 FEW_STARTS, MANY_STARTS = 16, 64
 """Starts of the posture search if no sample has met the pose: few for classes whose samples are cheap."""
+LAST_BRANCHES, LAST_STARTS = 8, 512
+"""Branches outside the limits from which a last try begins, and its spread starts: one takes about 10 us."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed along the range of the held joint."""
 
@@ -294,11 +296,9 @@ class AnalyticArm:
 
     def _settled(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
         """Return the branches of a singular pose: isolated branches, and one point of each curve of postures."""
-        if self._singular is None:
-            self._singular = SingularPoses(self.plan)
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self.branches(pose, free)
-        settled = self._singular.settle(
+        settled = self._singular_poses().settle(
             _tip_pose(pose, request),
             found.q if everywhere is None else everywhere.q,
             request.seed,
@@ -317,6 +317,12 @@ class AnalyticArm:
             starts=settled.starts,
             curves=settled.curves[:most] if settled.curves.any() else None,
         )
+
+    def _singular_poses(self) -> SingularPoses:
+        """Return what treats singular poses; the first call creates it."""
+        if self._singular is None:
+            self._singular = SingularPoses(self.plan)
+        return self._singular
 
     def _limits(self, request: BranchRequest) -> KeptLimits:
         """Return the limits of a request, or the limits of the chain if the request has none."""
@@ -343,6 +349,9 @@ class AnalyticArm:
             # The first starts depend on the seed, so that a second search without it tries other starts.
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
+        if posture.q is None and not posture.is_too_far:
+            posture, more = self._beside_limits(pose, request, posture, tolerance)
+            starts += more
         if posture.q is None:
             found = found._replace(starts=starts, is_too_far=posture.is_too_far)
             if not (posture.is_outside and found.branches == 0):
@@ -358,6 +367,32 @@ class AnalyticArm:
         return with_row(there, row, request, plan)._replace(
             samples=found.samples + 1, starts=starts
         )
+
+    def _beside_limits(
+        self, pose: FloatArray, request: BranchRequest, posture: Searched, tolerance: float
+    ) -> tuple[Searched, int]:
+        """
+        Return the result of a last try after a posture search, and its descents.
+
+        Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
+        New descents begin at spread starts and at the branches that miss the limits least. The ends of all descents are
+        refined.
+        """
+        singular, limits, aim = (
+            self._singular_poses(),
+            self._limits(request),
+            _tip_pose(pose, request),
+        )
+        free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
+        outside, starts = self.branches(pose, free), 0
+        close = list(posture.close)
+        if outside is not None and len(outside.q):
+            seeds = singular.nearest_inside(outside.q, limits, LAST_BRANCHES)
+            search_for = self._posture_search(self._plan_for(request.held).held)
+            ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
+            close += ends
+        polished = (singular.polish(aim, q, limits, tolerance) for q in close)
+        return posture._replace(q=next((q for q in polished if q is not None), None)), starts
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """

@@ -17,6 +17,7 @@ the reach hulls exclude the pose.
 """
 
 from collections.abc import Callable, Sequence
+import functools
 import math
 from typing import NamedTuple
 
@@ -65,6 +66,8 @@ class Searched(NamedTuple):
     """True if the pose is proved to be out of reach, whatever the limits."""
     is_outside: bool = False
     """True if a descent without limits came near the pose, or if limits of prismatic joints exclude it."""
+    close: tuple[FloatArray, ...] = ()
+    """(n,) each: postures near the pose at which descents stopped, the nearest first, if none reaches it."""
 
 
 class KeptLimits(NamedTuple):
@@ -151,15 +154,14 @@ class PostureSearch:
         :param pose: (4, 4) pose of the tip in the base.
         :param seeds: (n,) each; one descent begins at each.
         :param limits, tolerance: as for :meth:`find`.
-        :param starts: numbers of spread starts; a later number is tried only if no posture was found before.
+        :param starts: numbers of spread starts, may be empty; a later number is tried only if no posture was found before.
         """
         arrays = self._take_arrays()
         try:
             run = _Run(self, arrays, pose, limits, tolerance)
             found = [q for seed in seeds for q in run.postures(seed, 1)]
-            found += run.postures(None, starts[0])
-            for more in starts[1:]:
-                found += [] if found else run.postures(None, more)
+            for number, more in enumerate(starts):
+                found += [] if found and number else run.postures(None, more)
             return found, run.starts
         finally:
             self._pool.append(arrays)
@@ -251,10 +253,19 @@ class _Run:
             options[state.MAX_SEARCHES] = MOST_STARTS
             code = self._kernel(options, state.REFUSED, near, out)
         self._steps = 0
-        for place in _choose_different(stopped):
+        places = _choose_different(stopped)
+        for place in places:
             if place.error > CLOSE or self._steps >= MOST_STEPS:
                 break
-            lowest = find_lowest(self._at_value, place, self._tolerance)
+            lowest = self._lowest(place, self._held)
+            if lowest.error <= self._tolerance:
+                return Searched(lowest.q, int(near.counters[state.SEARCHES]))
+        # A stretched arm has few postures: the held joint need not be the one that decides.
+        for joint in range(self._n):
+            if not places or places[0].error > CLOSE:
+                break
+            self._steps = 0
+            lowest = self._lowest(places[0], joint)
             if lowest.error <= self._tolerance:
                 return Searched(lowest.q, int(near.counters[state.SEARCHES]))
         return Searched(
@@ -262,6 +273,7 @@ class _Run:
             int(near.counters[state.SEARCHES]),
             owner.is_too_far(self._pose, code),
             code == state.OUT_OF_REACH or bool(near.counters[state.LIMITS_SEEN]),
+            tuple(place.q for place in places if place.error <= NEAR),
         )
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
@@ -323,15 +335,21 @@ class _Run:
             q, error = exact.best.copy(), float(np.linalg.norm(exact.errors))
         return _Nearest(float(q[self._held]), error, q)
 
-    def _at_value(self, value: float, q: FloatArray) -> _Nearest:
-        """Return the end of a patient descent from a posture (n,) with the held joint fixed at a value."""
-        limits, held = self._limits, self._held
-        if limits.are_kept and not limits.lower[held] <= value <= limits.upper[held]:
+    def _lowest(self, place: _Nearest, joint: int) -> _Nearest:
+        """Return the place with the smallest error downhill from a place, as one joint moves."""
+        measure = functools.partial(self._at_value, joint)
+        start = place._replace(value=float(place.q[joint]))
+        return find_lowest(measure, start, self._tolerance)
+
+    def _at_value(self, joint: int, value: float, q: FloatArray) -> _Nearest:
+        """Return the end of a patient descent from a posture (n,) with a joint fixed at a value."""
+        limits = self._limits
+        if limits.are_kept and not limits.lower[joint] <= value <= limits.upper[joint]:
             return _Nearest(value, math.inf, q)
         options = self._options.copy()
         for row in _limit_rows(options, self._n):
-            row[held] = value
-        return self._approach(q, options)
+            row[joint] = value
+        return self._approach(q, options)._replace(value=value)
 
 
 def _limit_rows(options: FloatArray, n: int) -> FloatArray:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, TURN
+from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
-from ssik_ros.kernels.closed_form.singular import singular_postures
+from ssik_ros.kernels.closed_form.singular import singular_postures, singular_refinement
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
@@ -27,6 +27,8 @@ from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearc
 
 STARTS = 16, 128
 """Numbers of spread starts; the second number is used if no descent of the first has reached the pose."""
+MOST_FREE = 6
+"""Most joints that a refinement moves."""
 SAME = 1e-5
 """If all joints of two postures differ by less than this, they count as one [rad or m]."""
 NEARLY_SAME = 1e-3
@@ -98,8 +100,10 @@ class SingularPoses:
         different = self._different(pose, settled, curves)
         settled, curves = settled[different], curves[different]
         inside, places = self._inside(pose, settled, seed, limits, tolerance)
-        # Near surfaces of solutions the reduction may keep no posture: take the most exact candidate within limits.
+        # Near surfaces of solutions, and on limits, the reduction may keep no posture: take the most exact candidate.
         if not inside:
+            polished = [self.polish(pose, q, limits, tolerance) for q in postures]
+            rows = np.vstack([rows, *(q for q in polished if q is not None)])
             refined = self._inside(pose, rows, seed, limits, tolerance)[0]
             inside = sorted(refined, key=lambda row: float(row[-1]))[:1]
             curves, places = np.zeros((1, self._n + 2)), [0] * len(inside)
@@ -110,6 +114,75 @@ class SingularPoses:
             max(0, len(settled) - len(inside)),
             count,
         )
+
+    def polish(
+        self, pose: FloatArray, q: FloatArray, limits: KeptLimits, tolerance: float
+    ) -> FloatArray | None:
+        """
+        Return a posture (n,) that reaches the pose, close to the end of a descent; None if refinement finds none.
+
+        A joint on its limit stays there. If more than six joints are left, each of them keeps its value once.
+
+        :param pose: (4, 4) of the tip in the base.
+        :param q: (n,) posture within the limits that nearly reaches the pose.
+        :param limits, tolerance: as for :meth:`settle`.
+        """
+        if measure(self._plan, q, pose)[-1] <= tolerance:
+            return q
+        is_on_limit = limits.are_kept & ((q <= limits.lower) | (q >= limits.upper))
+        left = np.flatnonzero(~is_on_limit)
+        for kept in [[]] if len(left) <= MOST_FREE else [[joint] for joint in left.tolist()]:
+            moved, is_fixed = q, is_on_limit.copy()
+            is_fixed[kept] = True
+            while not is_fixed.all():
+                refined = self._refined(pose, moved, np.flatnonzero(~is_fixed))
+                moved = refined
+                if limits.are_kept:
+                    moved = np.clip(refined, limits.lower, limits.upper)
+                if measure(self._plan, moved, pose)[-1] <= tolerance:
+                    return moved
+                is_beyond = moved != refined
+                if not is_beyond.any():
+                    break
+                is_fixed |= is_beyond
+        return None
+
+    def nearest_inside(self, rows: FloatArray, limits: KeptLimits, most: int) -> list[FloatArray]:
+        """
+        Return postures (n,) moved inside the limits, those that move least first.
+
+        :param rows: (k, n) postures, whatever the limits.
+        :param limits: of the joints.
+        :param most: number of postures.
+        """
+        moved = [self._moved_inside(q, limits) for q in rows]
+        ways = [
+            float(np.abs(self._plan.chain.wrap_turns(new - old)).max())
+            for new, old in zip(moved, rows, strict=True)
+        ]
+        return [moved[number] for number in np.argsort(ways, kind='stable')[:most]]
+
+    def _refined(self, pose: FloatArray, q: FloatArray, free: IntArray) -> FloatArray:
+        """Return a posture (n,) after refinement, in which only the joints ``free`` move."""
+        rows, aim = q[None].copy(), pose_numbers(pose)
+        scratch = np.empty(singular_refinement.scratch_size(self._n))
+        singular_refinement.refine_rows(
+            np.empty(1),
+            rows,
+            *self._chain,
+            self._n,
+            self._slides,
+            free,
+            aim,
+            self._unit(aim),
+            scratch,
+        )
+        return np.asarray(rows[0])
+
+    def _unit(self, aim: FloatArray) -> float:
+        """Return the length that counts as one: that of the chain and the way to the target (12,) [m]."""
+        places = np.vstack([self._plan.chain.points, aim[9:]]) - self._plan.chain.points[0]
+        return float(np.linalg.norm(places, axis=1).max()) or 1.0
 
     def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
         """Return a posture (n,) with each joint at the winding nearest to its limits, clipped to the limits."""
@@ -140,8 +213,6 @@ class SingularPoses:
         out = np.empty((singular_postures.MOST, n))
         curves = np.empty((singular_postures.MOST, n + 2))
         isolated = np.empty(len(rows))
-        places = np.vstack([self._plan.chain.points, aim[9:]]) - self._plan.chain.points[0]
-        unit = float(np.linalg.norm(places, axis=1).max()) or 1.0
         count = singular_postures.settle_rows(
             out,
             curves,
@@ -152,7 +223,7 @@ class SingularPoses:
             self._slides,
             self._free,
             aim,
-            unit,
+            self._unit(aim),
             bounds,
             wish,
             np.array([certify.rounding(aim), tolerance]),

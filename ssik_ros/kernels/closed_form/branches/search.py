@@ -436,12 +436,12 @@ def finish(out, run):
             _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
-        # The seed's value of a held joint may also be a sample, or Newton may lead to it from a sample.
-        is_copy = run.ints[HELD] >= 0 and written > 0
-        is_copy = is_copy and _are_copies(out[written], out[written - 1], n)
         # A value that was clipped to its limit moves the tip, so check the residual again.
-        if out[written, n + 2] <= run.options[TOLERANCE] and not is_copy:
+        is_good = out[written, n + 2] <= run.options[TOLERANCE]
+        if is_good and not (run.ints[HELD] >= 0 and _is_copy(run, i)):
             written += 1
+        else:
+            keys[row] = math.nan
     run.counters[COUNT] = written
     return written
 
@@ -715,6 +715,28 @@ def _keep_one(run, first):
         _keys_of(run)[kept] = key
         counters[KEPT] = kept + 1
     return error
+
+
+@inline_kernel
+def _is_copy(run, place):
+    """
+    Return whether a branch repeats an earlier branch of the order.
+
+    The seed's value of the held joint may also be a sample, or Newton may lead to it from a sample. Symmetric branches
+    at the same distance from the seed may lie between the two. The key of a branch that was left out is NaN.
+
+    :param place: place of the branch in the order.
+    """
+    n, rows, keys = run.ints[N], _rows_of(run), _keys_of(run)
+    indices = vector(run.counters, COUNTERS, run.capacity)
+    row = indices[place]
+    for earlier in range(place - 1, max(place - 1 - BRANCHES_OF_SIX, -1), -1):
+        other = indices[earlier]
+        if keys[row] - keys[other] > n * SAME_VALUE:
+            return False
+        if keys[other] == keys[other] and _are_copies(rows[row], rows[other], n):
+            return True
+    return False
 
 
 @inline_kernel
