@@ -197,3 +197,86 @@ def test_a_pose_far_outside_is_still_proved_out_of_reach():
                 proved += cause_of_absence(arm.plan, found, Cause.LIMITS) == Cause.UNREACHABLE
                 assert not found.is_doubtful
         assert proved > 0
+
+
+def numbers(text):
+    """Return the numbers of a text as an array."""
+    return np.array(text.split(), dtype=np.float64)
+
+
+HARDLY_REACHED = {
+    # A straight wrist, and joint 2 exactly on its limit.
+    'ur5': (
+        numbers(
+            '4.1358921014302 5.984773973942641 0.8373531127840135 -6.25321121706327 '
+            '3.141592617599937 -3.9220491632542553'
+        ),
+        numbers(
+            '-6.283185307179586 5.984773973942641 -0.16264687037849068 -7.253211199751568 '
+            '2.1415926535897936 -6.283185307179586'
+        ),
+        numbers(
+            '6.283185307179586 6.984773973942641 1.8373531296215093 -5.253211199751568 '
+            '4.141592653589793 6.283185307179586'
+        ),
+    ),
+    # Shoulder and elbow straight at once: Newton converges slowly.
+    'panda': (
+        numbers(
+            '-1.5424279477315137 6.944782761253427e-08 1.557201556348 3.7876396324261406e-08 '
+            '2.771339660024132 1.6829670232935365 2.276870469218825'
+        ),
+        numbers(
+            '-2.8973 -0.33772546608203496 1.1278791688360608 -0.08516298489286511 '
+            '-2.8973 -0.0175 2.078459789497097'
+        ),
+        numbers(
+            '2.8973 0.037807289846938985 1.727938175274919 0.45303199487655804 '
+            '2.8973 3.7525 2.4568980144727055'
+        ),
+    ),
+    # Four joints on limits: the curve of postures has one point within them.
+    'yumi_right': (
+        numbers(
+            '-2.94087978961 -2.50454747661 2.94087978958277 1.3962634016 '
+            '5.061454830759064 0.5645833963926588 -3.9968039870097973'
+        ),
+        None,
+        None,
+    ),
+    # Nearly of its class and nearly singular.
+    'j2s7s300': (
+        numbers(
+            '2.0907361965029647 3.5088435978221204 3.1219455546298396 3.1415926535902323 '
+            '-0.9784999202240755 3.4882687394674523 2.6586863166028833'
+        ),
+        None,
+        None,
+    ),
+}
+"""Postures, lower and upper limits; None for the limits of the arm."""
+
+
+@pytest.mark.parametrize('name', HARDLY_REACHED)
+def test_postures_that_descents_hardly_reach_are_found(name):
+    arm, (q, lower, upper) = catalogue_arm(name), HARDLY_REACHED[name]
+    pose = catalogue_chain(name).poses(q)[0]
+    lower = arm.chain.lower if lower is None else lower
+    upper = arm.chain.upper if upper is None else upper
+    seed = np.where(np.isfinite(upper - lower), 0.5 * (lower + upper), 0.0)
+    request = BranchRequest(seed=seed, lower=lower, upper=upper)
+    found = arm.branches_refined(pose, request)
+    assert len(found.q)
+    assert ((found.q >= lower) & (found.q <= upper)).all()
+    assert found.errors[:, 2].max() <= TOLERANCE
+
+
+def test_a_stretched_arm_with_offset_axes_is_found():
+    # Descents end up to 0.1 rad from the few postures of the pose, and moving only the held joint leads nowhere.
+    arm = Manipulator.from_prebuilt('gen3')
+    q = [0.7071888463278374, -0.8147753900031337, -2.0994207010730826e-06, 5.1977009309150285e-06]
+    q += [-6.569510191596995e-07, -0.5736588406422727, 7.050966530403469e-06]
+    pose = arm.fk(q)
+    found = arm.solve_q(pose)
+    assert len(found)
+    assert np.abs(arm.fk(found) - pose).max() < TOLERANCE

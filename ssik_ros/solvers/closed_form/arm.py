@@ -51,7 +51,7 @@ FINER_SAMPLES = (AT_ONCE, 256, 1024)
 FEW_STARTS, MANY_STARTS = 16, 64
 """Starts of the posture search if no sample has met the pose: few for classes whose samples are cheap."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
-"""Branches outside the limits from which a last try begins, and its spread starts: one takes about 10 us."""
+"""Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed along the range of the held joint."""
 
@@ -319,7 +319,7 @@ class AnalyticArm:
         )
 
     def _singular_poses(self) -> SingularPoses:
-        """Return what treats singular poses; the first call creates it."""
+        """Return the search for postures of singular poses; the first call creates it."""
         if self._singular is None:
             self._singular = SingularPoses(self.plan)
         return self._singular

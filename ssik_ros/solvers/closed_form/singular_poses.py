@@ -180,7 +180,7 @@ class SingularPoses:
         return np.asarray(rows[0])
 
     def _unit(self, aim: FloatArray) -> float:
-        """Return the length that counts as one: that of the chain and the way to the target (12,) [m]."""
+        """Return the unit of length: the largest distance of an axis or the target (12,) from axis 1 [m]."""
         places = np.vstack([self._plan.chain.points, aim[9:]]) - self._plan.chain.points[0]
         return float(np.linalg.norm(places, axis=1).max()) or 1.0
 
