@@ -31,8 +31,8 @@ TABLE = (
     Row(
         (0, 1),
         '',
-        ('results', 'strict_yaml', 'yaml_loader'),
-        'what a solve returns; YAML without surprises',
+        ('arguments', 'results', 'strict_yaml', 'yaml_loader'),
+        'arguments checked; what a solve returns; YAML without surprises',
     ),
     Row(
         (1, 0),
@@ -143,6 +143,7 @@ TABLE = (
         'the best joint path along a tool path',
     ),
     Row((6, 3), 'reach.collisions', ALL, 'collisions of the cells of a map'),
+    Row((6, 3), 'reach.storage', ALL, 'files of maps and data sets, read without trust'),
     Row((6, 4), 'reach', ALL, 'maps of what an arm reaches, decided in parallel'),
     Row((7, 0), 'server.requests', ALL, 'requests by name, as a service receives them'),
     Row((7, 1), 'server.scene', ALL, 'states, frames, the world, constraints and collisions'),

@@ -24,9 +24,26 @@ from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.engine import Progress, run_units, Workers
-from ssik_ros.reach.extras import import_extra
 from ssik_ros.reach.orientations import quaternions_of
-from ssik_ros.reach.store import explained, hash_of_chain, held_by_one_run, StoreError, WORK
+from ssik_ros.reach.storage.arrays import (
+    chunk_file,
+    encode,
+    LEVEL,
+    read_head,
+    reason_of,
+)
+from ssik_ros.reach.storage.extras import import_extra
+from ssik_ros.reach.storage.files import (
+    explained,
+    held_by_one_run,
+    LARGEST_JSON,
+    read_file,
+    refuse_links,
+    StoreError,
+    WORK,
+    write_whole,
+)
+from ssik_ros.reach.store import hash_of_chain
 from ssik_ros.reach.strata import draw, STRATA
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
@@ -196,7 +213,7 @@ class DatasetJob:
             if self._plan.kind == 'parquet':
                 _write_parquet(self._path, unit, samples)
             else:
-                _write_zarr(self._path, unit, samples)
+                _write_zarr(self._plan, self._path, unit, samples)
         return np.bincount(samples.causes, minlength=len(CAUSES))
 
 
@@ -243,10 +260,17 @@ def _create(plan: DatasetPlan, path: Path) -> None:
     """Make an empty data set; an existing one of the same plan is not changed."""
     file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
     if file.exists():
-        if file.read_text(encoding='utf-8') != text:
+        refuse_links(path, 'data set')
+        try:
+            is_same = read_file(file, LARGEST_JSON) == text.encode()
+        except ValueError as error:
+            raise StoreError(f"'{file}' cannot be read: {error}.", path=path) from error
+        if not is_same:
             raise InvalidOption(
                 f"'{path}' is a data set of another robot or with other settings; write to another place."
             )
+        if plan.kind == 'zarr':
+            _check_zarr(plan, path)
         return
     if path.exists() and any(path.iterdir()):
         raise StoreError(
@@ -321,24 +345,42 @@ def _create_zarr(plan: DatasetPlan, path: Path) -> None:
             chunks=(UNIT, *shape),
             dtype=kind,
             fill_value=fill,
+            compressors=zarr.codecs.ZstdCodec(level=LEVEL),
         )
 
 
-def _write_zarr(path: Path, unit: int, samples: PoseSamples) -> None:
+def _check_zarr(plan: DatasetPlan, path: Path) -> None:
+    """Raise StoreError for a data set whose arrays are not those of the plan: other programs could not read it."""
+    for name, (kind, shape, _) in _zarr_arrays(plan).items():
+        try:
+            head = read_head(path / name)
+            if head[:3] != ((plan.samples, *shape), (UNIT, *shape), np.dtype(kind)):
+                raise ValueError('it has another shape')
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"The array '{name}' of the data set '{path}' is damaged: {reason_of(error)}. Write to another place.",
+                path=path,
+            ) from error
+
+
+def _write_zarr(plan: DatasetPlan, path: Path, unit: int, samples: PoseSamples) -> None:
     """Write a unit as one chunk of each array."""
-    zarr, first, count = import_extra('zarr'), unit * UNIT, len(samples.counts)
-    group = zarr.open_group(str(path), mode='r+', zarr_format=3)
+    count, arrays = len(samples.counts), _zarr_arrays(plan)
     owners = np.repeat(np.arange(count), samples.counts)
     starts = np.cumsum(samples.counts) - samples.counts
     places = np.arange(len(owners)) - starts[owners]
-    most = group['q'].shape[1]
-    kept = places < most
-    q = np.full((count, *group['q'].shape[1:]), np.nan)
-    labels = np.zeros((count, most, 3), dtype=np.int8)
-    q[owners[kept], places[kept]] = samples.q[kept]
-    labels[owners[kept], places[kept]] = samples.labels[kept]
-    part = slice(first, first + count)
-    group['stratum'][part], group['pose'][part] = samples.strata, samples.poses
-    group['cause'][part], group['count'][part] = samples.causes, samples.counts
-    group['q'][part], group['label'][part] = q, labels
+    kept = places < arrays['q'][1][0]
+    chunks = {
+        name: np.full((UNIT, *shape), fill, dtype=kind)
+        for name, (kind, shape, fill) in arrays.items()
+    }
+    chunks['stratum'][:count], chunks['pose'][:count] = samples.strata, samples.poses
+    chunks['cause'][:count], chunks['count'][:count] = samples.causes, samples.counts
+    chunks['q'][owners[kept], places[kept]] = samples.q[kept]
+    chunks['label'][owners[kept], places[kept]] = samples.labels[kept]
+    for name, values in chunks.items():
+        file = chunk_file(path / name, (unit, *[0] * (values.ndim - 1)))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = path / WORK / f'{name}-{unit}-{os.getpid()}'
+        write_whole(draft, file, encode(values, values.dtype))
     (path / WORK / str(unit)).touch()

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidOption, SolverError, SsikError
-from ssik_ros.reach.extras import import_extra
+from ssik_ros.reach.storage.extras import import_extra
 from ssik_ros.value_class import dataclass
 
 AHEAD = 4

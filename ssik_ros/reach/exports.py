@@ -15,7 +15,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.reach.reach_map import at_positions, check_measure, MEASURES, ReachMap, SHARES
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import explained, STATUS
+from ssik_ros.reach.storage.files import explained
+from ssik_ros.reach.store import STATUS
 
 MOST_SHOWN = 150_000
 """Positions of a page; of more, every second or third along each axis is shown."""

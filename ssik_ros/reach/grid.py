@@ -303,9 +303,13 @@ def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
     x, y, z, turns = shape
     cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))
     edge = max(1, round((cells / turns) ** (1.0 / 3.0)))
-    # Rounding the edge, and cubes cut off at the borders, must not make more units than allowed.
-    while math.prod(-(-n // min(edge, n)) for n in (x, y, z)) > MOST_UNITS:
-        edge += 1
+    # Rounding the edge, and cubes cut off at the borders, must not make more units than allowed: the first edge that does not.
+    least, most = edge - 1, max(edge, x, y, z)
+    while most - least > 1:
+        edge = (least + most) // 2
+        fits = math.prod(-(-n // min(edge, n)) for n in (x, y, z)) <= MOST_UNITS
+        least, most = (least, edge) if fits else (edge, most)
+    edge = most
     block = (min(edge, x), min(edge, y), min(edge, z), turns)
     return block
 

@@ -16,15 +16,8 @@ from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.engine import Progress, run_units, Workers
 from ssik_ros.reach.grid import Cells, LARGEST_UNIT
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import (
-    ALWAYS,
-    FILLS,
-    held_by_one_run,
-    MapPlan,
-    MapStore,
-    STATUS,
-    StoreError,
-)
+from ssik_ros.reach.storage.files import held_by_one_run, StoreError
+from ssik_ros.reach.store import ALWAYS, FILLS, MapPlan, MapStore, STATUS
 
 MEASURES = ('manipulability', 'limit_margin')
 """Arrays of the quality of postures."""

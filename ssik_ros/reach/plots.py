@@ -11,7 +11,8 @@ from ssik_ros.reach.exports import STATUS_COLOURS
 from ssik_ros.reach.orientations import rotations_of
 from ssik_ros.reach.reach_map import MEASURES, ReachMap, SHARES
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.reach.store import explained, STATUS
+from ssik_ros.reach.storage.files import explained
+from ssik_ros.reach.store import STATUS
 
 DPI = 150
 COLOURS = 'viridis'

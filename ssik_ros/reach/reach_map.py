@@ -3,12 +3,14 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 import functools
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssik_ros.arguments import check_kind, read_flag, read_number, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.model.serial_chain import SerialChain
@@ -119,6 +121,8 @@ class ReachMap:
         :param path: of its folder.
         :raises OSError: if the folder does not exist.
         """
+        if not isinstance(path, str | os.PathLike):
+            refuse('path', path, 'the path of a folder')
         return cls(MapStore(Path(path)))
 
     @property
@@ -131,11 +135,12 @@ class ReachMap:
         """Return the number of cells of each status, by its name."""
         counts = self.attributes.get('counts')
         if counts is None:
-            # One slab after the other: a map may be larger than the memory.
-            status, slab, size = self._store.array(STATUS), self.grid.chunks[0], len(CellStatus)
-            counts = np.zeros(size, dtype=np.int64)
-            for first in range(0, status.shape[0], slab):
-                counts += np.bincount(status[first : first + slab].ravel(), minlength=size)
+            # One unit after the other: a map may be larger than the memory.
+            status, counts = self._store.array(STATUS), np.zeros(len(CellStatus), dtype=np.int64)
+            for unit in self.grid.units():
+                cells = status.block(self.grid.key(unit))
+                counts += np.bincount(cells.ravel(), minlength=len(CellStatus))
+            counts[CellStatus.NOT_ASKED] += self.grid.count - counts.sum()
         return {status.name: int(counts[status]) for status in CellStatus}
 
     @functools.cached_property
@@ -160,6 +165,7 @@ class ReachMap:
         :param name: one of :attr:`arrays`.
         :param where: slices of the part; all of it by default.
         """
+        check_kind('name', name, str, 'the name of an array')
         part: NDArray[Any] = self._store.array(name)[where]
         return part
 
@@ -175,7 +181,7 @@ class ReachMap:
         targets = targets[None] if targets.ndim == 2 else targets
         if not np.isfinite(targets).all():
             raise DimensionMismatch('Poses must be finite numbers.')
-        if exact:
+        if read_flag('exact', exact):
             return self._solve(targets)
         _check_rigid(targets)
         parts = [
@@ -221,10 +227,10 @@ class ReachMap:
         :param measure: one of :attr:`measures`; the share of reachable orientations by default.
         :raises InvalidOption: for another axis, a coordinate outside of the map, and a measure that the map does not have.
         """
-        if axis not in ('x', 'y', 'z'):
-            raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {axis!r}.")
+        if not isinstance(axis, str) or axis not in ('x', 'y', 'z'):
+            raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {shown(axis)}.")
         number = 'xyz'.index(axis)
-        index = round((value - self.grid.origin[number]) / self.grid.step)
+        index = round((read_number('value', value) - self.grid.origin[number]) / self.grid.step)
         if not 0 <= index < self.grid.shape[number]:
             raise InvalidOption(f'{axis} = {value:g} m is outside of the map.')
         where: list[Any] = [slice(None)] * 4
@@ -241,7 +247,7 @@ class ReachMap:
         :param other: a map of the same cells.
         :raises InvalidOption: when its cells are others.
         """
-        check_same_cells(self.grid, other.grid)
+        check_same_cells(self.grid, check_kind('other', other, ReachMap).grid)
         sums = np.zeros(5, dtype=np.int64)
         first, second = self._store.array(STATUS), other._store.array(STATUS)
         for unit in self.grid.units():
@@ -265,6 +271,7 @@ class ReachMap:
         :param radian: distance that counts as much as one radian [m].
         """
         target = read_pose(pose)
+        read_number('radian', radian)
         if not np.isfinite(target).all():
             raise DimensionMismatch('A pose must be finite numbers.')
         _check_rigid(target[None])
@@ -436,8 +443,8 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
     :raises InvalidOption: if the map does not have the array.
     """
     known = measures_of(arrays)
-    if name not in known:
-        raise InvalidOption.unknown(f"The map has no measure '{name}'", name, known)
+    if not isinstance(name, str) or name not in known:
+        raise InvalidOption.unknown(f'The map has no measure {shown(name)}', shown(name), known)
 
 
 def check_same_cells(first: Cells, second: Cells) -> None:

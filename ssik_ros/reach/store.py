@@ -9,12 +9,11 @@ How
     that are being written, lie in ``.work``, which is removed at the end. No time and no name of a machine is inside.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
-import errno
-import fcntl
 import hashlib
 import json
+import math
 import os
 from pathlib import Path
 import shutil
@@ -25,20 +24,39 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, MALFORMED, quote, shorten, SsikError
-from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.reach.collisions.chain_scene import ChainScene
-from ssik_ros.reach.extras import import_extra
-from ssik_ros.reach.grid import Cells, cells_from_mapping, Grid
+from ssik_ros.kernels.geometry.joint_values import LARGEST as LARGEST_NUMBER
+from ssik_ros.model.serial_chain import SERIAL_KINDS, SerialChain
+from ssik_ros.paths.waypoints import wrong_poses
+from ssik_ros.reach.collisions.chain_scene import ChainScene, check_scene, scene_layout
+from ssik_ros.reach.grid import Cells, cells_from_mapping, Grid, LARGEST_UNIT
+from ssik_ros.reach.statuses import CellStatus
+from ssik_ros.reach.storage.arrays import (
+    chunk_file,
+    encode,
+    LEVEL,
+    MOST_CELLS,
+    reason_of,
+    StoredArray,
+)
+from ssik_ros.reach.storage.extras import import_extra
+from ssik_ros.reach.storage.files import (
+    alone_in,
+    explained,
+    has_bytes,
+    read_json,
+    refuse_links,
+    StoreError,
+    WORK,
+    write_whole,
+)
 from ssik_ros.value_class import dataclass
 
 FORMAT = 1
 KEY = 'ssik_reach'
 """Name of this package's entry in the attributes of the group."""
-WORK = '.work'
 STATUS = 'status'
 COLLISIONS = 'collisions'
 """Name of the group of arrays that describe the shapes, and of the attribute that holds their names."""
-SCENE_ARRAYS = ChainScene._fields[1:]
 FILLS: dict[str, tuple[str, Any]] = {
     STATUS: ('uint8', 0),
     'branches': ('uint8', 0),
@@ -50,58 +68,14 @@ FILLS: dict[str, tuple[str, Any]] = {
 }
 """Type and value of cells outside of the region, for each array that there may be."""
 ALWAYS = (STATUS, 'branches', 'effort')
-LEVEL = 3
-"""Of compression."""
-
-
-LARGEST_HEAD = 1 << 24
-"""Bytes of the file that describes a map."""
+HEAD = 'zarr.json'
+"""Name of the file that describes the map."""
+UNIT_LENGTH = 1e-6
+"""Largest deviation of the length of a unit vector from 1."""
+MOST_JOINTS = 2000
+"""Of the chain of a map."""
 LARGEST_ROWS = 1 << 30
 """Bytes of orientations, of poses, or of a table of shapes."""
-
-
-class StoreError(SsikError, OSError):
-    """A map cannot be read or written."""
-
-
-class StoredArray:
-    """An array of a map; raises StoreError with its name if a part cannot be read."""
-
-    def __init__(self, array: Any, path: Path, name: str) -> None:
-        """
-        Take the array.
-
-        :param array: as Zarr opens it.
-        :param path: of the map.
-        :param name: of the array.
-        """
-        self._array, self._path, self._name = array, path, name
-        self.shape: tuple[int, ...] = tuple(array.shape)
-        self.chunks: tuple[int, ...] = tuple(array.chunks)
-        self.dtype: np.dtype[Any] = array.dtype
-        self.nbytes = int(array.nbytes)
-
-    def __getitem__(self, where: Any) -> Any:
-        """Return a part of the array."""
-        return self._read(lambda: self._array[where])
-
-    def block(self, key: tuple[int, ...]) -> Any:
-        """
-        Return the cells of a chunk.
-
-        :param key: of the chunk.
-        """
-        return self._read(lambda: self._array.blocks[key])
-
-    def _read(self, part: Callable[[], Any]) -> Any:
-        try:
-            return part()
-        except Exception as error:
-            raise StoreError(
-                f"The map '{self._path}' has chunks that cannot be read ({self._name}): "
-                f'{type(error).__name__}: {shorten(error)}.',
-                path=self._path,
-            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +143,19 @@ class MapStore:
         :raises StoreError: when the folder is something else, or cannot be written.
         :raises InvalidOption: when the folder holds a map of another robot or of other cells.
         """
-        if self.path.exists():
+        with explained(self.path):
+            is_there = self.path.exists()
+        if is_there:
             self._check_same(plan)
             return
         draft = self.path.with_name(f'.{self.path.name}.draft')
         with explained(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone_in(self.path.parent):
+            with alone_in(self.path.parent):
                 # Another run may have made it meanwhile.
                 if not self.path.exists():
+                    if draft.is_symlink():
+                        draft.unlink()
                     shutil.rmtree(draft, ignore_errors=True)
                     _write_draft(draft, plan)
                     os.replace(draft, self.path)
@@ -194,7 +172,7 @@ class MapStore:
         return (
             unit
             for unit in cells.units()
-            if not all(_has_bytes(self._chunk(name, cells, unit)) for name in saved)
+            if not all(has_bytes(self._chunk(name, cells, unit)) for name in saved)
         )
 
     def write_unit(self, cells: Cells, unit: int, values: Mapping[str, NDArray[Any]]) -> None:
@@ -212,7 +190,7 @@ class MapStore:
                 target = self._chunk(name, cells, unit)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 draft = self.path / WORK / f'{name}-{unit}-{os.getpid()}'
-                _write_whole(draft, target, encode(name, values[name]))
+                write_whole(draft, target, encode(values[name], _type_of(name)))
 
     def read_unit(self, name: str, cells: Cells, unit: int) -> NDArray[Any]:
         """
@@ -223,13 +201,11 @@ class MapStore:
         :raises StoreError: if the chunk is missing or damaged.
         """
         try:
-            size = int(np.prod(cells.chunks))
-            return decode(name, self._chunk(name, cells, unit).read_bytes(), size)
-        except (OSError, ValueError, RuntimeError) as error:
+            array = self.array(name)
+            return array.chunk(cells.key(unit), is_required=True).reshape(-1)
+        except StoreError as error:
             raise StoreError(
-                f"The map '{self.path}' has a chunk that cannot be read ({name}, unit {unit}): {error}. Remove the "
-                'chunk and start the same command again.',
-                path=self.path,
+                f'{error} Remove the chunk and start the same command again.', path=self.path
             ) from error
 
     def finish(self, counts: NDArray[np.int64]) -> None:
@@ -238,12 +214,11 @@ class MapStore:
 
         :param counts: (k,) by :class:`CellStatus`.
         """
-        file = self.path / 'zarr.json'
+        content = self._read_group()
+        content['attributes'][KEY]['counts'] = counts.tolist()
         with explained(self.path):
-            content = json.loads(file.read_text(encoding='utf-8'))
-            content['attributes'][KEY]['counts'] = counts.tolist()
-            draft = self.path / WORK / 'zarr.json'
-            _write_whole(draft, file, json.dumps(content, indent=2).encode())
+            draft = self.path / WORK / HEAD
+            write_whole(draft, self.path / HEAD, json.dumps(content, indent=2).encode())
             shutil.rmtree(self.path / WORK)
 
     def read_attributes(self) -> dict[str, Any]:
@@ -252,20 +227,8 @@ class MapStore:
 
         :raises StoreError: if the folder is not a map.
         """
-        file = self.path / 'zarr.json'
-        with self._reading():
-            if not self.path.exists():
-                raise StoreError(f"There is no map '{self.path}'.", path=self.path)
-            if file.stat().st_size > LARGEST_HEAD:
-                raise self._no_map()
-            content = json.loads(file.read_bytes())
-            attributes = content['attributes'][KEY]
-            known = attributes['format']
-        if known != FORMAT:
-            raise StoreError(
-                f"The map '{self.path}' has format {known!r}; this version reads format {FORMAT}."
-            )
-        return dict(attributes)
+        attributes: dict[str, Any] = self._read_group()['attributes'][KEY]
+        return attributes
 
     def made_of(self) -> str:
         """
@@ -285,8 +248,18 @@ class MapStore:
         """
         with self._reading():
             saved = self.read_attributes()['cells']
-            name = 'poses' if saved.get('kind') == 'poses' else 'orientations'
-            return cells_from_mapping(saved, self._rows(name))
+            is_list = saved['kind'] == 'poses'
+            if is_list:
+                rows = self._rows('poses', (saved['count'], 7))
+            else:
+                rows = self._rows('orientations', (saved['orientations'], 4))
+            lengths = np.linalg.norm(rows[:, -4:], axis=1)
+            if not np.isfinite(rows).all() or not (np.abs(lengths - 1.0) <= UNIT_LENGTH).all():
+                raise ValueError('orientations are no unit quaternions')
+            cells = cells_from_mapping(saved, rows)
+            if cells.as_mapping() != saved or math.prod(cells.chunks) > LARGEST_UNIT:
+                raise ValueError('cells are damaged')
+            return cells
 
     def read_chain(self) -> SerialChain:
         """
@@ -298,10 +271,8 @@ class MapStore:
             saved = self.read_attributes()['robot']
             chain = _chain_from_mapping(saved)
             if hash_of_chain(chain) != saved['sha256']:
-                raise StoreError(
-                    f"The robot in the map '{self.path}' does not have its checksum: the map is damaged. Make it again.",
-                    path=self.path,
-                )
+                raise ValueError('the robot does not have its checksum')
+            _check_chain(chain)
             return chain
 
     def read_scene(self) -> ChainScene | None:
@@ -311,29 +282,29 @@ class MapStore:
         :raises StoreError: if the folder is not a map.
         """
         with self._reading():
-            saved = self.read_attributes().get(COLLISIONS)
+            attributes = self.read_attributes()
+            saved, joints = attributes.get(COLLISIONS), len(attributes['robot']['joints'])
             if saved is None:
                 return None
-            arrays: Any = (self._rows(f'{COLLISIONS}/{name}') for name in SCENE_ARRAYS)
-            return ChainScene(tuple(saved['names']), *arrays)
+            names = tuple(saved['names'])
+            arrays: Any = (
+                self._rows(f'{COLLISIONS}/{name}', shape, kind)
+                for name, (kind, shape) in scene_layout(len(names)).items()
+            )
+            scene = ChainScene(names, *arrays)
+            if scene.checksum() != saved['sha256']:
+                raise ValueError('the shapes do not have their checksum')
+            check_scene(scene, joints)
+            return scene
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str) -> StoredArray:
         """
         Return an array of the map, opened for reading.
 
         :param name: its name.
         :raises StoreError: if the map does not have the array.
         """
-        zarr = import_extra('zarr')
-        try:
-            return StoredArray(
-                zarr.open_array(str(self.path / name), mode='r', zarr_format=3), self.path, name
-            )
-        except Exception as error:
-            # Zarr lets errors of many kinds through where its file is damaged.
-            raise StoreError(
-                f"The map '{self.path}' has no array '{name}', or it is damaged.", path=self.path
-            ) from error
+        return StoredArray(self.path, name, _wrong_status if name == STATUS else None)
 
     def check_arrays(self, cells: Cells) -> None:
         """
@@ -342,26 +313,44 @@ class MapStore:
         :param cells: of the map.
         :raises StoreError: naming the array.
         """
-        with self._reading():
-            for name in self.read_attributes()['arrays']:
-                have = self.array(name)
-                if (have.shape, have.chunks, have.dtype) != (
-                    tuple(cells.shape),
-                    tuple(cells.chunks),
-                    np.dtype(FILLS[name][0]),
-                ):
-                    raise StoreError(
-                        f"The array '{name}' of the map '{self.path}' does not have the cells of the map: it is damaged.",
-                        path=self.path,
-                    )
+        for name in self.read_attributes()['arrays']:
+            have = self.array(name)
+            want = tuple(cells.shape), tuple(cells.chunks), _type_of(name)
+            if (have.shape, have.chunks, have.dtype) != want:
+                raise StoreError(
+                    f"The array '{name}' of the map '{self.path}' does not have the cells of the map: it is damaged.",
+                    path=self.path,
+                )
 
-    def _rows(self, name: str) -> FloatArray:
-        """Return a small array whole."""
+    def _rows(
+        self, name: str, shape: tuple[int | None, ...], kind: str = 'float64'
+    ) -> NDArray[Any]:
+        """Return a small array whole; its chunk is as large, and None in a shape stands for any size."""
         array = self.array(name)
-        if array.nbytes > LARGEST_ROWS:
-            raise self._no_map()
-        rows: FloatArray = array[...]
-        return rows
+        sizes = zip(shape, array.shape, strict=True)
+        is_right = all(want in (None, have) for want, have in sizes)
+        is_one_chunk = array.chunks == tuple(max(1, size) for size in array.shape)
+        if not (
+            is_right and is_one_chunk and array.dtype == kind and array.nbytes <= LARGEST_ROWS
+        ):
+            raise ValueError(f'{name} has another shape')
+        return array[...]
+
+    def _read_group(self) -> dict[str, Any]:
+        """Return the metadata of the group, with attributes of the right kinds."""
+        with self._reading():
+            if not self.path.exists():
+                raise StoreError(f"There is no map '{self.path}'.", path=self.path)
+            content = read_json(self.path / HEAD)
+            attributes = content['attributes'][KEY]
+            known = attributes['format']
+            if known != FORMAT:
+                raise StoreError(
+                    f"The map '{self.path}' has format {shorten(repr(known))}; this version reads format {FORMAT}.",
+                    path=self.path,
+                )
+            _check_attributes(attributes)
+            return content
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -371,18 +360,15 @@ class MapStore:
         except (OSError, *MALFORMED) as error:
             if isinstance(error, SsikError):
                 raise
-            raise self._no_map() from error
-
-    def _no_map(self) -> StoreError:
-        """Return the error for a folder that is not a whole map."""
-        return StoreError(
-            f"'{self.path}' is there but is no whole reach map; remove it, or write to another place.",
-            path=self.path,
-        )
+            raise StoreError(
+                f"'{self.path}' is there but is no whole reach map ({type(error).__name__}: {reason_of(error)}); "
+                'remove it, or write to another place.',
+                path=self.path,
+            ) from error
 
     def _check_same(self, plan: MapPlan) -> None:
         """Raise where the map that is there was made of something else, or holds links."""
-        _refuse_links(self.path)
+        refuse_links(self.path, 'map')
         have, want = self.read_attributes(), plan.as_mapping()
         if have['robot'] != want['robot']:
             what = _difference(have['robot'], want['robot'])
@@ -404,7 +390,9 @@ class MapStore:
                     path=self.path,
                 )
         name, rows = _rows(plan.cells)
-        if not np.array_equal(self._rows(name), rows):
+        with self._reading():
+            is_same = np.array_equal(self._rows(name, rows.shape), rows)
+        if not is_same:
             raise InvalidOption(
                 f"The map '{self.path}' was begun with other {name}; write to another place.",
                 path=self.path,
@@ -413,114 +401,71 @@ class MapStore:
 
     def _chunk(self, name: str, cells: Cells, unit: int) -> Path:
         """Return the file of a unit's chunk."""
-        return self.path.joinpath(name, 'c', *map(str, cells.key(unit)))
+        return chunk_file(self.path / name, cells.key(unit))
 
 
-def encode(name: str, values: NDArray[Any]) -> bytes:
-    """
-    Return the bytes of a chunk, as Zarr writes them with the codecs of :func:`_create`.
-
-    :param name: of the array.
-    :param values: its cells, flat.
-    """
-    zstd = import_extra('numcodecs.zstd')
-    packed: bytes = zstd.compress(values.astype(_little(name)).tobytes(), LEVEL)
-    return packed
+def _type_of(name: str) -> np.dtype[Any]:
+    """Return the type of an array of a map."""
+    return np.dtype(FILLS[name][0])
 
 
-def decode(name: str, packed: bytes, size: int) -> NDArray[Any]:
-    """
-    Return the cells (n,) in the bytes of a chunk.
-
-    :param name: of the array.
-    :param packed: as :func:`encode` made them.
-    :param size: number of the cells.
-    :raises ValueError: if the chunk has another number of cells. Memory is allocated only for ``size`` cells.
-    """
-    cells = np.empty(size, dtype=_little(name))
-    unpacked = import_extra('numcodecs.zstd').decompress(packed, cells)
-    if memoryview(unpacked).nbytes != cells.nbytes:
-        raise ValueError(f'it does not hold {size} cells')
-    return cells
+def _wrong_status(cells: NDArray[Any]) -> str:
+    """Return what is wrong with the statuses of cells, empty for nothing."""
+    most = int(cells.max(initial=0))
+    return f'{most} is no status' if most > max(CellStatus) else ''
 
 
-@contextlib.contextmanager
-def held_by_one_run(path: Path, what: str) -> Iterator[None]:
-    """
-    Hold a folder for one run; the lock ends with the process, however that ends.
-
-    :param path: of the map or data set.
-    :param what: noun for the folder in messages, "map" or "data set".
-    :raises StoreError: when another run holds it.
-    """
-    with explained(path):
-        (path / WORK).mkdir(exist_ok=True)
-        # Neither is followed if it is a link, and nothing is emptied.
-        folder = os.open(path / WORK, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            file = os.open('lock', flags, 0o666, dir_fd=folder)
-        finally:
-            os.close(folder)
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(
-                f"Another run works on the {what} '{path}'; wait for it, or write to another place.",
-                path=path,
-            ) from error
-        yield
-    finally:
-        os.close(file)
+def _check_attributes(saved: dict[str, Any]) -> None:
+    """Raise ValueError, TypeError or KeyError for attributes that readers of a map could not rely on."""
+    robot, scene, counts = saved['robot'], saved.get(COLLISIONS), saved.get('counts')
+    _check_names('robot', [robot['name'], robot['base'], robot['tip'], robot['sha256']])
+    _check_names('joints', robot['joints'])
+    _check_names('arrays', saved['arrays'])
+    if list(saved['arrays']) != [name for name in FILLS if name in saved['arrays']]:
+        raise ValueError(f'arrays are {shorten(saved["arrays"])}')
+    if not set(ALWAYS) <= set(saved['arrays']):
+        raise ValueError(f'arrays are {shorten(saved["arrays"])}')
+    if type(saved['settings']['searches']) is not bool:
+        raise ValueError(f'settings are {shorten(saved["settings"])}')
+    for key in ('orientations', 'count', 'unit_cells'):
+        size = saved['cells'].get(key, 1)
+        if type(size) is not int or not 1 <= size <= MOST_CELLS:
+            raise ValueError(f'{key} is {shorten(size)}')
+    if scene is not None:
+        _check_names('names', scene['names'])
+        _check_names('objects', scene['objects'])
+        _check_names('sha256', [scene['sha256']])
+    if counts is not None and not (
+        len(counts) == len(CellStatus)
+        and all(type(n) is int and 0 <= n <= MOST_CELLS for n in counts)
+    ):
+        raise ValueError(f'counts are {shorten(counts)}')
 
 
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other run makes a map in a folder; file systems without locks do not wait."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
+def _check_names(what: str, names: Any) -> None:
+    """Raise for anything but a list of texts that can be printed."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f'{what} is {shorten(names)}')
+    ''.join(names).encode()
 
 
-def _refuse_links(path: Path) -> None:
-    """Refuse a map with symbolic links inside: files written through them would land elsewhere."""
-    for folder, names, files in os.walk(path):
-        for name in (*names, *files):
-            if os.path.islink(os.path.join(folder, name)):
-                raise StoreError(
-                    f"'{os.path.join(folder, name)}' is a symbolic link; a map with links inside is not gone on with. "
-                    'Write to another place.',
-                    path=path,
-                )
-
-
-@contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """
-    Turn errors of the system into one line that says what to do.
-
-    :param path: of the map or data set.
-    """
-    try:
-        yield
-    except StoreError:
-        raise
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            text = f"The disk of '{path}' is full; make room and start the same command again: it goes on."
-        else:
-            text = f"'{path}' cannot be written: {error.strerror or error}."
-        raise StoreError(text, path=path) from error
-
-
-def _little(name: str) -> np.dtype[Any]:
-    """Return the type of an array on the disk."""
-    return np.dtype(FILLS[name][0]).newbyteorder('<')
+def _check_chain(chain: SerialChain) -> None:
+    """Raise ValueError for an arm that no solver takes."""
+    limits = np.column_stack([chain.lower, chain.upper])
+    numbers = (chain.axes, chain.points, chain.home)
+    n = len(chain.joint_names)
+    is_right = (
+        1 <= n <= MOST_JOINTS
+        and len(set(chain.joint_names)) == n
+        and chain.kinds.shape == chain.lower.shape == chain.upper.shape == (n,)
+        and np.isin(chain.kinds, SERIAL_KINDS).all()
+        and all((np.abs(array) <= LARGEST_NUMBER).all() for array in numbers)
+        and (np.abs(np.linalg.norm(chain.axes, axis=1) - 1.0) <= UNIT_LENGTH).all()
+        and (limits[:, 0] <= limits[:, 1]).all()
+        and not wrong_poses(chain.home[None]).size
+    )
+    if not is_right:
+        raise ValueError('the robot is no chain of joints')
 
 
 def _create(store: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Any:
@@ -598,7 +543,7 @@ def _write_scene(store: Any, scene: ChainScene) -> None:
     """Write the arrays of shapes."""
     zarr = import_extra('zarr')
     zarr.create_group(store=store, path=COLLISIONS, zarr_format=3)
-    for name in SCENE_ARRAYS:
+    for name in ChainScene._fields[1:]:
         rows = getattr(scene, name)
         # A chunk has at least one row, also where a scene has no meshes.
         chunks = tuple(max(1, size) for size in rows.shape)
@@ -629,24 +574,6 @@ def _write_draft(draft: Path, plan: MapPlan) -> None:
         _write_scene(store, plan.scene)
     for name in plan.arrays:
         _create(store, name, plan.cells.shape, plan.cells.chunks)
-
-
-def _write_whole(draft: Path, target: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, target)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def _has_bytes(file: Path) -> bool:
-    """Return whether a file is there and not empty, as one may be after the power has failed."""
-    try:
-        return file.stat().st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _changes(have: Any, want: Any) -> str:

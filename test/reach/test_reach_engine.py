@@ -125,7 +125,8 @@ from ssik_ros.reach import grid
 from ssik_ros.reach.engine import run_batch
 from ssik_ros.reach.mapping import make_plan, MapJob
 from ssik_ros.reach.orientations import spread_orientations
-from ssik_ros.reach.store import held_by_one_run, MapStore
+from ssik_ros.reach.storage.files import held_by_one_run
+from ssik_ros.reach.store import MapStore
 region = grid.GridRegion('box', (0.0, 0.0, 0.0), (0.8, 0.8, 0.8))
 cells = grid.Grid(region, 0.08, spread_orientations(4096), grid.LARGEST_UNIT)
 assert np.prod(cells.chunks) > 0.9 * grid.LARGEST_UNIT, cells.chunks

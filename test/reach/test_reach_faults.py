@@ -16,7 +16,8 @@ from reach_maps import bytes_below, chain_of, plan_of, small_grid
 from ssik_ros.errors import SolverError
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map
-from ssik_ros.reach.store import MapStore, StoreError
+from ssik_ros.reach.storage.files import StoreError
+from ssik_ros.reach.store import MapStore
 
 LIMIT = 600.0
 """How long a test waits for a process [s]."""
@@ -239,7 +240,7 @@ def test_a_lock_ends_with_its_process(tmp_path):
     plan = plan_of(chain_of('ur5e'))
     store = MapStore(tmp_path / 'map.zarr')
     store.create(plan)
-    hold = 'import sys, time; from pathlib import Path; from ssik_ros.reach.store import held_by_one_run\n'
+    hold = 'import sys, time; from pathlib import Path; from ssik_ros.reach.storage.files import held_by_one_run\n'
     hold += (
         'with held_by_one_run(Path(sys.argv[1]), "map"): print("held", flush=True); time.sleep(60)'
     )

@@ -17,15 +17,9 @@ from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.reach import CellStatus, ReachMap
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map, make_plan, MapJob
-from ssik_ros.reach.store import (
-    encode,
-    FILLS,
-    held_by_one_run,
-    KEY,
-    MapStore,
-    StoreError,
-    WORK,
-)
+from ssik_ros.reach.storage.arrays import encode
+from ssik_ros.reach.storage.files import held_by_one_run, StoreError, WORK
+from ssik_ros.reach.store import FILLS, KEY, MapStore
 
 ALONE = Workers(0)
 
@@ -58,7 +52,7 @@ def test_a_chunk_has_the_bytes_that_zarr_writes(tmp_path):
         )
         array[...] = values
         written = (tmp_path / name).joinpath('c', '0', '0', '0', '0').read_bytes()
-        assert encode(name, values.ravel()) == written
+        assert encode(values.ravel(), np.dtype(kind)) == written
 
 
 def test_zarr_reads_what_was_decided(whole):
@@ -257,7 +251,7 @@ def test_a_chunk_that_claims_too_much_is_not_unpacked(tmp_path):
     plan, folder = plan_of(chain_of('ur5e')), tmp_path / 'map.zarr'
     make_map(plan, folder, Workers(0))
     chunk = next(path for path in folder.glob('status/c/**/*') if path.is_file())
-    chunk.write_bytes(encode('status', np.zeros(10**7)))
+    chunk.write_bytes(encode(np.zeros(10**7), np.dtype('uint8')))
     unit = next(plan.cells.units())
     with pytest.raises(StoreError, match='cannot be read'):
         for unit in plan.cells.units():
@@ -269,7 +263,8 @@ def test_of_three_writers_one_wins_and_two_are_told(tmp_path):
     program = (
         'import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:]\n'
         'from reach_maps import chain_of, plan_of\n'
-        'from ssik_ros.reach.store import MapStore, StoreError, held_by_one_run\n'
+        'from ssik_ros.reach.storage.files import held_by_one_run, StoreError\n'
+        'from ssik_ros.reach.store import MapStore\n'
         'path = Path(sys.argv[1]); MapStore(path).create(plan_of(chain_of("ur5e")))\n'
         'try:\n with held_by_one_run(path, "map"): print("won", flush=True); sys.stdin.read()\n'
         'except StoreError as error: print(error, flush=True)\n'

@@ -22,6 +22,7 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.waypoints import wrong_poses
 
 SOLIDS = ('Box', 'Sphere', 'Capsule', 'Cylinder', 'Cone', 'Plane')
 """Classes of the collision library by their number in the arrays; the next number is a mesh."""
@@ -66,6 +67,71 @@ class ChainScene(NamedTuple):
         """Return the names of the objects around the robot."""
         pairs = zip(self.names, self.are_links, strict=True)
         return list(dict.fromkeys(name for name, is_link in pairs if not is_link))
+
+
+def scene_layout(count: int) -> dict[str, tuple[str, tuple[int | None, ...]]]:
+    """
+    Return type and shape of each array of a scene; None stands for any size.
+
+    :param count: of the shapes.
+    """
+    return {
+        'kinds': ('int64', (count,)),
+        'are_links': ('int64', (count,)),
+        'sizes': ('float64', (count, NUMBERS)),
+        'carriers': ('int64', (count,)),
+        'placements': ('float64', (count, 4, 4)),
+        'vertices': ('float64', (None, 3)),
+        'triangles': ('int64', (None, 3)),
+        'ends': ('int64', (count + 1, 2)),
+        'pairs': ('int64', (None, 2)),
+    }
+
+
+def check_scene(scene: ChainScene, joints: int) -> None:
+    """
+    Raise ValueError for arrays that the collision library must not be given.
+
+    :param scene: with arrays of :func:`scene_layout`.
+    :param joints: number of joints of the chain.
+    """
+    count = len(scene.names)
+    totals = len(scene.vertices), len(scene.triangles)
+    is_right = (
+        _are_within(scene.kinds, 0, MESH)
+        and _are_within(scene.are_links, 0, 1)
+        and _are_within(scene.carriers, -1, joints - 1)
+        and _are_within(scene.pairs, 0, count - 1)
+        and all(np.isfinite(array).all() for array in (scene.sizes, scene.vertices))
+        and not wrong_poses(scene.placements).size
+        and scene.ends[0].tolist() == [0, 0]
+        and tuple(scene.ends[-1]) == totals
+        and (np.diff(scene.ends, axis=0) >= 0).all()
+        and all(_is_sound(scene, index) for index in range(count))
+    )
+    if not is_right:
+        raise ValueError('the shapes are damaged')
+
+
+def _are_within(numbers: IntArray, low: int, high: int) -> bool:
+    """Return whether all numbers are in a range."""
+    return bool(((numbers >= low) & (numbers <= high)).all())
+
+
+def _is_sound(scene: ChainScene, index: int) -> bool:
+    """Return whether a solid has sizes, and whether a mesh has triangles of its own vertices."""
+    kind, sizes = int(scene.kinds[index]), scene.sizes[index]
+    if kind != MESH:
+        is_plane = SOLIDS[kind] == 'Plane'
+        return bool(sizes[:3].any() if is_plane else (sizes[: _size_count(kind)] > 0.0).all())
+    (first, begin), (last, end) = scene.ends[index : index + 2]
+    triangles = scene.triangles[begin:end]
+    return bool(len(triangles) and _are_within(triangles, 0, int(last - first) - 1))
+
+
+def _size_count(kind: int) -> int:
+    """Return how many numbers describe a solid other than a plane."""
+    return {'Box': 3, 'Sphere': 1}.get(SOLIDS[kind], 2)
 
 
 class ScenePlan(NamedTuple):
@@ -242,5 +308,4 @@ def _build(scene: ChainScene, index: int, coal: Any) -> Any:
         return make_geometry(mesh, coal)
     if SOLIDS[kind] == 'Plane':
         return coal.Plane(sizes[:3], float(sizes[3]))
-    count = {'Box': 3, 'Sphere': 1}.get(SOLIDS[kind], 2)
-    return getattr(coal, SOLIDS[kind])(*sizes[:count].tolist())
+    return getattr(coal, SOLIDS[kind])(*sizes[: _size_count(kind)].tolist())

@@ -1,0 +1,203 @@
+"""Check the arguments that Python programs give: a wrong one is an error that names it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import math
+import reprlib
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, DimensionMismatch, InvalidOption, shorten
+
+_Kind = TypeVar('_Kind')
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 200
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
+
+
+def shown(value: object) -> str:
+    """
+    Return a value as Python writes it, on one line and cut, however deep or large it is.
+
+    :param value: any object.
+    """
+    try:
+        return shorten(repr(value) if isinstance(value, np.ndarray) else _REPR.repr(value))
+    except (RecursionError, ValueError):
+        return f'an object of type {type(value).__name__}'
+
+
+def refuse(name: str, value: object, wanted: str) -> NoReturn:
+    """
+    Raise the error for a wrong argument.
+
+    :param name: the argument.
+    :param value: its value.
+    :param wanted: what it must be, the end of a sentence.
+    :raises InvalidOption: always.
+    """
+    raise InvalidOption(f'{name} must be {wanted}, not {shown(value)}.', name=name, value=value)
+
+
+def check_mapping(name: str, value: object, wanted: str) -> Mapping[Any, Any]:
+    """
+    Return a mapping.
+
+    :param name: the argument, for messages.
+    :param value: what a caller gave.
+    :param wanted: what it must be, the end of a sentence.
+    :raises InvalidOption: for anything else.
+    """
+    if not isinstance(value, Mapping):
+        refuse(name, value, wanted)
+    return value
+
+
+def check_kind(name: str, value: object, kind: type[_Kind], wanted: str = '') -> _Kind:
+    """
+    Return an object of a class.
+
+    :param name: the argument, for messages.
+    :param value: the object.
+    :param kind: its class.
+    :param wanted: the class in words; empty for its name.
+    :raises InvalidOption: for an object of another class.
+    """
+    if not isinstance(value, kind):
+        refuse(name, value, wanted or f'a {kind.__name__}')
+    return value
+
+
+def check_listed(name: str, value: Any) -> Iterable[Any]:
+    """
+    Return several values.
+
+    :param name: the argument, for messages.
+    :param value: a list or another iterable; a text is none.
+    :raises InvalidOption: for anything else.
+    """
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        refuse(name, value, 'a list')
+    return value
+
+
+def check_callable(name: str, value: Any) -> Any:
+    """
+    Return a function.
+
+    :param name: the argument, for messages.
+    :param value: what a caller gave.
+    :raises InvalidOption: for anything that cannot be called.
+    """
+    if not callable(value):
+        refuse(name, value, 'a function')
+    return value
+
+
+def read_flag(name: str, value: Any) -> bool:
+    """
+    Return a value as true or false.
+
+    :param name: the argument, for messages.
+    :param value: anything that is true or false; an array of several values is neither.
+    :raises InvalidOption: for such an array.
+    """
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        refuse(name, value, 'True or False')
+
+
+def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """
+    Return one of some words.
+
+    :param name: the argument, for messages.
+    :param value: what a caller gave.
+    :param choices: the words.
+    :raises InvalidOption: with the nearest word.
+    """
+    if not isinstance(value, str) or value not in choices:
+        text = describe_choices(shown(value), choices)
+        raise InvalidOption(f'{name} is {shown(value)}. {text}', name=name, value=value)
+    return value
+
+
+def read_float(name: str, value: Any) -> float:
+    """
+    Return a number, which may be infinite or NaN.
+
+    :param name: the argument, for messages.
+    :param value: a real number.
+    :raises InvalidOption: for anything else.
+    """
+    if type(value) is float:
+        return value
+    if isinstance(value, bool | str | bytes):
+        refuse(name, value, 'a number')
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        refuse(name, value, 'a number')
+
+
+def read_number(name: str, value: Any) -> float:
+    """
+    Return a finite number.
+
+    :param name: the argument, for messages.
+    :param value: a real number.
+    :raises InvalidOption: for anything else.
+    """
+    number = read_float(name, value)
+    if not math.isfinite(number):
+        refuse(name, value, 'finite')
+    return number
+
+
+def read_count(name: str, value: Any, least: int = 0) -> int:
+    """
+    Return a whole number.
+
+    :param name: the argument, for messages.
+    :param value: an integer of Python or numpy; True and 1.0 are none.
+    :param least: smallest one.
+    :raises InvalidOption: for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        refuse(name, value, 'a whole number')
+    if value < least:
+        refuse(name, value, f'at least {least}')
+    return int(value)
+
+
+def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = None) -> FloatArray:
+    """
+    Return an array of real numbers.
+
+    :param name: the argument, for messages.
+    :param value: numbers in any form that numpy takes.
+    :param shape: that it must have, None for any size; without it any shape.
+    :raises InvalidOption: when it holds text, truth values, complex numbers or other things.
+    :raises DimensionMismatch: for rows of different length, and for another shape.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, RecursionError) as error:
+        reason = shorten(error)
+        raise DimensionMismatch(f'{name} is no array of numbers: {reason}.') from error
+    if array.dtype.kind not in 'fiu' and array.size:
+        refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
+    if shape is not None and not (
+        len(shape) == array.ndim
+        and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
+    ):
+        wanted = ', '.join('n' if size is None else str(size) for size in shape)
+        comma = ',' if len(shape) == 1 else ''
+        raise DimensionMismatch(
+            f'{name} must have the shape ({wanted}{comma}), not {array.shape}.',
+            expected=tuple(shape),
+            actual=array.shape,
+        )
+    return array.astype(np.float64)

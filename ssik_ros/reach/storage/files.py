@@ -1,0 +1,169 @@
+"""Files in a folder that one run writes: whole or not at all, never through links, and read up to a size."""
+
+from collections.abc import Iterator
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+import stat
+from typing import Any
+
+from ssik_ros.errors import MALFORMED, shorten, SsikError
+
+WORK = '.work'
+"""Folder of the lock and of the files that are being written, inside the folder of a map or data set."""
+LARGEST_JSON = 1 << 24
+"""Bytes of a file that describes a map, a data set or an array."""
+
+
+class StoreError(SsikError, OSError):
+    """A map or data set cannot be read or written."""
+
+
+def read_file(file: Path, most: int) -> bytes:
+    """
+    Return the content of a file.
+
+    :param file: the file; pipes and devices are refused, which could block or never end.
+    :param most: largest size [bytes].
+    :raises OSError: when it cannot be opened.
+    :raises ValueError: when it is no regular file, or larger.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, 'rb') as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError('it is no file')
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f'it has more than {most} bytes')
+    return content
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """
+    Return the mapping in a JSON file.
+
+    :param file: the file, of up to :data:`LARGEST_JSON` bytes.
+    :raises OSError, ValueError: as :func:`read_file`, and for content that is no mapping.
+    """
+    try:
+        content = json.loads(read_file(file, LARGEST_JSON))
+    except MALFORMED as error:
+        raise ValueError(f'{file.name}: {shorten(error)}') from error
+    if not isinstance(content, dict):
+        raise ValueError(f'{file.name} holds no mapping')
+    return content
+
+
+def write_whole(draft: Path, target: Path, content: bytes) -> None:
+    """
+    Write a file that is there whole or not at all.
+
+    :param draft: where it is written first, on the same disk.
+    :param target: where it goes.
+    :param content: its bytes.
+    """
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, target)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def has_bytes(file: Path) -> bool:
+    """
+    Return whether a file is there and not empty, as one may be after the power has failed.
+
+    :param file: the file.
+    """
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """
+    Turn errors of the system into one line that says what to do.
+
+    :param path: of the map or data set.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            text = f"The disk of '{path}' is full; make room and start the same command again: it goes on."
+        else:
+            text = f"'{path}' cannot be written: {error.strerror or error}."
+        raise StoreError(text, path=path) from error
+
+
+@contextlib.contextmanager
+def held_by_one_run(path: Path, what: str) -> Iterator[None]:
+    """
+    Hold a folder for one run; the lock ends with the process, however that ends.
+
+    :param path: of the map or data set.
+    :param what: which of both it is, for messages.
+    :raises StoreError: when another run holds it.
+    """
+    with explained(path):
+        (path / WORK).mkdir(exist_ok=True)
+        # Neither is followed if it is a link, and nothing is emptied.
+        folder = os.open(path / WORK, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = os.open('lock', flags, 0o666, dir_fd=folder)
+        finally:
+            os.close(folder)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(
+                f"Another run works on the {what} '{path}'; wait for it, or write to another place.",
+                path=path,
+            ) from error
+        yield
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """
+    Wait until no other run makes a map in a folder; file systems without locks do not wait.
+
+    :param folder: the folder.
+    """
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def refuse_links(path: Path, what: str) -> None:
+    """
+    Refuse a folder with symbolic links inside: data written through them would land elsewhere.
+
+    :param path: of the map or data set.
+    :param what: which of both it is, for messages.
+    :raises StoreError: naming the link.
+    """
+    for folder, names, files in os.walk(path):
+        for name in (*names, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise StoreError(
+                    f"'{os.path.join(folder, name)}' is a symbolic link; a {what} with links inside is not gone on with. "
+                    'Write to another place.',
+                    path=path,
+                )
