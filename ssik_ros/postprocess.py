@@ -6,11 +6,13 @@ The tail of a solve as single steps, for callers who want another order or a fil
 :class:`ssik_ros.KinBody`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_numbers, refuse, shown
 from ssik_ros.arrays import TURN, wrap_angles
 from ssik_ros.errors import counted, describe_choices, DimensionMismatch, InvalidOption
 from ssik_ros.manipulator.kin_body import KinBody
@@ -29,7 +31,11 @@ def respect_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     :param kb: the arm; joints with ``limits`` None refuse nothing.
     :raises ValueError: when a solution has another number of joints.
     """
-    return [sol for sol in sols if all(_is_inside(q, at) for q, at, _ in _per_joint(sol, kb))]
+    return [
+        sol
+        for sol in _solutions(sols, kb)
+        if all(_is_inside(q, at) for q, at, _ in _per_joint(sol, kb))
+    ]
 
 
 def wrap_to_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
@@ -45,7 +51,7 @@ def wrap_to_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     """
     return [
         sol._replace(q=np.array([_wrap(q, at, kind) for q, at, kind in _per_joint(sol, kb)]))
-        for sol in sols
+        for sol in _solutions(sols, kb)
     ]
 
 
@@ -60,20 +66,20 @@ def nearest_to_seed(
     :param metric: ``'wrap_l2'``, the norm of the joint differences modulo 2 pi, or ``'wrap_linf'``, the largest.
     :raises ValueError: for another metric, or when a solution has another number of joints.
     """
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise InvalidOption(
-            f'metric is {metric!r}. {describe_choices(str(metric), METRICS)}', value=metric
+            f'metric is {shown(metric)}. {describe_choices(shown(metric), METRICS)}', value=metric
         )
-    seed = np.asarray(q_seed, dtype=np.float64)
+    seed = read_numbers('q_seed', q_seed)
     if seed.ndim != 1 or not np.isfinite(seed).all():
-        raise DimensionMismatch(f'q_seed must be one list of finite numbers, not {q_seed!r}.')
+        raise DimensionMismatch(f'q_seed must be one list of finite numbers, not {shown(q_seed)}.')
 
     def distance(sol: Solution) -> float:
         _check_length(sol, len(seed), 'the seed')
         away = np.abs(wrap_angles(np.asarray(sol.q) - seed))
         return float(np.linalg.norm(away) if metric == 'wrap_l2' else away.max(initial=0.0))
 
-    return sorted(sols, key=distance)
+    return sorted(_solutions(sols), key=distance)
 
 
 def take_first(sols: list[Solution], k: int) -> list[Solution]:
@@ -83,7 +89,20 @@ def take_first(sols: list[Solution], k: int) -> list[Solution]:
     :param sols: solutions, best first.
     :param k: how many.
     """
-    return list(sols[: max(0, k)])
+    return _solutions(sols)[: max(0, read_count('k', k, -sys.maxsize))]
+
+
+def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solution]:
+    """Return solutions as a list, checked; so is the arm, if there is one."""
+    if kb is not None and not hasattr(kb, 'joints'):
+        refuse('kb', kb, 'an arm with joints, such as a KinBody')
+    if not isinstance(sols, Iterable) or isinstance(sols, str):
+        refuse('sols', sols, 'a list of solutions')
+    listed = list(sols)
+    for sol in listed:
+        if not (hasattr(sol, 'q') and hasattr(sol, '_replace')):
+            refuse('sols', sol, 'solutions with q, such as Solution')
+    return listed
 
 
 def _per_joint(

@@ -8,9 +8,9 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, list_names, ModelError, quote
-from ssik_ros.manipulator.solve_settings import read_numbers
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -136,7 +136,9 @@ class ArmGeometry:
         elif isinstance(rng, int | np.integer):
             rng = np.random.default_rng(rng)
         elif not isinstance(rng, np.random.Generator):
-            raise InvalidOption(f'rng must be a numpy Generator, a seed or None, not {rng!r}.')
+            raise InvalidOption(
+                f'rng must be a numpy Generator, a seed or None, not {shown(rng)}.'
+            )
         return self.robot.sample(self.group, rng)
 
     @functools.cached_property
@@ -210,7 +212,10 @@ class ArmGeometry:
         :raises ModelError: when the robot has no collision shapes.
         :raises ValueError: when the size is another or a value is not finite.
         """
-        rows, scene = self._rows('in_collision', q), scene or self._alone
+        rows = self._rows('in_collision', q)
+        scene = self._alone if scene is None else scene
+        if not hasattr(scene, 'is_free'):
+            refuse('scene', scene, 'a scene, as arm.scene(boxes=...) returns it')
         if rows.ndim == 1:
             return not scene.is_free(rows)
         return np.array([not scene.is_free(row) for row in rows], dtype=bool)
@@ -225,7 +230,7 @@ class ArmGeometry:
         rows = read_numbers('q', q)
         if rows.shape[-1:] != (self.dof,) or rows.ndim > 2 or not np.isfinite(rows).all():
             raise DimensionMismatch(
-                f'{call} needs {self.dof} finite joint values, or (k, {self.dof}) of them, not {q!r}.',
+                f'{call} needs {self.dof} finite joint values, or (k, {self.dof}) of them, in q, not {shown(q)}.',
                 expected=(self.dof,),
             )
         return rows

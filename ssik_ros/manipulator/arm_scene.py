@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, ModelError, quote
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
@@ -13,6 +14,7 @@ from ssik_ros.model.collision.objects import (
     check_shape,
     ObjectShape,
     read_mesh_shape,
+    read_objects,
     SolidKind,
     WorldObject,
 )
@@ -23,6 +25,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.pose_input import is_position, pose, read_pose
 
 ORIGIN = np.eye(4)
+_ARGUMENTS = {SolidKind.BOX: 'boxes', SolidKind.SPHERE: 'spheres', SolidKind.MESH: 'meshes'}
 Items = Mapping[str, Any] | Iterable[Any]
 """Objects of one kind: ``(size, where)`` by name, or without names; ``where`` is a position or a pose."""
 
@@ -50,11 +53,13 @@ class ArmScene:
         :param objects: more objects, as :func:`ssik_ros.paths.planner.plan_tool_path` takes them.
         :raises ModelError: when the robot has no collision shapes, and for a malformed object.
         """
+        check_kind('robot', robot, RobotModel)
+        check_kind('group', group, JointGroup)
         self.objects: tuple[WorldObject, ...] = (
             *_make('box', boxes, SolidKind.BOX),
             *_make('sphere', spheres, SolidKind.SPHERE),
             *_make('mesh', meshes, SolidKind.MESH),
-            *objects,
+            *read_objects('objects', objects),
         )
         """The objects, in the frame of the arm's base link."""
         checker = CollisionChecker(robot)
@@ -99,15 +104,17 @@ class ArmScene:
 
 def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
     """Return objects of one kind."""
+    if not isinstance(items, Iterable) or isinstance(items, str):
+        refuse(_ARGUMENTS[kind], items, 'pairs (size, where), in a list or by name')
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
     for name, item in named:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise InvalidOption(
                 f'{name}: an object is a pair (size, where), such as ((0.1, 0.2, 0.3), (0.5, 0, 0.2)) for a box, not '
-                f'{item!r}.'
+                f'{shown(item)}.'
             )
         size, where = item
-        shape = _shape_of(kind, size)
+        shape = _shape_of(kind, size, str(name))
         check_shape(shape, f'Object {quote(name)}')
         yield WorldObject(str(name), _place(where, str(name)), (shape,))
 
@@ -117,11 +124,13 @@ def _numbered(noun: str, items: Iterable[Any]) -> Iterable[tuple[str, Any]]:
     return ((f'{noun} {number}', item) for number, item in enumerate(items, start=1))
 
 
-def _shape_of(kind: SolidKind, size: Any) -> ObjectShape:
+def _shape_of(kind: SolidKind, size: Any, name: str) -> ObjectShape:
     """Return the shape of an object."""
     if kind is SolidKind.MESH:
+        if not isinstance(size, str | Path):
+            refuse(name, size, 'the path of a file')
         return read_mesh_shape(Path(size), 1.0, import_coal())
-    return ObjectShape(kind, np.atleast_1d(np.asarray(size, dtype=np.float64)).tolist(), ORIGIN)
+    return ObjectShape(kind, np.atleast_1d(read_numbers(name, size)).tolist(), ORIGIN)
 
 
 def _place(where: Any, name: str) -> FloatArray:

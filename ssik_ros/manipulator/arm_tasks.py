@@ -8,6 +8,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import refuse
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.arm_geometry import ArmGeometry
 from ssik_ros.problem.pose_input import read_poses
@@ -50,6 +51,8 @@ class ArmTasks(ArmGeometry):
         if scene is not None:
             if 'obstacles' in settings:
                 raise InvalidOption('Give a scene or obstacles, not both.')
+            if not hasattr(scene, 'objects'):
+                refuse('scene', scene, 'a scene, as arm.scene(boxes=...) returns it')
             settings['obstacles'] = scene.objects
         return plan_tool_path(self.robot, self.group, read_poses(poses), **settings)
 

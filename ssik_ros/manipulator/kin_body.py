@@ -5,12 +5,13 @@ T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i rotates about, or slides al
 rotations of link frames have vanished.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
@@ -79,9 +80,11 @@ class KinBody:
 
     def __post_init__(self) -> None:
         """Check the joints and make the arrays read-only."""
-        if not self.joints:
-            raise ModelError('An arm needs a joint.')
+        if not isinstance(self.joints, tuple | list) or not self.joints:
+            raise ModelError('An arm needs a tuple of joints.')
+        check_kind('home', self.home, np.ndarray, 'an array (4, 4)')
         for joint in self.joints:
+            check_kind('joints', joint, KinBodyJoint)
             joint.axis.setflags(write=False)
             joint.point.setflags(write=False)
         self.home.setflags(write=False)
@@ -120,6 +123,7 @@ class KinBody:
 
         :param chain: a chain of one-degree joints.
         """
+        check_kind('chain', chain, SerialChain)
         joints = [
             KinBodyJoint(
                 name, JointKind(kind).name.lower(), axis.copy(), point.copy(), _limits(lo, hi)
@@ -193,7 +197,7 @@ class KinBody:
         for number, frame in enumerate(frames):
             _check_rigid(frame, number)
         n = len(frames) - 1
-        own = np.asarray(axis)
+        own = read_numbers('axis', axis)
         directions = (
             _numbers(axis, 'axis', (n, 3))
             if own.ndim == 2
@@ -279,10 +283,7 @@ def _limits(lower: float, upper: float) -> Limits:
 
 def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
     """Return an array of a shape, None for any size that is not zero."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidOption(f'{name} is no array of numbers: {values!r}.', name=name) from error
+    array = read_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         size > 0 if want is None else size == want
         for size, want in zip(array.shape, shape, strict=True)
@@ -329,7 +330,7 @@ def _joints(
     if (lengths < NO_DIRECTION).any():
         joint = int(np.argmin(lengths))
         raise ModelError(
-            f'The axis of joint {joint + 1} is degenerate: {axes[joint].tolist()} has no direction.',
+            f'The axis of joint {joint + 1} in H is degenerate: {axes[joint].tolist()} has no direction.',
             joint=joint,
         )
     pairs = _pairs(limits, len(axes))
@@ -346,21 +347,21 @@ def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
     """Return the type of each joint, whose limits are given."""
     if joint_types is None:
         return ['revolute'] * len(pairs)
-    types = list(joint_types)
+    types = list(joint_types) if isinstance(joint_types, Iterable) else []
     if isinstance(joint_types, str) or len(types) != len(pairs):
         raise DimensionMismatch(
-            f'joint_types must name the type of each of {counted(len(pairs), "joint")}, not {joint_types!r}.',
+            f'joint_types must name the type of each of {counted(len(pairs), "joint")}, not {shown(joint_types)}.',
             expected=len(pairs),
         )
     for i, (kind, pair) in enumerate(zip(types, pairs, strict=True)):
         if kind not in JOINT_TYPES:
             raise InvalidOption(
-                f'Joint {i + 1} cannot be {kind!r}: {describe_choices(str(kind), JOINT_TYPES)}',
+                f'Joint {i + 1} cannot be {shown(kind)} by joint_types: {describe_choices(shown(kind), JOINT_TYPES)}',
                 name='joint_types',
             )
         if kind == 'continuous' and pair is not None:
             raise InvalidLimits(
-                f'Joint {i + 1} is continuous and has no limits, but was given {pair}.', joint=i
+                f'Joint {i + 1} is continuous and has no limits, but limits has {pair}.', joint=i
             )
     return types
 
@@ -379,7 +380,9 @@ def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:
     """Return the limits of each joint."""
     if limits is None:
         return [None] * n
-    rows = list(limits)  # type: ignore[arg-type]
+    if not isinstance(limits, Iterable):
+        refuse('limits', limits, 'a row for each joint')
+    rows = list(limits)
     if len(rows) != n:
         raise DimensionMismatch(
             f'limits must have a row for each of {counted(n, "joint")}, not {len(rows)}.',
@@ -392,13 +395,13 @@ def _pair(row: ArrayLike, joint: int) -> Limits:
     lower, upper = (float(value) for value in _pair_values(row, joint))
     if math.isnan(lower) or math.isnan(upper) or lower > upper:
         raise InvalidLimits(
-            f'The limits of joint {joint + 1} leave no room: {lower} to {upper}.', joint=joint
+            f'limits of joint {joint + 1} leave no room: {lower} to {upper}.', joint=joint
         )
     return _limits(lower, upper)
 
 
 def _pair_values(row: ArrayLike, joint: int) -> FloatArray:
-    values = np.asarray(row, dtype=np.float64)
+    values = read_numbers('limits', row)
     if values.shape != (2,):
-        raise DimensionMismatch(f'The limits of joint {joint + 1} are no pair: {row!r}.')
+        raise DimensionMismatch(f'limits of joint {joint + 1} are no pair: {shown(row)}.')
     return values

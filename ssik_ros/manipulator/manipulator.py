@@ -19,6 +19,7 @@ from typing import Any, Literal, overload, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -41,7 +42,6 @@ from ssik_ros.manipulator.solve_settings import (
     count_threads,
     METRICS,
     NAMES,
-    read_numbers,
     read_seeds,
     SEED_NAMES,
     SolveSettings,
@@ -142,7 +142,7 @@ class Manipulator(ArmTasks):
         :raises TypeError: when the arguments are something else.
         """
         if not isinstance(policy, TolerancePolicy):
-            raise InvalidOption(f'policy must be a TolerancePolicy, not {policy!r}.')
+            raise InvalidOption(f'policy must be a TolerancePolicy, not {shown(policy)}.')
         if isinstance(kinbody_or_robot, KinBody) and group is None:
             body = kinbody_or_robot
             robot = load_robot(body.to_urdf())
@@ -330,7 +330,7 @@ class Manipulator(ArmTasks):
         rows = read_numbers('q', q)
         if rows.ndim != 2 or rows.shape[1] != self.dof or not np.isfinite(rows).all():
             raise DimensionMismatch(
-                f'branch_names needs finite joint vectors (k, {self.dof}), not {q!r}.',
+                f'branch_names needs finite joint vectors (k, {self.dof}) in q, not {shown(q)}.',
                 expected=(self.dof,),
             )
         return name_branches(self._require_closed_form().arm.plan, rows)
@@ -403,7 +403,7 @@ class Manipulator(ArmTasks):
         :raises TypeError: for unknown arguments and arguments of a wrong type.
         """
         if explain is not True and explain is not False:
-            raise InvalidOption(f'explain must be True or False, not {explain!r}.')
+            raise InvalidOption(f'explain must be True or False, not {shown(explain)}.')
         if (
             max_solutions is None
             and respect_limits is True
@@ -473,7 +473,7 @@ class Manipulator(ArmTasks):
         if options and not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
         prepared = self._default
-        if options or method:
+        if options or method is not None:
             prepared = self._prepare(method, tuple(options), tuple(options.values()))
         rows = prepared.find(T_target, q_seed, False)
         return prepared.solve(T_target, q_seed).q if rows is None else rows
@@ -579,6 +579,7 @@ class Manipulator(ArmTasks):
         :param parameters: its parameters.
         """
         # The key is text: 5, 5.0 and True are equal as keys but not as parameters, and a list is not hashable.
+        check_kind('method', method, str, 'the name of a solver')
         key = (method, repr(sorted(parameters.items())))
         if key not in self._solvers:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
@@ -637,6 +638,8 @@ class Manipulator(ArmTasks):
         if given.get('policy', DEFAULT_TOLERANCE_POLICY) is DEFAULT_TOLERANCE_POLICY:
             given['policy'] = self.policy
         settings = check_settings(self.joint_names, self._seed, given)
+        if method is not None:
+            check_kind('method', method, str, 'the name of a solver')
         checked = self._check_parameters(method or DEFAULT_SOLVER, parameters)
         if method == ANALYTIC:
             if parameters:

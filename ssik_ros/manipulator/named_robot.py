@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ssik_ros.arguments import check_kind
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
@@ -78,6 +79,7 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
     :raises DescriptionNotFound: with the nearest name.
     :raises InvalidOption: when there are files or arguments for an arm of the catalogue.
     """
+    check_kind('name', name, str, 'the name of a robot')
     shipped, arms = list_shipped_robots(), list_arms()
     plain = name.removesuffix('_ik')
     arm = plain if plain in (*shipped, *arms) else name

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_callable, check_kind, read_number, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     describe_choices,
@@ -27,7 +28,7 @@ from ssik_ros.errors import (
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.search import paths, plain_request, state
 from ssik_ros.manipulator.newton_solution import IkSolution, IkSolutions, make_solution, Report
-from ssik_ros.manipulator.solve_settings import count_threads, read_numbers, repair_target
+from ssik_ros.manipulator.solve_settings import count_threads, repair_target
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
@@ -261,9 +262,11 @@ class NewtonFamily:
         if own:
             raise InvalidOption(f'{", ".join(own)}: only for stacks of poses.')
         timeout, validate = request.get('timeout'), request.get('validate')
+        if validate is not None:
+            check_callable('validate', validate)
         if timeout is None and validate is None:
             return self.one(solver, targets, q0)
-        timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+        timeout_ns = 0 if timeout is None else nanoseconds(read_number('timeout', timeout))
         return self.one_checked(solver, targets, q0, timeout_ns, validate)
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
@@ -425,8 +428,13 @@ def _solve(
     # True and 1.0 equal 1 as keys, but are not valid counts.
     if mask is None and not options and type(key[1]) is type(key[2]) is int:
         known, solver = family.last
-        if known != key:
-            solver = family.get(key) or family.solver(None, None, _named(key))
+        try:
+            found = solver if known == key else family.get(key)
+        except (TypeError, ValueError):
+            # A value that is no scalar: `make_settings` refuses it by its name.
+            known = found = None
+        if found is not solver or known is None:
+            solver = found or family.solver(None, None, _named(key))
             family.keep(key, solver)
             family.last = key, solver
         if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.ndim == 2:
@@ -441,10 +449,12 @@ def _solve(
 def _named(values: tuple[Any, ...]) -> dict[str, Any]:
     """Return arguments by the names of settings."""
     named = dict(zip(_NAMES[len(values)], values, strict=True))
+    if 'k' in named and not isinstance(named['law'], str):
+        refuse('method', named['law'], 'a word')
     if 'k' in named and named['law'] not in ('chan', 'wampler', 'sugihara', 'adaptive'):
         choices = ('adaptive', 'chan', 'wampler', 'sugihara')
         raise InvalidOption(
-            f'method is {named["law"]!r}. {describe_choices(str(named["law"]), choices)}',
+            f'method is {shown(named["law"])}. {describe_choices(shown(named["law"]), choices)}',
             name='method',
         )
     return named
@@ -461,7 +471,7 @@ def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
 def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
     """Return the rows of a mask: E weighs squares, rows weigh errors."""
     if mask is None:
-        return Rows() if rows is None else rows
+        return Rows() if rows is None else check_kind('rows', rows, Rows)
     if rows is not None:
         raise InvalidOption('Give a mask or rows, not both.', name='mask')
     weights = read_numbers('mask', mask)

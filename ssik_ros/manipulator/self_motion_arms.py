@@ -6,6 +6,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_float, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
 from ssik_ros.manipulator.solve_settings import read_target, repair_target
@@ -57,8 +58,8 @@ class SelfMotionArm:
         :param T_target, free_axis, resolution: as there.
         """
         axis = read_axis(free_axis)
-        if resolution is not None and not 0.0 < resolution < math.inf:
-            raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
+        if resolution is not None and not 0.0 < read_float('resolution', resolution) < math.inf:
+            raise InvalidOption(f'resolution must be a positive number, not {shown(resolution)}.')
         target = read_target(T_target)
         if axis is None and len(self._group.joint_names) < SEVEN:
             continuum = self._find_continuum(target)
@@ -166,12 +167,12 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
     given = TOOL_AXES.get(free_axis, free_axis) if isinstance(free_axis, str) else free_axis
     try:
         axis = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         axis = np.zeros(0)
     size = math.hypot(*axis) if axis.shape == (3,) else 0.0
     if not (np.isfinite(size) and size >= SHORTEST_AXIS):
         raise InvalidOption(
-            f"free_axis must be 'x', 'y', 'z' or a vector of three numbers, not {free_axis!r}."
+            f"free_axis must be 'x', 'y', 'z' or a vector of three numbers, not {shown(free_axis)}."
         )
     x, y, z = (axis / size).tolist()
     return x, y, z

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 import functools
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_number, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     describe_choices,
@@ -193,14 +194,16 @@ def repair_target(target: FloatArray, rigid: float) -> FloatArray:
 
 def _policy(name: str, value: TolerancePolicy) -> TolerancePolicy:
     if not isinstance(value, TolerancePolicy):
-        _refuse(name, value, 'a TolerancePolicy')
+        refuse(name, value, 'a TolerancePolicy')
     return value
 
 
 def _metric(name: str, value: str) -> str:
     if value not in METRICS:
         raise InvalidOption(
-            f'{name} is {value!r}. {describe_choices(str(value), METRICS)}', name=name, value=value
+            f'{name} is {shown(value)}. {describe_choices(shown(value), METRICS)}',
+            name=name,
+            value=value,
         )
     return value
 
@@ -210,53 +213,32 @@ def _limits_mode(name: str, value: bool | str) -> bool | str:
         return bool(value)
     if isinstance(value, str) and value == WRAP:
         return value
-    _refuse(name, value, "True, False or 'wrap'")
+    refuse(name, value, "True, False or 'wrap'")
 
 
 def _flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool | np.bool_):
-        _refuse(name, value, 'True or False')
+        refuse(name, value, 'True or False')
     return bool(value)
 
 
-def _count(name: str, value: int, least: int = 0) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        _refuse(name, value, 'a whole number')
-    if value < least:
-        _refuse(name, value, f'at least {least}')
-    return int(value)
-
-
-def _number(name: str, value: float) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not number:
-        _refuse(name, value, 'a number')
-    if not math.isfinite(value):
-        _refuse(name, value, 'finite')
-    return float(value)
-
-
 def _time(name: str, value: float) -> float:
-    seconds = _number(name, value)
+    seconds = read_number(name, value)
     if seconds < 0.0:
-        _refuse(name, value, 'a number of seconds from 0 on; 0 and None set no limit')
+        refuse(name, value, 'a number of seconds from 0 on; 0 and None set no limit')
     return seconds
 
 
 def _scene(name: str, value: Any) -> Any:
     if not hasattr(value, 'colliding_pair'):
-        _refuse(name, value, 'a scene, as arm.scene(boxes=...) returns it')
+        refuse(name, value, 'a scene, as arm.scene(boxes=...) returns it')
     return value
 
 
 def _callable(name: str, value: Any) -> Any:
     if not callable(value):
-        _refuse(name, value, 'a function of a joint vector that returns a number')
+        refuse(name, value, 'a function of a joint vector that returns a number')
     return value
-
-
-def _refuse(name: str, value: object, wanted: str) -> NoReturn:
-    raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)
 
 
 def _tolerance(value: ArrayLike | None, joint_names: Sequence[str]) -> FloatArray | None:
@@ -271,7 +253,7 @@ def _tolerance(value: ArrayLike | None, joint_names: Sequence[str]) -> FloatArra
             actual=array.shape,
         )
     if not (array >= 0.0).all():
-        _refuse('seed_tolerance', value, 'zero or positive')
+        refuse('seed_tolerance', value, 'zero or positive')
     return np.broadcast_to(array, (dof,)).astype(np.float64)
 
 
@@ -281,7 +263,7 @@ def _hold(
     if hold is None:
         return ()
     if not isinstance(hold, Mapping):
-        _refuse('hold', hold, 'a mapping from joint names or indices to values')
+        refuse('hold', hold, 'a mapping from joint names or indices to values')
     held: dict[int, float] = {}
     for joint, value in hold.items():
         index = _joint_index(joint, joint_names)
@@ -289,7 +271,7 @@ def _hold(
             raise InvalidOption(
                 f'hold names the joint {quote(joint_names[index])} twice.', hold=hold
             )
-        held[index] = _number(f'hold[{joint!r}]', value)
+        held[index] = read_number(f'hold[{shown(joint)}]', value)
     return tuple(held.items())
 
 
@@ -297,46 +279,31 @@ def _joint_index(joint: str | int, joint_names: Sequence[str]) -> int:
     n = len(joint_names)
     if isinstance(joint, int | np.integer) and not isinstance(joint, bool):
         if not -n <= joint < n:
-            _refuse('hold', joint, f'for joints 0 to {n - 1}')
+            refuse('hold', joint, f'for joints 0 to {n - 1}')
         return int(joint) % n
     if joint not in joint_names:
-        raise JointNotFound.unknown(f'hold names the joint {joint!r}', str(joint), joint_names)
+        raise JointNotFound.unknown(
+            f'hold names the joint {shown(joint)}', shown(joint), joint_names
+        )
     return joint_names.index(joint)
 
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    'max_solutions': _count,
+    'max_solutions': read_count,
     'respect_limits': _limits_mode,
     'allow_refinement': _flag,
     'policy': _policy,
-    'refinement_max_iters': _count,
+    'refinement_max_iters': read_count,
     'seed_metric': _metric,
     'enumerate_windings': _flag,
-    'arm_angle': _number,
-    'redundancy_samples': functools.partial(_count, least=1),
+    'arm_angle': read_number,
+    'redundancy_samples': functools.partial(read_count, least=1),
     'timeout': _time,
     'scene': _scene,
     'cost': _callable,
 }
 """Each returns the checked value of a setting, called with its name and the value given."""
 MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 'scene', 'cost')
-
-
-def read_numbers(name: str, value: Any) -> FloatArray:
-    """
-    Return an array of real numbers.
-
-    :param name: the argument, for messages.
-    :param value: its value.
-    :raises TypeError: when it holds text, truth values, complex numbers or other things.
-    """
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise DimensionMismatch(f'{name} is no array of numbers: {error}.') from error
-    if array.dtype.kind not in 'fiu':
-        _refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
-    return array.astype(np.float64)
 
 
 def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
@@ -373,7 +340,7 @@ def count_threads(threads: int | None) -> int:
     if threads is None:
         return processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
+        raise InvalidOption(f'threads must be a whole number from 1 on, not {shown(threads)}.')
     return threads
 
 

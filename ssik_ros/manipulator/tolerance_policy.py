@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 import math
 
+from ssik_ros.arguments import shown
 from ssik_ros.errors import InvalidOption
 from ssik_ros.value_class import dataclass
 
@@ -38,7 +39,7 @@ class TolerancePolicy:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0.0 < value < math.inf:
                 raise InvalidOption(
-                    f'TolerancePolicy.{field.name} must be a positive number, not {value!r}.',
+                    f'TolerancePolicy.{field.name} must be a positive number, not {shown(value)}.',
                     name=field.name,
                     value=value,
                 )

@@ -1,12 +1,13 @@
 """Frames: named nodes with a pose, a parent and children; links among them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableSequence
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_callable, check_kind, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidClosure, InvalidTarget, quote
 from ssik_ros.kernels.geometry.rotations import (
@@ -26,14 +27,14 @@ def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
     """
     Return values as an array.
 
-    :param what: the name of the values, for the message.
+    :param what: the argument, for messages.
     :param count: how many there must be.
     :raises InvalidTarget: when there are more or fewer, or one is not finite.
     """
-    array = np.asarray(values, dtype=float).ravel()
+    array = read_numbers(what, values).ravel()
     if array.size != count or not np.isfinite(array).all():
         raise InvalidTarget(
-            f'{what} must be {count} finite numbers, not {values!r}.', value=values
+            f'{what} must be {count} finite numbers, not {shown(values)}.', value=values
         )
     return array
 
@@ -41,6 +42,8 @@ def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
 def _fill(target: Any, values: FloatArray) -> FloatArray:
     """Return values; if a target is given, write them to it too."""
     if target is not None:
+        if not isinstance(target, np.ndarray | MutableSequence) or len(target) != len(values):
+            refuse('target', target, f'a list or an array of {len(values)} numbers')
         target[:] = values
     return values
 
@@ -97,7 +100,7 @@ class Frame(CamelCaseNames):
 
     @position.setter
     def position(self, values: ArrayLike) -> None:
-        self.set_position(*np.asarray(values, dtype=float).ravel())
+        self.set_position(*read_numbers('position', values).ravel())
 
     @property
     def quaternion(self) -> LiveArray:
@@ -106,7 +109,7 @@ class Frame(CamelCaseNames):
 
     @quaternion.setter
     def quaternion(self, values: ArrayLike) -> None:
-        self.set_quaternion(*np.asarray(values, dtype=float).ravel())
+        self.set_quaternion(*read_numbers('quaternion', values).ravel())
 
     def set_position(self, *position: float) -> None:
         """
@@ -114,7 +117,7 @@ class Frame(CamelCaseNames):
 
         :param position: x, y, z [m].
         """
-        self._write(layout.POSITION, check_finite('A position', position, 3))
+        self._write(layout.POSITION, check_finite('position', position, 3))
 
     def set_quaternion(self, *quaternion: float) -> None:
         """
@@ -122,10 +125,10 @@ class Frame(CamelCaseNames):
 
         :param quaternion: x, y, z, w of any length but zero.
         """
-        values = check_finite('A quaternion', quaternion, 4)
+        values = check_finite('quaternion', quaternion, 4)
         length = math.sqrt(float(values @ values))
         if length < 1e-9:
-            raise InvalidTarget('A quaternion must not be zero.', value=quaternion)
+            raise InvalidTarget('quaternion must not be zero.', value=quaternion)
         self._write(layout.QUATERNION, values / length)
 
     def set_euler(self, *angles: float) -> None:
@@ -134,7 +137,7 @@ class Frame(CamelCaseNames):
 
         :param angles: ex, ey, ez [rad].
         """
-        ex, ey, ez = check_finite('Euler angles', angles, 3)
+        ex, ey, ez = check_finite('angles', angles, 3)
         self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_rpy(ex, ey, ez)))
 
     @property
@@ -148,10 +151,10 @@ class Frame(CamelCaseNames):
 
         :param matrix: (4, 4) rigid transform.
         """
-        array = check_finite('A pose', matrix, 16).reshape(4, 4)
+        array = check_finite('matrix', matrix, 16).reshape(4, 4)
         rotation = array[:3, :3]
         if np.abs(rotation.T @ rotation - np.eye(3)).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
-            raise InvalidTarget('A pose must be a rigid transform.', value=matrix)
+            raise InvalidTarget('matrix must be a rigid transform.', value=matrix)
         self._write(layout.QUATERNION, quaternion_of_matrix(rotation))
         self._write(layout.POSITION, array[:3, 3])
 
@@ -200,7 +203,7 @@ class Frame(CamelCaseNames):
 
         :param position: x, y, z [m].
         """
-        point = check_finite('A position', position, 3)
+        point = check_finite('position', position, 3)
         local = invert_pose(self._parent_world()) @ np.append(point, 1.0)
         self._write(layout.POSITION, local[:3])
 
@@ -210,7 +213,7 @@ class Frame(CamelCaseNames):
 
         :param quaternion: x, y, z, w.
         """
-        values = check_finite('A quaternion', quaternion, 4)
+        values = check_finite('quaternion', quaternion, 4)
         rotation = self._parent_world()[:3, :3].T @ matrix_of_quaternion(values)
         self.set_quaternion(*quaternion_of_matrix(rotation))
 
@@ -220,7 +223,7 @@ class Frame(CamelCaseNames):
 
         :param matrix: (4, 4).
         """
-        array = check_finite('A pose', matrix, 16).reshape(4, 4)
+        array = check_finite('matrix', matrix, 16).reshape(4, 4)
         self.set_matrix(invert_pose(self._parent_world()) @ array)
 
     def walk(self) -> Iterator['Frame']:
@@ -236,6 +239,7 @@ class Frame(CamelCaseNames):
 
         :param callback: if it returns True, the frames below are skipped.
         """
+        check_callable('callback', callback)
         level = [self]
         while level:
             kept = [frame for frame in level if callback(frame) is not True]
@@ -247,6 +251,7 @@ class Frame(CamelCaseNames):
 
         :param condition: called with each frame until it returns something true.
         """
+        check_callable('condition', condition)
         return next((frame for frame in self.walk() if condition(frame)), None)
 
     def traverse_parents(self, callback: Callable[['Frame'], Any]) -> None:
@@ -255,11 +260,13 @@ class Frame(CamelCaseNames):
 
         :param callback: returning True ends it.
         """
+        check_callable('callback', callback)
         frame = self._parent
         while frame is not None and callback(frame) is not True:
             frame = frame._parent
 
     def _check_child(self, child: 'Frame') -> None:
+        check_kind('child', child, Frame)
         if child._parent is not None:
             raise InvalidClosure(
                 f'{child!r} already has the parent {child._parent!r}.', frame=child
@@ -291,7 +298,7 @@ class Frame(CamelCaseNames):
         :param child: a child of this frame.
         :raises InvalidClosure: if it is not a child of this frame.
         """
-        if child not in self._children:
+        if check_kind('child', child, Frame) not in self._children:
             raise InvalidClosure(f'{child!r} is no child of {self!r}.', frame=child)
         self._children.remove(child)
         child._parent = None
@@ -303,7 +310,7 @@ class Frame(CamelCaseNames):
 
         :param child: as for :meth:`add_child`.
         """
-        before = child._world_before_dof()
+        before = check_kind('child', child, Frame)._world_before_dof()
         self.add_child(child)
         child.set_matrix(invert_pose(self.matrix_world) @ before)
 
@@ -313,7 +320,7 @@ class Frame(CamelCaseNames):
 
         :param child: a child of this frame.
         """
-        before = child._world_before_dof()
+        before = check_kind('child', child, Frame)._world_before_dof()
         self.remove_child(child)
         child.set_matrix(before)
 

@@ -1,11 +1,29 @@
 """The frames of a connected mechanism, and their structure without the objects."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from ssik_ros.arguments import shown
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.solvers.closed_chain.structure import FollowerDof, GOAL, JOINT, LINK, Shape
+
+
+def as_frames(name: str, frames: Frame | Iterable[Frame]) -> list[Frame]:
+    """
+    Return one frame, or several, as a list.
+
+    :param name: the argument, for messages.
+    :param frames: what a caller gave.
+    :raises InvalidClosure: for anything else.
+    """
+    is_many = isinstance(frames, Iterable) and not isinstance(frames, Frame | str)
+    listed: list[Any] = list(frames) if is_many else [frames]
+    for frame in listed:
+        if not isinstance(frame, Frame):
+            raise InvalidClosure(f'{name} holds frames, not {shown(frame)}.', frame=frame)
+    return listed
 
 
 def topmost(frame: Frame) -> Frame:
@@ -33,7 +51,7 @@ def find_roots(frames: Iterable[Frame]) -> list[Frame]:
     :returns: each root once, in the order in which they are met.
     """
     roots: list[Frame] = []
-    pending = [topmost(frame) for frame in frames][::-1]
+    pending = [topmost(frame) for frame in as_frames('frames', frames)][::-1]
     while pending:
         root = pending.pop()
         if root in roots:

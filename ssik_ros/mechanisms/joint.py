@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssik_ros.arguments import check_kind, read_choice, read_flag, read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -24,7 +25,7 @@ from ssik_ros.kernels.geometry.rotations import (
 )
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame, Link
-from ssik_ros.mechanisms.names import DOF, DOF_NAMES
+from ssik_ros.mechanisms.names import DOF, DOF_NAMES, read_dof
 from ssik_ros.mechanisms.storage import frozen
 
 ANGLES = (DOF.EX, DOF.EY, DOF.EZ)
@@ -97,7 +98,9 @@ class Joint(Frame):
         :raises InvalidClosure: if this joint has a child, or ``link`` is not a link.
         """
         if not isinstance(link, Link):
-            raise InvalidClosure(f'{self!r} closes onto links only, not {link!r}.', frame=link)
+            raise InvalidClosure(
+                f'{self!r} closes onto links only: link is {shown(link)}.', frame=link
+            )
         self._check_has_none()
         self._closure = link
         link._closure_joints.append(self)
@@ -138,11 +141,11 @@ class Joint(Frame):
         :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
         :raises InvalidOption: if they are unknown, repeated or in another order.
         """
-        known = all(not isinstance(d, bool) and d in range(6) for d in dof)
+        known = all(
+            isinstance(d, int | np.integer) and not isinstance(d, bool) and 0 <= d < 6 for d in dof
+        )
         if not known or any(a >= b for a, b in pairwise(dof)):
-            text = (
-                f'Degrees of freedom must be among {DOF_NAMES}, ascending, each once: not {dof}.'
-            )
+            text = f'Degrees of freedom must be among {DOF_NAMES}, ascending, each once: dof is {shown(dof)}.'
             raise InvalidOption(text, value=dof)
         self._dof = tuple(DOF(d) for d in dof)
         self._followed = {}
@@ -168,8 +171,7 @@ class Joint(Frame):
 
     @rotation.setter
     def rotation(self, kind: str) -> None:
-        if kind not in ROTATIONS:
-            raise InvalidOption(f'rotation is one of {ROTATIONS}, not {kind!r}.', value=kind)
+        read_choice('rotation', kind, ROTATIONS)
         if kind == 'quaternion':
             angles = [d for d in self._dof if d in ANGLES]
             limited = np.isfinite(self._read(layout.LOWER, 12).reshape(2, 6)[:, 3:]).any()
@@ -189,11 +191,11 @@ class Joint(Frame):
 
     @dof_quaternion.setter
     def dof_quaternion(self, quaternion: ArrayLike) -> None:
-        values = np.asarray(quaternion, dtype=float).ravel()
+        values = read_numbers('dof_quaternion', quaternion).ravel()
         norm = np.linalg.norm(values)
         if values.size != 4 or not np.isfinite(norm) or norm < 1e-9:
             raise InvalidTarget(
-                f'A quaternion has four numbers, not {quaternion!r}.', value=values
+                f'dof_quaternion has four numbers, not {shown(quaternion)}.', value=values
             )
         if not set(ANGLES) <= set(self._dof):
             raise InvalidOption(f'{self!r} does not have all three angles free.', joint=self)
@@ -222,15 +224,15 @@ class Joint(Frame):
     max_dof_limit = _six(layout.UPPER, '(6,) upper limits.')
 
     def _check_free(self, dof: int) -> DOF:
-        if dof not in self._dof:
+        if not isinstance(dof, int | np.integer) or dof not in self._dof:
             names = ', '.join(d.name for d in self._dof) or 'none'
-            text = f'{dof!r} is not free in {self!r}; free are: {names}.'
+            text = f'dof {shown(dof)} is not free in {self!r}; free are: {names}.'
             raise InvalidOption(text, joint=self, dof=dof)
         return DOF(dof)
 
     @staticmethod
     def _check_number(what: str, value: float, infinite: bool = False) -> float:
-        number = float(value)
+        number = read_float(what, value)
         if np.isnan(number) or (np.isinf(number) and not infinite):
             raise InvalidTarget(f'{what} must be a number, not {value}.', value=value)
         return number
@@ -250,7 +252,7 @@ class Joint(Frame):
         :raises InvalidOption: when the degree of freedom is not free.
         """
         dof = self._check_free(dof)
-        number = self._check_number('A value', value)
+        number = self._check_number('value', value)
         if dof in self._followed:
             raise InvalidOption(
                 f'{dof.name} of {self!r} follows another one.', joint=self, dof=dof
@@ -282,7 +284,7 @@ class Joint(Frame):
 
     def get_dof_value(self, dof: DOF) -> float:
         """Return one value; 0 if it is not free."""
-        return self._number(layout.VALUES + DOF(dof))
+        return self._number(layout.VALUES + read_dof(dof))
 
     def set_target_value(self, dof: DOF, value: float) -> bool:
         """Set one target, clamped when it is used; return whether it is at or beyond a limit."""
@@ -294,7 +296,7 @@ class Joint(Frame):
 
     def get_target_value(self, dof: DOF) -> float:
         """Return one target."""
-        return self._number(layout.TARGET + DOF(dof))
+        return self._number(layout.TARGET + read_dof(dof))
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
         """Set one number of the rest pose, clamped when it is used; return whether it is at or beyond a limit."""
@@ -306,11 +308,11 @@ class Joint(Frame):
 
     def get_rest_pose_value(self, dof: DOF) -> float:
         """Return one number of the rest pose."""
-        return self._number(layout.REST + DOF(dof))
+        return self._number(layout.REST + read_dof(dof))
 
     def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
         dof = self._check_free(dof)
-        number = self._check_number('A value', value)
+        number = self._check_number('value', value)
         self._write(start + dof, number)
         low, high = self._limits(dof)
         return number <= low or number >= high
@@ -329,7 +331,10 @@ class Joint(Frame):
 
     def _set_limit(self, dof: DOF, low: float, high: float) -> bool:
         dof = self._check_free(dof)
-        low, high = (self._check_number('A limit', v, infinite=True) for v in (low, high))
+        low, high = (
+            self._check_number(name, v, infinite=True)
+            for name, v in (('low', low), ('high', high))
+        )
         if low > high or low == np.inf or high == -np.inf:
             text = f'{dof.name} of {self!r}: the limits {low} and {high} leave no range.'
             raise InvalidLimits(text, joint=self, dof=dof)
@@ -353,17 +358,17 @@ class Joint(Frame):
 
     def get_min_limit(self, dof: DOF) -> float:
         """Return one lower limit."""
-        return self._number(layout.LOWER + DOF(dof))
+        return self._number(layout.LOWER + read_dof(dof))
 
     def get_max_limit(self, dof: DOF) -> float:
         """Return one upper limit."""
-        return self._number(layout.UPPER + DOF(dof))
+        return self._number(layout.UPPER + read_dof(dof))
 
     # Flags and weights.
 
     def _set_flag(self, place: int, value: Any) -> None:
         with self._storage.lock:
-            self._storage.flags[self._row, place] = bool(value)
+            self._storage.flags[self._row, place] = read_flag('The flag', value)
 
     target_set = _flag(
         layout.TARGET_SET, 'Whether the solver moves the values towards the targets.'
@@ -384,7 +389,7 @@ class Joint(Frame):
 
     @locked.setter
     def locked(self, value: bool) -> None:
-        self.lock(*self._dof) if value else self.unlock(*self._dof)
+        self.lock(*self._dof) if read_flag('locked', value) else self.unlock(*self._dof)
 
     @property
     def locked_dof(self) -> tuple[DOF, ...]:
@@ -423,9 +428,10 @@ class Joint(Frame):
         )
 
     def _check_weight(self, value: float) -> float:
-        if not 0.0 <= value < np.inf:
+        weight = read_float('weight', value)
+        if not 0.0 <= weight < np.inf:
             raise InvalidOption(f'A weight is not negative and finite: not {value}.', value=value)
-        return float(value)
+        return weight
 
     def follow(
         self,
@@ -445,6 +451,7 @@ class Joint(Frame):
         :raises InvalidOption: for angles of ball joints, or for a leader that follows this joint.
         :raises InvalidTarget: for numbers that are not finite.
         """
+        check_kind('leader', leader, Joint)
         dof, leader_dof = self._check_free(dof), leader._check_free(leader_dof)
         for joint, d in ((self, dof), (leader, leader_dof)):
             if joint._rotation == 'quaternion' and d >= DOF.EX:
@@ -458,8 +465,8 @@ class Joint(Frame):
                 raise InvalidOption(text, joint=self, dof=dof)
             followed = end[0]._followed.get(end[1])
             end = None if followed is None else followed[:2]
-        factor = self._check_number('A multiplier', multiplier)
-        self._followed[dof] = (leader, leader_dof, factor, self._check_number('An offset', offset))
+        factor = self._check_number('multiplier', multiplier)
+        self._followed[dof] = (leader, leader_dof, factor, self._check_number('offset', offset))
         self._restructured(leader)
 
     def save_rest_pose(self) -> None:
@@ -492,7 +499,9 @@ class Goal(Joint):
 
         :raises InvalidClosure: always.
         """
-        raise InvalidClosure(f'{self!r} is a goal, it only closes onto links.', frame=child)
+        raise InvalidClosure(
+            f'{self!r} is a goal, it only closes onto links and has no child.', frame=child
+        )
 
     def set_goal_dof(self, *dof: DOF) -> None:
         """Choose the degrees of freedom that are fixed to the goal."""
@@ -500,7 +509,7 @@ class Goal(Joint):
 
     def set_free_dof(self, *dof: DOF) -> None:
         """Choose the free degrees of freedom; all others are fixed to the goal."""
-        known = {DOF(d) for d in dof}
+        known = {read_dof(d) for d in dof}
         self.set_dof(*(d for d in DOF if d not in known))
 
     def set_dof_value(self, dof: DOF, value: float) -> bool:
@@ -518,7 +527,5 @@ class Goal(Joint):
 
     @mask_frame.setter
     def mask_frame(self, frame: str) -> None:
-        if frame not in ('goal', 'world'):
-            raise InvalidOption(f"mask_frame is 'goal' or 'world', not {frame!r}.", value=frame)
-        self._world = frame == 'world'
+        self._world = read_choice('mask_frame', frame, ('goal', 'world')) == 'world'
         self._restructured()

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind, read_float, refuse
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
@@ -154,7 +155,12 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
     :param positions: as many.
     :raises DimensionMismatch: when there are more or fewer, or a name comes twice.
     """
-    listed, numbers = list(names), [float(value) for value in positions]
+    for what, given in (('names', names), ('positions', positions)):
+        if not isinstance(given, Iterable):
+            refuse(what, given, 'a list')
+    listed, numbers = list(names), [read_float('positions', value) for value in positions]
+    for name in listed:
+        check_kind('names', name, str, 'a list of names')
     if len(listed) != len(numbers):
         text = f'There are {counted(len(listed), "name")} and {counted(len(numbers), "position")}.'
         raise DimensionMismatch(text, names=tuple(listed))

@@ -9,12 +9,13 @@ import math
 
 import numpy as np
 
+from ssik_ros.arguments import read_number, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.markers import Color, Marker
 from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.graph import describe, find_roots, list_frames
+from ssik_ros.mechanisms.graph import as_frames, describe, find_roots, list_frames
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.solvers.closed_chain.structure import find_chains
@@ -58,10 +59,11 @@ def markers(
     :param draw_through: make everything transparent, to be drawn a second time over all else.
     :raises InvalidOption: when the scale is not positive.
     """
-    if not scale > 0.0:
+    if not read_number('scale', scale) > 0.0:
         raise InvalidOption(f'The scale of markers must be > 0, not {scale}.', scale=scale)
-    given = [roots] if isinstance(roots, Frame) else list(roots)
-    frames = list_frames(find_roots(given))
+    if color is not None:
+        read_numbers('color', color, (4,))
+    frames = list_frames(find_roots(as_frames('roots', roots)))
     shape = describe(frames)
     solved = {joint for chain in find_chains(shape) for joint in chain.joints}
     poses = {id(frame): frame.matrix_world for frame in frames}

@@ -4,6 +4,9 @@ from enum import IntEnum
 import re
 from typing import Any
 
+import numpy as np
+
+from ssik_ros.arguments import refuse
 from ssik_ros.errors import describe_choices, quote
 
 
@@ -29,6 +32,18 @@ class SOLVE_STATUS(IntEnum):  # noqa: N801 - the ancestor's users know it by thi
     """The error grew, and smaller steps did not help (dls and svd)."""
     TIMEOUT = 3
     """The iterations or the time ended first, or the solve was stopped."""
+
+
+def read_dof(dof: Any) -> DOF:
+    """
+    Return a degree of freedom.
+
+    :param dof: a number from 0 to 5, or the constant.
+    :raises InvalidOption: for anything else.
+    """
+    if not isinstance(dof, int | np.integer) or isinstance(dof, bool) or not 0 <= dof < len(DOF):
+        refuse('dof', dof, f'one of {", ".join(DOF.__members__)}')
+    return DOF(int(dof))
 
 
 DOF_NAMES = tuple(dof.name for dof in DOF)

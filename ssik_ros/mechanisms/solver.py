@@ -3,23 +3,17 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ssik_ros.arguments import read_count, read_number, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.graph import as_frames
 from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import CamelCaseNames
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions, NAMES, REMOVED
-
-
-def _as_frames(roots: Frame | Iterable[Frame]) -> list[Frame]:
-    frames = [roots] if isinstance(roots, Frame) else list(roots)
-    for frame in frames:
-        if not isinstance(frame, Frame):
-            raise InvalidClosure(f'A root is a frame, not {frame!r}.', frame=frame)
-    return frames
 
 
 class OptionAttributes(CamelCaseNames):
@@ -35,7 +29,7 @@ class OptionAttributes(CamelCaseNames):
         :param options: of :class:`~ssik_ros.solvers.closed_chain.options.ClosedChainOptions`; ``compatible=True``
             starts from the defaults of closed-chain-ik-js.
         """
-        self.roots = _as_frames(roots)
+        self.roots = as_frames('roots', roots)
         start = ClosedChainOptions.compatible if options.pop('compatible', False) else None
         self._options = start() if start is not None else ClosedChainOptions()
         self.configure(**options)
@@ -138,7 +132,9 @@ class Solver(OptionAttributes):
     def _exclude(self, frames: Sequence[Joint], value: bool) -> None:
         for frame in frames:
             if not (isinstance(frame, Joint) and frame.is_closure):
-                raise InvalidClosure(f'{frame!r} is no closure and no goal.', frame=frame)
+                raise InvalidClosure(
+                    f'frames holds {shown(frame)}, which is no closure and no goal.', frame=frame
+                )
             frame._set_flag(layout.EXCLUDED, value)
 
     def residual(self, chain: int = 0) -> FloatArray:
@@ -157,6 +153,8 @@ class Solver(OptionAttributes):
 
     def _measure(self, chain: int, exact: bool) -> tuple[FloatArray, FloatArray]:
         mechanism = self.mechanism
+        if read_count('chain', chain) >= len(mechanism.chains):
+            refuse('chain', chain, f'below {len(mechanism.chains)}, the number of chains')
         program = mechanism.chains[chain].program
         storage = mechanism.storage
         return program.measure(storage.reals, storage.flags, self._options.packed, exact=exact)
@@ -167,6 +165,8 @@ class Solver(OptionAttributes):
 
         :param eps: motion of each degree of freedom [m or rad].
         """
+        if not read_number('eps', eps) > 0.0:
+            refuse('eps', eps, 'above zero')
         mechanism = self.mechanism
         storage = mechanism.storage
         return max(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import check_listed, read_count, read_flag, refuse, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidClosure, InvalidOption
+from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import check_finite
 from ssik_ros.mechanisms.joint import Goal
@@ -20,7 +21,7 @@ from ssik_ros.mechanisms.loop_closures import (
     read_loop_closures,
     unused_parts,
 )
-from ssik_ros.mechanisms.names import DOF, SOLVE_STATUS
+from ssik_ros.mechanisms.names import DOF, read_dof, SOLVE_STATUS
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.solver import Solver
 from ssik_ros.mechanisms.urdf_frames import dangling_links, UrdfFrames
@@ -52,6 +53,10 @@ class CompletedState:
     def converged(self) -> bool:
         """Whether the loops are closed and all given joints are at their given positions."""
         return self.status == SOLVE_STATUS.CONVERGED
+
+
+MOST_STEPS = 1_000_000
+"""Of one way to given positions."""
 
 
 class UrdfRobot:
@@ -155,8 +160,8 @@ class UrdfRobot:
         :raises JointNotFound: for unknown names.
         :raises InvalidTarget: for positions that are not finite.
         """
-        if steps < 1:
-            raise InvalidOption(f'steps is a positive number, not {steps}.', value=steps)
+        if not 1 <= read_count('steps', steps) <= MOST_STEPS:
+            refuse('steps', steps, f'from 1 to {MOST_STEPS}')
         if active is None:
             active = {}
         elif not isinstance(active, Mapping):
@@ -244,21 +249,27 @@ def from_urdf(
     if loops is None:
         loops = LoopClosures()
     elif not isinstance(loops, LoopClosures):
+        if not isinstance(loops, str | os.PathLike):
+            refuse('loops', loops, 'LoopClosures or the path of a file')
         loops = read_loop_closures(loops)
     warnings = list(model.warnings)
     found = list(loops.closures)
     for constraint in model.constraints if use_constraints else ():
         found.append(closure_of_constraint(constraint))
         warnings += unused_parts(constraint)
-    found += [_closure_of(item, k) for k, item in enumerate(closures)]
+    found += [_closure_of(item, k) for k, item in enumerate(check_listed('closures', closures))]
+    if not isinstance(keep, Collection):
+        refuse('keep', keep, 'the names of links')
     for link in keep:
         model.tree.link(link)
     kept = [*keep, *(end for closure in found for end in (closure.parent, closure.child))]
     frames = UrdfFrames(model)
-    if free_root:
+    if read_flag('free_root', free_root):
         frames.root.set_dof(*DOF)
         frames.root.rotation = 'quaternion'
-    frames.add_tree(dangling_links(model.urdf, kept) if trim_unused else ())
+    frames.add_tree(
+        dangling_links(model.urdf, kept) if read_flag('trim_unused', trim_unused) else ()
+    )
     for closure in found:
         frames.close(closure)
     robot = UrdfRobot(frames, loops.active_joints, warnings)
@@ -273,11 +284,11 @@ def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
     """Return a loop that code gives."""
     if isinstance(item, LoopClosure):
         return item
-    if len(item) != 3:
-        text = f'A loop is two frames and degrees of freedom, not {item!r}.'
+    if not isinstance(item, tuple | list) or len(item) != 3:
+        text = f'A loop is two frames and degrees of freedom: closures has {shown(item)}.'
         raise InvalidClosure(text, value=item)
     (parent, parent_pose), (child, child_pose) = (_frame_of(frame) for frame in item[:2])
-    dof = tuple(sorted(DOF(d) for d in item[2]))
+    dof = tuple(sorted(read_dof(d) for d in check_listed('closures', item[2])))
     return LoopClosure(f'loop {number}', parent, child, dof, parent_pose, child_pose)
 
 
@@ -285,5 +296,7 @@ def _frame_of(frame: Any) -> tuple[str, FloatArray]:
     """Return link and pose of a frame that code gives."""
     if isinstance(frame, str):
         return frame, np.eye(4)
+    if not isinstance(frame, tuple | list) or len(frame) != 2:
+        refuse('closures', frame, 'frames: names of links, or pairs of such a name and a pose')
     link, pose = frame
-    return str(link), check_finite('A pose', pose, 16).reshape(4, 4)
+    return str(link), check_finite('closures', pose, 16).reshape(4, 4)

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 from typing import Any
 
+from ssik_ros.arguments import refuse
 from ssik_ros.errors import (
     ConfigError,
     DescriptionNotFound,
@@ -158,6 +159,11 @@ def find_moveit_config(
     :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the files of a package
         that leaves a choice.
     """
+    for what, file in (('urdf', urdf), ('srdf', srdf), ('robot_name', robot_name)):
+        if file is not None and not isinstance(file, str | os.PathLike):
+            refuse(what, file, 'a text')
+    if not isinstance(package_or_robot_name, str | os.PathLike):
+        refuse('package_or_robot_name', package_or_robot_name, 'a text')
     name = str(package_or_robot_name)
     given = _Given(robot_name or None, Path(urdf) if urdf else None, Path(srdf) if srdf else None)
     folder = Path(name)

@@ -15,8 +15,7 @@ A mimic joint keeps its own position variable, so that a full state names every 
 from dataclasses import field
 from enum import IntEnum
 
-import numpy as np
-
+from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray, freeze_fields, IntArray
 from ssik_ros.errors import (
     counted,
@@ -107,7 +106,7 @@ class KinematicTree:
         :param positions: (nq).
         :raises DimensionMismatch: when it has another shape.
         """
-        state = np.array(positions, dtype=np.float64)
+        state = read_numbers('positions', positions)
         if state.shape != (self.nq,):
             raise DimensionMismatch(
                 f'A full state of robot {quote(self.name)} has {counted(self.nq, "position")}, not the shape '
@@ -126,7 +125,7 @@ class KinematicTree:
         """
         try:
             return self.joint_index[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise JointNotFound.unknown(
                 f'Robot {quote(self.name)} has no moving joint {quote(name)}',
                 name,
@@ -142,7 +141,7 @@ class KinematicTree:
         """
         try:
             return self.link_index[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise FrameNotFound.unknown(
                 f'Robot {quote(self.name)} has no link {quote(name)}', name, self.link_names
             ) from None

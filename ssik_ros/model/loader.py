@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ssik_ros.arguments import read_count, refuse
 from ssik_ros.errors import counted, ModelError, quote, reads_file
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
@@ -47,6 +48,8 @@ def load_robot(
     :raises ModelError: when a description is malformed, by name and line.
     :raises DescriptionNotFound: when a file does not exist.
     """
+    if max_joints is not None:
+        read_count('max_joints', max_joints)
     source = read_source(urdf, 'robot description', xacro_args)
     description = parse_urdf(source.text, max_joints, source.origin)
     warnings = [*source.warnings, *description.warnings]
@@ -150,6 +153,8 @@ def _read_limits(
     """Return the content of a joint_limits.yaml and its name, after warnings about the file."""
     if source is None or isinstance(source, Mapping):
         return source, 'joint_limits'
+    if not isinstance(source, str | os.PathLike):
+        refuse('joint_limits', source, 'a mapping or a path')
     content, notes = read_makers_yaml(Path(source))
     warnings += [f'{note}.' for note in notes]
     return content, str(source)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
@@ -95,10 +96,22 @@ class RobotModel:
         """
         try:
             return self.groups[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise GroupNotFound.unknown(
                 f'Robot {quote(self.name)} has no group {quote(name)}', name, self.groups
             ) from None
+
+    def read_group(self, group: 'str | JointGroup') -> JointGroup:
+        """
+        Return a group given itself or its name.
+
+        :param group: the group or its name.
+        :raises GroupNotFound: with the nearest name.
+        :raises InvalidOption: for anything else.
+        """
+        if isinstance(group, str):
+            return self.group(group)
+        return check_kind('group', group, JointGroup, 'a group or its name')
 
     def group_from_links(self, base: str, tip: str, name: str = '') -> JointGroup:
         """
@@ -110,6 +123,8 @@ class RobotModel:
         :raises FrameNotFound: when a link does not exist.
         :raises ModelError: if the tip is not below the base, or if no joint moves between them.
         """
+        for what, link in (('base', base), ('tip', tip), ('name', name)):
+            check_kind(what, link, str, 'a text')
         return self._builder.between(base, tip, name or f'{base}-{tip}')
 
     def default_positions(self) -> FloatArray:
@@ -155,9 +170,9 @@ class RobotModel:
         :param state: the posture's name.
         :raises ModelError: when the group has no such posture.
         """
-        joint_group = self.group(group) if isinstance(group, str) else group
+        joint_group = self.read_group(group)
         found = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
-        if state not in found:
+        if not isinstance(state, str) or state not in found:
             raise ModelError.unknown(
                 f'Group {quote(joint_group.name)} has no state {quote(state)}', state, found
             )
@@ -194,6 +209,7 @@ class RobotModel:
         :param group: the group.
         :raises InvalidLimits: when a translation has no limits.
         """
+        group = self.read_group(group)
         lower, upper = group.lower.copy(), group.upper.copy()
         start = 0
         for joint in group.joint_indices:
@@ -221,6 +237,7 @@ class RobotModel:
         :raises InvalidLimits: when a translation has no limits.
         """
         lower, upper = self.sampling_bounds(group)
+        check_kind('rng', rng, np.random.Generator, 'a Generator of numpy')
         positions = np.clip(upper - rng.random(len(upper)) * (upper - lower), lower, upper)
         start = 0
         for joint in group.joint_indices:
@@ -254,6 +271,7 @@ class RobotModel:
         :param name: the joint's name.
         :raises JointNotFound: with the nearest name; says so when the joint exists but is fixed.
         """
+        check_kind('name', name, str, 'the name of a joint')
         if name not in self.tree.joint_index and name in self.urdf.joints:
             raise JointNotFound(
                 f'Joint {quote(name)} of robot {quote(self.name)} is fixed.', name=name

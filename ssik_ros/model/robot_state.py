@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind, check_mapping, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, quote, RequestError
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
@@ -29,9 +30,9 @@ class RobotState:
         :raises DimensionMismatch: when the shape is another.
         :raises RequestError: when a value is not finite.
         """
-        self.robot = robot
+        self.robot = check_kind('robot', robot, RobotModel)
         start = robot.default_positions() if positions is None else robot.with_mimic(positions)
-        self._positions = _require_finite(start, 'The full state')
+        self._positions = _require_finite(start, 'positions')
         self._joint_poses: FloatArray | None = None
 
     @property
@@ -55,7 +56,7 @@ class RobotState:
         :raises RequestError: when a value is not finite.
         """
         joint_group = self._group(group)
-        values = np.asarray(q, dtype=np.float64)
+        values = read_numbers('q', q)
         if values.shape != joint_group.idx_q.shape:
             raise DimensionMismatch(
                 f'Group {quote(joint_group.name)} has {joint_group.variable_count} position variables; '
@@ -88,7 +89,9 @@ class RobotState:
         tree = self.robot.tree
         positions = self._positions.copy()
         followers: dict[int, float] = {}
-        for name, value in values.items():
+        for name, value in check_mapping(
+            'values', values, 'values by the name of a joint'
+        ).items():
             joint = self.robot.require_joint(name)
             numbers = self._joint_values(joint, value)
             if tree.leaders[joint] < 0:
@@ -133,13 +136,13 @@ class RobotState:
 
     def _group(self, group: str | JointGroup) -> JointGroup:
         """Return a group given itself or its name."""
-        return self.robot.group(group) if isinstance(group, str) else group
+        return self.robot.read_group(group)
 
     def _joint_values(self, joint: int, value: JointValue) -> FloatArray:
         """Return the values for one joint as an array of the right size."""
         tree = self.robot.tree
         name = tree.joint_names[joint]
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        numbers = np.atleast_1d(read_numbers(f'The value of joint {quote(name)}', value))
         size = POSITION_SIZE[JointKind(tree.kinds[joint])]
         if numbers.shape != (size,):
             raise DimensionMismatch(

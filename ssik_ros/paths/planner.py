@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths import layers as kernels
@@ -320,7 +321,7 @@ def plan_tool_path(
         request = ToolPathRequest(**settings)
     elif settings:
         raise InvalidOption('Give a request or settings, not both.')
-    own = robot.group(group) if isinstance(group, str) else group
+    own = check_kind('robot', robot, RobotModel).read_group(group)
     control = PlanControl(request)
     try:
         return ToolPathPlanner(robot, own, request, control).plan(waypoints, control)

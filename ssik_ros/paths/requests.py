@@ -8,9 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import (
+    check_callable,
+    check_kind,
+    check_listed,
+    check_mapping,
+    read_count,
+    read_float,
+    read_numbers,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.paths import layers
-from ssik_ros.model.collision.objects import CarriedObject, WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, read_objects, WorldObject
 from ssik_ros.results import Cause
 from ssik_ros.value_class import dataclass
 
@@ -143,6 +152,30 @@ class ToolPathRequest:
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None
     """Is told again and again how far the plan is."""
+
+    def __post_init__(self) -> None:
+        """Refuse values of a wrong kind; the planner refuses those that make no sense."""
+        numbers = 'corner', 'largest_turn', 'largest_slide', 'clearance', 'bound_seconds'
+        for name in (*numbers, 'largest_deviation', 'tool_speed', 'timeout'):
+            if getattr(self, name) is not None:
+                read_float(name, getattr(self, name))
+        read_count('bound_rounds', self.bound_rounds)
+        for name in ('spin_axis', 'state', 'start', 'end', 'tool'):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Mapping):
+                read_numbers(name, value)
+        for name in ('accepts', 'is_cancelled', 'report_progress'):
+            if getattr(self, name) is not None:
+                check_callable(name, getattr(self, name))
+        check_kind('penalties', self.penalties, PathPenalties)
+        check_kind('objective', self.objective, PathObjective)
+        check_mapping('locked', self.locked, 'values by the name of a joint')
+        if self.tolerance is not None and not isinstance(self.tolerance, PathTolerance):
+            for own in check_listed('tolerance', self.tolerance):
+                if own is not None:
+                    check_kind('tolerance', own, PathTolerance)
+        if self.obstacles is not None:
+            read_objects('obstacles', self.obstacles)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
@@ -233,13 +234,7 @@ def _numbers(name: str, value: Any, count: int) -> FloatArray:
 def _array(value: Any, name: str) -> FloatArray:
     """Return an array of real numbers."""
     try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise DimensionMismatch(f'{name} is no array of numbers: {error}.') from error
-    if array.dtype.kind not in 'fiu':
-        raise InvalidOption(
-            f'{name} must be an array of real numbers (it is one of {array.dtype}), not {value!r}. A pose is {FORMS}.',
-            name=name,
-            value=value,
-        )
-    return array.astype(np.float64)
+        return read_numbers(name, value)
+    except InvalidOption as error:
+        error.message += f' A pose is {FORMS}.'
+        raise

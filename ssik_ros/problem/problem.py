@@ -15,8 +15,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arguments import check_kind, read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, ModelError, quote
+from ssik_ros.errors import InvalidOption, InvalidTarget, ModelError, quote
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
 from ssik_ros.kernels.rows import layout, reach_hull
@@ -73,9 +74,7 @@ class Rows:
     def __post_init__(self) -> None:
         """Refuse rows that have no meaning."""
         for name in ('weights', 'lower', 'upper'):
-            value = np.array(getattr(self, name), dtype=float)
-            if value.shape != (6,):
-                raise DimensionMismatch(f'Rows.{name} must have shape (6,), not {value.shape}.')
+            value = read_numbers(f'Rows.{name}', getattr(self, name), (6,))
             if np.isnan(value).any():
                 raise InvalidOption(f'Rows.{name} contains NaN: {value}.')
             object.__setattr__(self, name, _frozen(value))
@@ -86,6 +85,12 @@ class Rows:
             )
         if (self.lower > 0).any() or (self.upper < 0).any():
             raise InvalidOption('A box of deviations must contain zero in every row.')
+        for name, kind in (
+            ('position_axes', Axes),
+            ('rotation_axes', Axes),
+            ('rotation', RotationKind),
+        ):
+            check_kind(f'Rows.{name}', getattr(self, name), kind)
         self._check_rotation()
 
     def _check_rotation(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arguments import check_kind, read_flag, read_number, read_numbers, refuse, shown
+from ssik_ros.arguments import check_kind, read_flag, read_number, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.model.serial_chain import SerialChain

@@ -15,6 +15,7 @@ import importlib
 import logging
 from typing import Any, TYPE_CHECKING
 
+from ssik_ros.arguments import check_kind
 from ssik_ros.errors import (
     InvalidParameter,
     PluginLoadError,
@@ -178,6 +179,7 @@ def solver_spec(name: str) -> SolverSpec:
     :raises PluginLoadError: if a third-party solver fails to import or is not a SolverSpec, or if two packages offer
         the name. The original exception is the cause.
     """
+    check_kind('The name of a solver', name, str, 'a text')
     built_in = _built_in().get(name)
     if built_in is not None:
         return built_in

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 import itertools
 import math
+import sys
 
 import numpy as np
 
+from ssik_ros.arguments import read_count, read_numbers
 from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
@@ -37,15 +39,19 @@ def alternate_configs(
     :param max_configs: most rows; None for all.
     :returns: no rows if a joint has no value in its interval.
     """
+    low, ranges = (
+        [] if numbers is None else read_numbers(name, numbers, (None,)).tolist()
+        for name, numbers in (('low', low), ('ranges', ranges))
+    )
     for name, numbers in (('low limits', low), ('ranges', ranges)):
-        if numbers is not None and len(numbers) not in (0, len(joints)):
+        if len(numbers) not in (0, len(joints)):
             raise DimensionMismatch(
                 f'There are {counted(len(joints), "joint")} and {len(numbers)} {name}.'
             )
     if ranges and not low and any(number > 0.0 for number in ranges):
         raise InvalidOption('Positive ranges need low limits.')
-    if max_configs is not None and max_configs < 0:
-        raise InvalidOption(f'max_configs must be >= 0, not {max_configs}.')
+    if max_configs is not None and read_count('max_configs', max_configs) > sys.maxsize:
+        max_configs = None
     choices: list[list[float]] = []
     for index, joint in enumerate(joints):
         numbers = [float(number) for number in joint_values([joint], values)]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_float, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import handling, packing
@@ -32,6 +33,9 @@ ITERATIONS = 60
 CHUNK = 16
 """Starts that a worker takes at a time."""
 ENDLESS = 2**62
+LONGEST = 1e9
+"""A longer time budget is as good as none [s]."""
+MOST_WORKERS = 1024
 MOST_CONFIGS = 4096
 """Most configurations of one search: the windings of many joints can exceed any memory."""
 
@@ -71,20 +75,25 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning."""
-        for name in ('max_time', 'max_samples', 'max_configs'):
+        for name in ('max_samples', 'max_configs', 'seed'):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
+            if value is not None:
+                read_count(name, value)
+        for name in ('max_time', 'max_dist', 'merge_tolerance'):
+            value = getattr(self, name)
+            if value is not None and not read_float(name, value) >= 0.0:
                 raise InvalidOption(f'{name} must be >= 0, not {value}.')
-        if not self.max_dist >= 0.0:
-            raise InvalidOption(f'max_dist must be >= 0, not {self.max_dist}.')
-        if len(self.p_metric) != 4:
-            raise DimensionMismatch(f'p_metric needs 4 numbers, not {len(self.p_metric)}.')
-        for name in ('p_metric', 'c_metric'):
-            weights = getattr(self, name)
-            if weights is not None and not all(0.0 <= number < math.inf for number in weights):
-                raise InvalidOption(f'{name} needs finite numbers >= 0, not {list(weights)}.')
-        if self.workers < 1:
-            raise InvalidOption(f'workers must be >= 1, not {self.workers}.')
+        for name, size in (('p_metric', 4), ('c_metric', None)):
+            given = getattr(self, name)
+            if given is not None:
+                weights = read_numbers(name, given, (size,))
+                if not ((weights >= 0.0) & (weights < math.inf)).all():
+                    raise InvalidOption(f'{name} needs finite numbers >= 0, not {shown(given)}.')
+        read_count('workers', self.workers, least=1)
+        if self.workers > MOST_WORKERS:
+            refuse('workers', self.workers, f'at most {MOST_WORKERS}')
+        if self.validate is not None and not callable(self.validate):
+            refuse('validate', self.validate, 'a function of a configuration')
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
@@ -130,10 +139,10 @@ class _ConfigurationSearch:
         self.size = sum(joint.size for joint in joints)
         self.metric = np.ones(len(joints))
         if settings.c_metric is not None:
-            self.metric = np.asarray(settings.c_metric, dtype=float)
+            self.metric = read_numbers('c_metric', settings.c_metric)
             if self.metric.shape != (len(joints),):
                 raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
-        known = np.asarray(settings.configs, dtype=float).reshape(-1, self.size)
+        known = read_numbers('configs', settings.configs).reshape(-1, self.size)
         self.options = self.make_options()
         self.found: list[FloatArray] = []
         for row in known:
@@ -149,7 +158,7 @@ class _ConfigurationSearch:
             seconds = DEFAULT_TIME if settings.max_samples is None else math.inf
         deadline = 0
         if seconds < math.inf:
-            deadline = time.monotonic_ns() + int(seconds * 1e9)
+            deadline = time.monotonic_ns() + int(min(seconds, LONGEST) * 1e9)
         end = ENDLESS if settings.max_samples is None else settings.max_samples
         for values in self._candidates(end, deadline):
             accepted = self._accept(values)

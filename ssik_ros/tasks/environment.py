@@ -8,6 +8,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import (
+    check_callable,
+    check_listed,
+    check_mapping,
+    read_count,
+    read_flag,
+    refuse,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.tasks import handling
 from ssik_ros.tasks.alternates import alternate_configs
@@ -125,7 +133,13 @@ class TaskSet(TaskSetData):
 
     def _chosen(self, joints: Sequence[Reference] | None) -> tuple[IkJoint, ...]:
         """Return joints by their references; None means the joints of the task set."""
-        return self.joints if joints is None else tuple(map(self.world.joint, joints))
+        if joints is None:
+            return self.joints
+        return tuple(map(self.world.joint, check_listed('joints', joints)))
+
+
+MOST_ITERATIONS = 2**31
+"""Of one solve."""
 
 
 class Environment(World[TaskSet]):
@@ -178,8 +192,10 @@ class Environment(World[TaskSet]):
         :param debug: bit 0 leaves overlays of all tasks in the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         """
-        if task_sets.__class__ is not tuple:
-            task_sets = tuple(self.task_sets.values() if task_sets is None else task_sets)
+        if task_sets is None:
+            task_sets = tuple(self.task_sets.values())
+        elif task_sets.__class__ is not tuple or task_sets not in self.plans:
+            task_sets = tuple(map(self.task_set, check_listed('task_sets', task_sets)))
         plan = self.plans.get(task_sets)
         if (
             plan is None
@@ -193,6 +209,12 @@ class Environment(World[TaskSet]):
             plan = self._plan_to_handle(chosen, read_priority(priority or self.priority))
         if not plan.valid:
             return not_performed(plan, self)
+        if max_iterations is not None:
+            max_iterations = min(read_count('max_iterations', max_iterations), MOST_ITERATIONS)
+        if callback is not None:
+            check_callable('callback', callback)
+        if debug.__class__ is not int:
+            debug = read_count('debug', debug)
         if callback is None and not plan.slaves:
             numbers = plan.numbers
             if max_iterations is not None:
@@ -255,7 +277,7 @@ class Environment(World[TaskSet]):
                 dummy = own.add_dummy()
                 dummy.set_pose(pose)
                 setattr(task, what, dummy)
-        return jacobian_of(own, task.task_set, exact=exact)
+        return jacobian_of(own, task.task_set, exact=read_flag('exact', exact))
 
     def alternate_configs(
         self,
@@ -272,6 +294,8 @@ class Environment(World[TaskSet]):
             width around the current value.
         :param max_configs: most rows.
         """
+        if not isinstance(joints, Iterable) or isinstance(joints, str):
+            refuse('joints', joints, 'a list of joints')
         chosen = [self.joint(item) for item in joints]
         return alternate_configs(self, chosen, self.values, low, ranges, max_configs)
 
@@ -281,7 +305,7 @@ class Environment(World[TaskSet]):
 
         :param task_sets: whose joints and targets; None for everything that came from the scene.
         """
-        sync_from(self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets)))
+        sync_from(self, scene, self._listed(task_sets))
 
     def sync_to(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
@@ -289,7 +313,13 @@ class Environment(World[TaskSet]):
 
         :param task_sets: whose joints; None for everything that came from the scene.
         """
-        sync_to(self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets)))
+        sync_to(self, scene, self._listed(task_sets))
+
+    def _listed(self, task_sets: Iterable[TaskSetReference] | None) -> tuple[TaskSet, ...] | None:
+        """Return task sets by their references, None for None."""
+        if task_sets is None:
+            return None
+        return tuple(map(self.task_set, check_listed('task_sets', task_sets)))
 
     def debug_overlay(self, tip: Reference, base: Reference = None, **options: Any) -> Overlay:
         """
@@ -305,6 +335,8 @@ class Environment(World[TaskSet]):
 
         :raises ModelError: when functions cannot be saved, naming them.
         """
+        if path is not None and not isinstance(path, str | os.PathLike):
+            refuse('path', path, 'the path of a file')
         return save_document(self, path)
 
     @classmethod
@@ -321,6 +353,10 @@ class Environment(World[TaskSet]):
             document imports nothing itself.
         :raises DocumentError: when the document is malformed, naming the item.
         """
+        if not isinstance(source, bytes | str | os.PathLike):
+            refuse('source', source, 'the bytes of a document, or a path')
+        if functions is not None:
+            check_mapping('functions', functions, 'functions by their names')
         environment = cls()
         load_document(environment, source, functions)
         return environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ssik_ros.arguments import read_flag
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
@@ -132,6 +133,7 @@ def jacobian_of(
     world: TaskWorld, task_set: TaskSetData, *, exact: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Return Jacobian and error of a task set; see :meth:`TaskSet.jacobian`."""
+    exact = read_flag('exact', exact)
     jacobian, error = _rows_of(world, task_set, 'rows')
     return (jacobian if exact else _rows_of(world, task_set, 'geometry')[0]), error
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_callable, read_flag, read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoint
 from ssik_ros.kernels.geometry import so3
@@ -70,7 +71,7 @@ class Dependency:
 
 def _finite(value: float, joint: IkJoint, what: str) -> float:
     """Return a finite number or refuse it."""
-    number = float(value)
+    number = read_float(f'The {what} of joint {quote(joint.name)}', value)
     if not math.isfinite(number):
         raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
     return number
@@ -81,7 +82,7 @@ def _read_mode(joint: IkJoint, value: int) -> JointMode:
     try:
         return JointMode(value)
     except ValueError:
-        raise InvalidOption(f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.') from None
+        raise InvalidOption(f'{shown(value)} is no joint mode; 0 is passive, 2 is ik.') from None
 
 
 def _read_weight(joint: IkJoint, value: float) -> float:
@@ -172,6 +173,7 @@ class IkJoint(IkObject):
         """Return a value wrapped or clamped as the joint demands; dependent joints have no limits of their own."""
         if self._dependency is not None or self.kind == JointType.SPHERICAL:
             return value
+        value = read_float('value', value)
         if not self._cyclic:
             return min(max(value, self._lower), self._upper)
         return float(so3.wrap_to_pi(value)) if self.world.wraps(self) else value
@@ -209,7 +211,7 @@ class IkJoint(IkObject):
 
     @passive.setter
     def passive(self, value: bool) -> None:
-        self.mode = JointMode.PASSIVE if value else JointMode.IK
+        self.mode = JointMode.PASSIVE if read_flag('passive', value) else JointMode.IK
 
     @property
     def cyclic(self) -> bool:
@@ -218,6 +220,7 @@ class IkJoint(IkObject):
 
     @cyclic.setter
     def cyclic(self, value: bool) -> None:
+        value = read_flag('cyclic', value)
         if self.kind == JointType.SPHERICAL and not value:
             raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no limits.')
         if self.kind == JointType.PRISMATIC and value:
@@ -225,7 +228,7 @@ class IkJoint(IkObject):
         if value:
             self._lower, self._upper = DEFAULTS[self.kind][0]
             self._screw_lead = 0.0
-        self._cyclic = bool(value)
+        self._cyclic = value
         self._after_limits()
 
     @property
@@ -236,7 +239,7 @@ class IkJoint(IkObject):
     @limits.setter
     def limits(self, value: tuple[float, float]) -> None:
         self._must_be_scalar('limits')
-        lower, upper = (float(number) for number in value)
+        lower, upper = read_numbers('limits', value, (2,)).tolist()
         if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
             raise InvalidLimits(
                 f'The limits of joint {quote(self.name)} must be finite and in order: {lower}, {upper}.'
@@ -257,11 +260,12 @@ class IkJoint(IkObject):
 
     @screw_lead.setter
     def screw_lead(self, value: float) -> None:
-        if self.kind != JointType.REVOLUTE and value != 0.0:
+        lead = _finite(value, self, 'screw_lead')
+        if self.kind != JointType.REVOLUTE and lead != 0.0:
             raise UnsupportedJoint(
                 f'Only a revolute joint can be a screw, not {quote(self.name)}.'
             )
-        self._screw_lead = _finite(value, self, 'screw lead')
+        self._screw_lead = lead
         if self._screw_lead != 0.0:
             self._cyclic = False
         self._after_limits()
@@ -288,6 +292,9 @@ class IkJoint(IkObject):
         :param master: None to end the dependency.
         :param derivative: of the function; found by differences when missing.
         """
+        for name, given in (('function', function), ('derivative', derivative)):
+            if given is not None:
+                check_callable(name, given)
         other = self.world.find(master)
         if other is None:
             self._dependency = None

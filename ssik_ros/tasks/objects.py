@@ -9,6 +9,7 @@ from typing import Any, cast, Generic, TypeVar, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_flag, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import ObjectType, PARENT, WORLD
@@ -54,7 +55,7 @@ class ObjectTable(ABC):
 
     def __contains__(self, name: object) -> bool:
         """Return whether an object of this name exists."""
-        return name in self._by_name
+        return isinstance(name, str) and name in self._by_name
 
     def __getitem__(self, name: str | int) -> IkObject:
         """
@@ -85,7 +86,7 @@ class ObjectTable(ABC):
         :raises FrameNotFound: (a KeyError) if this environment does not have the object.
         """
         self.require_open()
-        if reference is None or reference == WORLD:
+        if reference is None:
             return None
         if isinstance(reference, IkObject):
             if reference.world is not self or self._by_name.get(reference.name) is not reference:
@@ -102,9 +103,13 @@ class ObjectTable(ABC):
                     self._by_name,
                 )
             return self._by_name[reference]
+        if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
+            refuse('The reference of an object', reference, 'the object, its name or its handle')
+        if reference == WORLD:
+            return None
         if reference not in self._by_handle:
             raise FrameNotFound(
-                f'Environment {quote(self.name)} has no object with the handle {reference}.',
+                f'Environment {quote(self.name)} has no object with the handle {shown(reference)}.',
                 name=reference,
                 available=tuple(self._by_handle),
             )
@@ -179,7 +184,7 @@ class Setting(Generic[T]):
 
 def read_switch(item: object, value: object) -> bool:
     """Return a value as true or false."""
-    return bool(value)
+    return read_flag('The switch', value)
 
 
 def write_settings(item: object, settings: Mapping[str, Any]) -> None:
@@ -247,7 +252,7 @@ class IkObject:
             raise InvalidOption(
                 f'{quote(new.name)} cannot carry {quote(self.name)}, which carries it.'
             )
-        pose = self.transform() if keep_in_place else None
+        pose = self.transform() if read_flag('keep_in_place', keep_in_place) else None
         self._parent = new
         self.world.changed()
         if pose is not None:
@@ -357,7 +362,7 @@ class Dummy(IkObject):
 
     @position.setter
     def position(self, value: ArrayLike) -> None:
-        self.set_pose([*np.asarray(value, dtype=float), *self.quaternion])
+        self.set_pose([*read_numbers('position', value, (3,)), *self.quaternion])
 
     @property
     def target(self) -> Dummy | None:

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.arguments import read_number
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.markers import Color, Marker
@@ -62,7 +63,7 @@ class Overlay:
         :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they
             are.
         """
-        if not scale > 0.0:
+        if not read_number('scale', scale) > 0.0:
             raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
         self.world, self.tip, self.base = world, tip, base
         self.scale, self.text, self.limits = scale, text, limits

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote, RequestError
 from ssik_ros.kernels.tasks import handling
@@ -56,6 +57,10 @@ class PathResult:
         return self.ok
 
 
+MOST_POINTS = 1_000_000
+"""Of one path."""
+
+
 @dataclass(frozen=True)
 class PathOptions:
     """Options of following a path."""
@@ -77,14 +82,17 @@ class PathOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning."""
-        if self.max_joint_step is not None and not self.max_joint_step > 0.0:
+        if (
+            self.max_joint_step is not None
+            and not read_float('max_joint_step', self.max_joint_step) > 0.0
+        ):
             raise InvalidOption(f'max_joint_step must be > 0, not {self.max_joint_step}.')
 
     def stamps(self, points: int) -> FloatArray | None:
         """Return the time stamps of so many points."""
         if self.times is None:
             return None
-        stamps = np.asarray(self.times, dtype=float)
+        stamps = read_numbers('times', self.times)
         if stamps.shape != (points,) or not (np.diff(stamps) > 0.0).all():
             raise DimensionMismatch(
                 f'A path of {counted(points, "pose")} needs as many increasing times.'
@@ -106,8 +114,8 @@ def generate_path(
     :param points: at least two; the first is the current configuration, unsolved.
     :param options: fields of :class:`PathOptions`.
     """
-    if points < 2:
-        raise InvalidOption(f'A path needs at least two points, not {points}.')
+    if not 2 <= read_count('points', points) <= MOST_POINTS:
+        raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
     start, end = tip.transform(), _target_of(tip).transform()
     poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
     return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(

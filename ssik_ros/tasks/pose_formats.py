@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidTarget
 from ssik_ros.kernels.geometry import se3, so3
@@ -71,7 +72,7 @@ def read_quaternion(value: ArrayLike, what: str = 'quaternion') -> FloatArray:
 
     :param value: x, y, z, w; any finite length but zero.
     """
-    array = np.asarray(value, dtype=float)
+    array = read_numbers(what, value)
     if array.shape != (4,):
         raise DimensionMismatch(f'The {what} needs 4 numbers, not the shape {array.shape}.')
     norm = float(np.linalg.norm(array))
@@ -87,7 +88,7 @@ def read_rotation(value: ArrayLike, what: str = 'rotation') -> FloatArray:
 
     :param value: three Euler angles, a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
     """
-    array = np.asarray(value, dtype=float)
+    array = read_numbers(what, value)
     if array.shape == (3,):
         return euler_to_quaternion(array)
     if array.shape == (4,):
@@ -103,9 +104,9 @@ def read_rotation(value: ArrayLike, what: str = 'rotation') -> FloatArray:
 
 def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
     """Return the quaternion of Rx(alpha) Ry(beta) Rz(gamma)."""
-    a, b, c = (0.5 * float(angle) for angle in np.asarray(angles, dtype=float))
+    a, b, c = (0.5 * float(angle) for angle in read_numbers('angles', angles, (3,)))
     if not math.isfinite(a + b + c):
-        raise InvalidTarget(f'Euler angles must be finite: {angles!r}.')
+        raise InvalidTarget(f'Euler angles must be finite: {shown(angles)}.')
     (sa, ca), (sb, cb), (sc, cc) = ((math.sin(x), math.cos(x)) for x in (a, b, c))
     return np.array(
         [

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, check_listed, check_mapping, read_float
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import FrameNotFound, JointNotFound, ModelError, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
@@ -132,6 +133,7 @@ class RobotScene:
         :param passive: names of joints that solves are not to move.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
+        check_listed('passive', passive)
         self.name = model.name
         self._passive = frozenset(passive)
         self._items = {item.name: item for item in _tree_items(model, self._passive)}
@@ -142,11 +144,11 @@ class RobotScene:
         """Joints that a controller drives: an applied value becomes their target."""
         self.targets: dict[str, float | FloatArray] = {}
         """Last values that were applied to driven joints."""
-        self._write(positions or {})
+        self._write({} if positions is None else positions)
 
     def _item(self, name: str) -> SceneItem:
         """Return an item by its name."""
-        if name not in self._items:
+        if not isinstance(name, str) or name not in self._items:
             raise FrameNotFound.unknown(
                 f'Scene {quote(self.name)} has no frame {quote(name)}', name, self._items
             )
@@ -167,6 +169,7 @@ class RobotScene:
         :param pose: in the parent: 7 or 12 numbers, or a matrix.
         :param parent: None for the world.
         """
+        check_kind('name', name, str, 'a text')
         if name in self._items and self._items[name].joint is not None:
             raise ModelError(f'{quote(name)} is a joint of scene {quote(self.name)}.')
         if parent is not None:
@@ -201,6 +204,7 @@ class RobotScene:
 
     def apply(self, positions: Positions) -> None:
         """Take over joint values; driven joints get them as targets instead."""
+        check_mapping('positions', positions, 'values by the name of a joint')
         self.targets.update(
             {
                 name: self._read(name, value)
@@ -212,19 +216,20 @@ class RobotScene:
 
     def _read(self, name: str, value: float | Sequence[float] | FloatArray) -> float | FloatArray:
         """Return a joint value as it is kept, or refuse it."""
-        if name not in self._positions:
+        if not isinstance(name, str) or name not in self._positions:
             raise JointNotFound.unknown(
                 f'Scene {quote(self.name)} has no joint {quote(name)}', name, self._positions
             )
         if isinstance(self._positions[name], np.ndarray):
             return read_quaternion(value, name)
-        number = float(value)  # type: ignore[arg-type]
+        number = read_float(f'The value of joint {quote(name)}', value)
         if not math.isfinite(number):
             raise ModelError(f'The value of joint {quote(name)} must be finite: {value}.')
         return number
 
     def _write(self, positions: Positions) -> None:
         """Write joint values, then the values of mimic joints."""
+        check_mapping('positions', positions, 'values by the name of a joint')
         self._positions.update({name: self._read(name, v) for name, v in positions.items()})
         for item in self._items.values():
             if item.master is not None and item.master not in self.driven:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ssik_ros.arguments import refuse
 from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import IkJoint
@@ -22,6 +23,9 @@ class Copier:
 
     def __init__(self, environment: TaskWorld, scene: Scene) -> None:
         """Read the structure of the scene."""
+        for method in ('structure', 'joint_positions', 'pose', 'apply'):
+            if not callable(getattr(scene, method, None)):
+                refuse('scene', scene, 'a scene such as RobotScene')
         self.environment = environment
         self.maps = maps_of(environment, scene)
         self.items = {item.name: item for item in scene.structure()}
@@ -35,7 +39,7 @@ class Copier:
 
     def item(self, name: str) -> SceneItem:
         """Return an item of the scene."""
-        if name not in self.items:
+        if not isinstance(name, str) or name not in self.items:
             raise FrameNotFound.unknown(f'The scene has no frame {quote(name)}', name, self.items)
         return self.items[name]
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 import math
 from typing import Any, Literal
 
+import numpy as np
+
+from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, shown
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import Constraint, Method, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.objects import (
@@ -38,8 +41,8 @@ class TaskSetNotFound(RequestError, KeyError):
 
 def _read_constraints(task: Task, value: int) -> Constraint:
     """Return constraint bits."""
-    if not 0 <= int(value) <= Constraint.POSE:
-        raise InvalidOption(f'Constraints are bits from 0 to 31, not {value}.')
+    if not isinstance(value, int | np.integer) or not 0 <= value <= Constraint.POSE:
+        raise InvalidOption(f'constraints are bits from 0 to 31, not {shown(value)}.')
     return Constraint(int(value))
 
 
@@ -50,7 +53,7 @@ def _read_object(task: Task, value: Reference) -> IkObject | None:
 
 def _read_precision(task: Task, value: tuple[float, float]) -> tuple[float, float]:
     """Return two finite numbers that are not negative."""
-    linear, angular = (float(number) for number in value)
+    linear, angular = read_numbers('precision', value, (2,)).tolist()
     if not (0.0 <= linear < math.inf and 0.0 <= angular < math.inf):
         raise InvalidOption(f'A precision is two finite numbers >= 0, not {value}.')
     return linear, angular
@@ -58,7 +61,7 @@ def _read_precision(task: Task, value: tuple[float, float]) -> tuple[float, floa
 
 def _read_weights(task: Task, value: tuple[float, float, float]) -> tuple[float, float, float]:
     """Return three finite numbers that are not negative."""
-    linear, angular, overall = (float(number) for number in value)
+    linear, angular, overall = read_numbers('weights', value, (3,)).tolist()
     if not all(0.0 <= number < math.inf for number in (linear, angular, overall)):
         raise InvalidOption(f'Weights are three finite numbers >= 0, not {value}.')
     return linear, angular, overall
@@ -127,20 +130,20 @@ def _read_method(task_set: TaskSetData, value: int | str) -> Method:
     try:
         return Method(value)
     except ValueError:
-        raise InvalidOption(f'{value} is no method; there are {list(Method)}.') from None
+        raise InvalidOption(f'{shown(value)} is no method; there are {list(Method)}.') from None
 
 
 def _read_damping(task_set: TaskSetData, value: float) -> float:
     """Return a finite number that is not negative."""
-    if not 0.0 <= float(value) < math.inf:
+    if not 0.0 <= read_float('damping', value) < math.inf:
         raise InvalidOption(f'The damping must be finite and >= 0, not {value}.')
     return float(value)
 
 
 def _read_iterations(task_set: TaskSetData, value: float) -> int:
     """Return a number of iterations."""
-    if not 0 <= value < 2**31:
-        raise InvalidOption(f'The number of iterations must be >= 0, not {value}.')
+    if not 0 <= read_float('max_iterations', value) < 2**31:
+        raise InvalidOption(f'max_iterations must be >= 0, not {value}.')
     return int(value)
 
 
@@ -155,7 +158,9 @@ def _switch(flag: TaskSetFlag) -> property:
     """Return a property for one bit of the flags."""
 
     def put(task_set: TaskSetData, value: bool) -> None:
-        task_set.flags = task_set.flags | flag if value else task_set.flags & ~flag
+        task_set.flags = (
+            task_set.flags | flag if read_flag('The switch', value) else task_set.flags & ~flag
+        )
 
     return property(lambda task_set: bool(task_set.flags & flag), put)
 
@@ -165,7 +170,7 @@ class TaskSetData:
 
     flags = Setting(
         TaskSetFlag.ENABLED | TaskSetFlag.IGNORE_MAX_STEPS,
-        lambda task_set, value: TaskSetFlag(int(value)),
+        lambda task_set, value: TaskSetFlag(read_count('flags', value)),
     )
     """All switches as bits."""
     enabled = _switch(TaskSetFlag.ENABLED)
@@ -239,16 +244,19 @@ class TaskSetData:
 
         :raises TaskSetNotFound: (a KeyError) if the task set does not have the task.
         """
+        is_key = isinstance(reference, str | int) and not isinstance(reference, bool)
         for task in self.tasks:
-            known: list[Any] = [task, task.handle, task.tip, task.tip.name]
-            if any(reference is item or reference == item for item in known):
+            known: list[Any] = [task, task.tip]
+            if is_key and reference in (task.handle, task.tip.name):
+                return task
+            if any(reference is item for item in known):
                 return task
         if isinstance(reference, int) and reference >= TIP_FLAG:
             for task in self.tasks:
                 if task.tip.handle == reference - TIP_FLAG:
                     return task
         raise TaskSetNotFound(
-            f'Task set {quote(self.name)} has no task {reference!r}; it has '
+            f'Task set {quote(self.name)} has no task {shown(reference)}; it has '
             f'{[(task.handle, task.tip.name) for task in self.tasks]}.',
             name=reference,
         )

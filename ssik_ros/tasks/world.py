@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, read_numbers, shown
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
@@ -50,6 +51,8 @@ class World(ObjectTable, Generic[Member]):
             ``strict`` a met task set stays met. An unmet one loses at most half of a step's progress to the task sets
             after it. ``nested`` is the original's formula.
         """
+        if name is not None:
+            check_kind('name', name, str, 'a text')
         super().__init__(name)
         self.priority: Priority = read_priority(priority)
         self.scene_maps: dict[int, SceneMaps] = {}
@@ -103,11 +106,11 @@ class World(ObjectTable, Generic[Member]):
 
     @q.setter
     def q(self, value: ArrayLike) -> None:
-        array = np.array(value, dtype=float)
+        array = read_numbers('q', value)
         if array.shape != self.values.shape or not np.isfinite(array).all():
             raise DimensionMismatch(
-                f'The joints have {counted(len(self.values), "value")}, finite ones; these have the shape {array.shape}: '
-                f'{array}.',
+                f'q has {counted(len(self.values), "value")}, finite ones; these have the shape {array.shape}: '
+                f'{shown(array)}.',
                 expected=self.values.shape,
                 actual=array.shape,
             )
@@ -129,7 +132,9 @@ class World(ObjectTable, Generic[Member]):
                 number += 1
             return f'{stem}{number}'
         if not isinstance(name, str) or not name:
-            raise ModelError(f'{what.capitalize()} needs a name that is not empty, not {name!r}.')
+            raise ModelError(
+                f'{what.capitalize()} needs a name that is not empty, not {shown(name)}.'
+            )
         if name in taken:
             raise ModelError(f'Environment {quote(self.name)} already has {what} {quote(name)}.')
         return name
@@ -211,12 +216,13 @@ class World(ObjectTable, Generic[Member]):
         :raises TaskSetNotFound: (a KeyError) if the environment does not have the task set.
         """
         self.require_open()
+        is_key = isinstance(reference, str | int) and not isinstance(reference, bool)
         for task_set in self.task_sets.values():
-            if reference is task_set or reference == task_set.name or reference == task_set.handle:
+            if reference is task_set or (is_key and reference in (task_set.name, task_set.handle)):
                 return task_set
-        name = getattr(reference, 'name', reference)
+        name = shown(getattr(reference, 'name', reference))
         raise TaskSetNotFound.unknown(
-            f'Environment {quote(self.name)} has no task set {name!r}', str(name), self.task_sets
+            f'Environment {quote(self.name)} has no task set {name}', name, self.task_sets
         )
 
     def _register(self, item: Item, parent: IkObject | None, local: FloatArray) -> Item:
@@ -401,11 +407,11 @@ def _copy_task_set(
 
 def read_priority(value: str) -> Priority:
     """Return a known priority."""
-    if value == 'strict':
+    if isinstance(value, str) and value == 'strict':
         return 'strict'
-    if value == 'nested':
+    if isinstance(value, str) and value == 'nested':
         return 'nested'
-    raise InvalidOption(f"The priority is 'strict' or 'nested', not {quote(value)}.")
+    raise InvalidOption(f"The priority is 'strict' or 'nested', not {shown(value)}.")
 
 
 def read_joint_type(kind: str | int) -> JointType:

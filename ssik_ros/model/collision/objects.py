@@ -1,6 +1,6 @@
 """Collision objects: solids, meshes and planes in the world or carried by a link."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import check_kind, refuse
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DescriptionNotFound, InvalidOption, ModelError, quote
 from ssik_ros.model.collision.geometry import read_triangles
@@ -71,6 +72,19 @@ class CarriedObject:
     link: str
     touch_links: frozenset[str] = frozenset()
     """Links that may touch it, in addition to the link that carries it."""
+
+
+def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
+    """
+    Return objects as a tuple.
+
+    :param name: the argument, for messages.
+    :param objects: what a caller gave.
+    :raises InvalidOption: for anything but objects.
+    """
+    if not isinstance(objects, Iterable):
+        refuse(name, objects, 'a list of WorldObject')
+    return tuple(check_kind(name, item, WorldObject) for item in objects)
 
 
 def check_shape(shape: ObjectShape, what: str) -> None:

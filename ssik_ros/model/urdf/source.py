@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 import re
 
+from ssik_ros.arguments import refuse
 from ssik_ros.errors import DescriptionNotFound, list_names, ModelError, quote
 from ssik_ros.value_class import dataclass
 
@@ -90,6 +91,8 @@ def read_source(
     :raises DescriptionNotFound: if the file does not exist.
     :raises ModelError: when the text still contains xacro or xacro fails.
     """
+    if not isinstance(source, str | os.PathLike):
+        refuse(f'The {what}', source, 'a path or XML text')
     if is_xml_text(source):
         text = str(source)
         if _contains_xacro(text):

@@ -8,8 +8,9 @@ import warnings
 
 import numpy as np
 
+from ssik_ros.arguments import read_choice, read_flag, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, InvalidOption, quote
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.value_class import dataclass
 
@@ -74,9 +75,7 @@ class ClosedChainOptions:
             ('update_joints', UPDATES),
         ):
             value = getattr(self, name)
-            if value not in choices:
-                text = f'{name} is {quote(value)}. {describe_choices(str(value), choices)}'
-                raise InvalidOption(text, option=name, value=value)
+            read_choice(name, value, choices)
         for name in ('max_iterations', 'escapes', 'restarts', 'seed'):
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
@@ -95,7 +94,9 @@ class ClosedChainOptions:
 
     @staticmethod
     def _refuse(name: str, value: Any, wanted: str) -> None:
-        raise InvalidOption(f'{name} is {value!r}, it must be {wanted}.', option=name, value=value)
+        raise InvalidOption(
+            f'{name} is {shown(value)}, it must be {wanted}.', option=name, value=value
+        )
 
     @classmethod
     def compatible(cls, **changes: Any) -> 'ClosedChainOptions':
@@ -131,7 +132,7 @@ class ClosedChainOptions:
                 text = f'{name} has no effect: the columns of the Jacobian are exact'
                 warnings.warn(text, stacklevel=3)
         if 'use_svd' in changes:
-            changes['method'] = 'svd' if changes.pop('use_svd') else 'dls'
+            changes['method'] = 'svd' if read_flag('use_svd', changes.pop('use_svd')) else 'dls'
         for name in changes:
             if name not in NAMES:
                 raise InvalidOption.unknown(f'There is no option {quote(name)}', name, NAMES)

@@ -65,7 +65,12 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
     is_integer = isinstance(value, numbers.Integral) and not is_bool
     if scalar == 'int' and is_integer and -_INT64 <= value < _INT64:
         return int(value)
-    is_real = isinstance(value, numbers.Real) and not is_bool
+    # A larger whole number is no float.
+    is_real = (
+        isinstance(value, numbers.Real)
+        and not is_bool
+        and not (isinstance(value, int) and abs(value) > 2**1023)
+    )
     if scalar == 'double' and is_real and not math.isnan(value):
         return float(value)
     if scalar == 'none' and value is None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_mapping, read_float, read_number, read_numbers, refuse
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
@@ -118,7 +119,7 @@ class SearchSettings:
             _require_number(name, getattr(self, name), positive=False)
         for name in ('joint_limits', 'pinv', 'gives_up'):
             if not isinstance(getattr(self, name), bool | np.bool_ | int):
-                _refuse(name, getattr(self, name), 'True or False')
+                refuse(name, getattr(self, name), 'True or False')
         if self.law not in LAWS:
             raise InvalidOption(
                 f'method is {self.law!r}. {describe_choices(str(self.law), METHODS)}',
@@ -126,9 +127,9 @@ class SearchSettings:
                 value=self.law,
             )
         if self.sample_range is not None:
-            low, high = self.sample_range
+            low, high = read_numbers('sample_range', self.sample_range, (2,)).tolist()
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                _refuse('sample_range', self.sample_range, 'two finite numbers, the smaller first')
+                refuse('sample_range', self.sample_range, 'two finite numbers, the smaller first')
 
     @property
     def is_improving(self) -> bool:
@@ -255,14 +256,17 @@ class SearchSettings:
             return np.where(is_long, span / (2.0 * math.pi), 1.0)
         weights = _per_variable('joint_weights', self.joint_weights, problem, False)
         if not ((weights > 0.0) & np.isfinite(weights)).all():
-            _refuse('joint_weights', self.joint_weights, 'positive and finite')
+            refuse('joint_weights', self.joint_weights, 'positive and finite')
         scales: FloatArray = 1.0 / np.sqrt(weights)
         return scales
 
     def check_influence(self) -> None:
         """Refuse distances of influence that are not larger than ``ps``."""
         if self.kq > 0.0 and not (np.asarray(self.pi) > self.ps).all():
-            _refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
+            refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
+
+
+_SCALARS = (int, float, str, tuple, np.generic, type(None))
 
 
 def make_settings(values: Mapping[str, Any]) -> SearchSettings:
@@ -276,16 +280,21 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
         if name not in known:
             raise InvalidOption.unknown(f'There is no option {quote(name)}', name, known - {'law'})
     arrays = {
-        name: tuple(np.asarray(values[name], dtype=np.float64).ravel().tolist())
+        name: tuple(read_numbers(name, values[name]).ravel().tolist())
         for name in JOINT_ARRAYS
-        if values.get(name) is not None and np.ndim(values[name]) > 0
+        if values.get(name) is not None and not isinstance(values[name], int | float | np.number)
     }
     values = {**values, **arrays}
     if 'hold' in values:
-        hold = values['hold'] or {}
-        if not isinstance(hold, Mapping):
-            _refuse('hold', hold, 'a mapping from joint names to values')
-        values['hold'] = tuple((str(name), float(value)) for name, value in hold.items())
+        hold = {} if values['hold'] is None else values['hold']
+        check_mapping('hold', hold, 'a mapping from joint names to values')
+        values['hold'] = tuple(
+            (str(name), read_number('hold', value)) for name, value in hold.items()
+        )
+    for name, value in values.items():
+        # Settings are keys of the solvers that an arm keeps.
+        if not isinstance(value, _SCALARS):
+            refuse(name, value, 'a number, a flag or a word')
     settings = SearchSettings(**values)
     settings.check_influence()
     return settings
@@ -328,7 +337,7 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
             actual=array.shape,
         )
     if not np.isfinite(array).all():
-        _refuse(name, values, 'finite')
+        refuse(name, values, 'finite')
     return array
 
 
@@ -348,22 +357,16 @@ def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> Flo
 
 def _require_integer(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        _refuse(name, value, 'a whole number')
+        refuse(name, value, 'a whole number')
     if not least <= value < LARGEST_RANDOM_SEED:
-        _refuse(name, value, f'at least {least} and below 2^52')
+        refuse(name, value, f'at least {least} and below 2^52')
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
     """Raise InvalidOption unless a value is a number with an allowed sign; None means the default."""
     if value is None:
         return
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not number:
-        _refuse(name, value, 'a number')
-    inside = value > 0.0 if positive else value >= 0.0
-    if not inside or not (infinite or math.isfinite(value)):
-        _refuse(name, value, 'positive' if positive else 'zero or positive, and finite')
-
-
-def _refuse(name: str, value: object, wanted: str) -> None:
-    raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)
+    number = read_float(name, value)
+    inside = number > 0.0 if positive else number >= 0.0
+    if not inside or not (infinite or math.isfinite(number)):
+        refuse(name, value, 'positive' if positive else 'zero or positive, and finite')

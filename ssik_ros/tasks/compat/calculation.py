@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_listed, check_mapping, read_count, read_flag
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.tasks.compat.registry import (
     current_scene,
@@ -34,10 +35,11 @@ SEARCH_PARAMS = {
 
 def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> Mapping[str, Any]:
     """Return options, none of them unknown."""
-    for name in given or {}:
+    known = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
+    for name in known:
         if name not in names:
-            raise InvalidOption.unknown(f'{quote(name)} is no {what}', name, names)
-    return given or {}
+            raise InvalidOption.unknown(f'{quote(name)} is no {what}', str(name), names)
+    return known
 
 
 def handleGroup(
@@ -59,10 +61,13 @@ def handleGroups(
     """
     chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
-        [task_set_of(environmentHandle, handle) for handle in ikGroupHandles],
+        [
+            task_set_of(environmentHandle, handle)
+            for handle in check_listed('ikGroupHandles', ikGroupHandles)
+        ],
         sync=current_scene() if chosen.get('syncWorlds') else None,
-        allow_error=bool(chosen.get('allowError')),
-        debug=int(chosen.get('debug', 0)),
+        allow_error=read_flag('allowError', chosen.get('allowError')),
+        debug=read_count('debug', chosen.get('debug', 0)),
         callback=read_function(chosen.get('callback')),
     )
     for overlay in result.overlays:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import sys
 
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, read_count, read_numbers
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.tasks.compat.registry import environment_of, handle_of, object_of, reference
 from ssik_ros.tasks.constants import WORLD
@@ -16,13 +18,17 @@ from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_tw
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:
     """Return the handle of a new dummy; an empty name means a free one."""
-    return environment_of(environmentHandle).add_dummy(dummyName or None).handle
+    return (
+        environment_of(environmentHandle)
+        .add_dummy(None if check_kind('dummyName', dummyName, str) == '' else dummyName)
+        .handle
+    )
 
 
 def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int] | None:
     """Return handle, name, whether it is a joint, and joint type (0 for a dummy) of an object; None past the end."""
     items = environment_of(environmentHandle).slots
-    if not 0 <= index < len(items):
+    if read_count('index', index, -sys.maxsize) < 0 or index >= len(items):
         return None
     item = items[index]
     joint = isinstance(item, IkJoint)
@@ -31,7 +37,9 @@ def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int]
 
 def getObjectHandle(environmentHandle: int, objectName: str) -> int:
     """Return the handle of an object; an unknown name is an error."""
-    return environment_of(environmentHandle)[str(objectName)].handle
+    return environment_of(environmentHandle)[
+        check_kind('objectName', objectName, str, 'a text')
+    ].handle
 
 
 def doesObjectExist(environmentHandle: int, objectName: str) -> bool:
@@ -98,7 +106,7 @@ def setObjectTransformation(
 ) -> None:
     """Move an object: position, and three Euler angles or a quaternion."""
     turn = read_rotation(eulerOrQuaternion)
-    pose = [*position, *turn]
+    pose = [*read_numbers('position', position, (3,)), *turn]
     object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ssik_ros.errors import InvalidOption, quote, RequestError
+import numpy as np
+
+from ssik_ros.arguments import refuse, shown
+from ssik_ros.errors import InvalidOption, list_names, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.document import import_function
 from ssik_ros.tasks.environment import Environment, TaskSet
@@ -38,15 +41,24 @@ def register(environment: Environment) -> int:
     return environment.handle
 
 
+def _number(what: str, handle: int) -> int:
+    """Return a handle, which is a number."""
+    if isinstance(handle, bool) or not isinstance(handle, int | np.integer):
+        raise UnknownHandle(
+            f'The handle of an {what} is a number, not {shown(handle)}.', handle=handle
+        )
+    return int(handle)
+
+
 def environment_of(handle: int) -> Environment:
     """
     Return the environment of a handle.
 
     :raises UnknownHandle: if the handle is unknown or its environment was erased.
     """
-    if handle not in _environments:
+    if _number('environment', handle) not in _environments:
         raise UnknownHandle(
-            f'There is no environment with the handle {handle}; there are {list(_environments)}.',
+            f'There is no environment with the handle {shown(handle)}; there are {list_names(_environments)}.',
             handle=handle,
         )
     return _environments[handle]
@@ -79,8 +91,8 @@ def overlay_of(handle: int) -> Overlay:
 
     :raises UnknownHandle: if the handle is unknown or its overlay was erased.
     """
-    if handle not in _overlays:
-        raise UnknownHandle(f'There is no overlay with the handle {handle}.', handle=handle)
+    if _number('overlay', handle) not in _overlays:
+        raise UnknownHandle(f'There is no overlay with the handle {shown(handle)}.', handle=handle)
     return _overlays[handle]
 
 
@@ -92,6 +104,9 @@ def drop_overlay(handle: int) -> None:
 
 def use_scene(scene: Scene) -> None:
     """Make a scene the one that handles of scene objects mean: positions in its structure."""
+    for method in ('structure', 'joint_positions', 'pose', 'apply'):
+        if not callable(getattr(scene, method, None)):
+            refuse('scene', scene, 'a scene such as RobotScene')
     _scenes[:] = [scene]
 
 
@@ -105,22 +120,25 @@ def current_scene() -> Scene:
 def scene_handle(name: str) -> int:
     """Return the handle of an object of the scene."""
     names = [item.name for item in current_scene().structure()]
-    if name not in names:
-        raise UnknownHandle(f'The scene has no object {quote(name)}; it has {names}.', handle=name)
+    if not isinstance(name, str) or name not in names:
+        raise UnknownHandle(
+            f'The scene has no object of the name {shown(name)}; it has {list_names(names)}.',
+            handle=name,
+        )
     return names.index(name)
 
 
 def scene_name(handle: int) -> str:
     """Return the name of an object of the scene."""
     items = current_scene().structure()
-    if not 0 <= handle < len(items):
+    if not 0 <= _number('object', handle) < len(items):
         raise UnknownHandle(f'The scene has no object with the handle {handle}.', handle=handle)
     return items[handle].name
 
 
 def object_of(environment: int, handle: int) -> IkObject:
     """Return an object by its handle."""
-    return environment_of(environment)[handle]
+    return environment_of(environment)[_number('object', handle)]
 
 
 def reference(handle: int) -> int | None:
@@ -136,13 +154,13 @@ def handle_of(item: IkObject | None) -> int:
 def task_set_of(environment: int, handle: int) -> TaskSet:
     """Return a task set by its handle."""
     if isinstance(handle, bool) or not isinstance(handle, int):
-        raise TaskSetNotFound(f'A task set handle is a number, not {handle!r}.', name=handle)
+        raise TaskSetNotFound(f'A task set handle is a number, not {shown(handle)}.', name=handle)
     return environment_of(environment).task_set(handle)
 
 
 def task_of(environment: int, task_set: int, handle: int) -> Task:
     """Return a task by its handle, or by its tip's handle plus ``handleflag_tipdummy``."""
-    return task_set_of(environment, task_set).task(int(handle))
+    return task_set_of(environment, task_set).task(_number('element', handle))
 
 
 def read_function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssik_ros.errors import DimensionMismatch
+from ssik_ros.arguments import check_kind, read_count, read_numbers
 from ssik_ros.tasks.compat.registry import (
     environment_of,
     handle_of,
@@ -19,7 +19,8 @@ from ssik_ros.tasks.constants import Constraint, WORLD
 def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
     """Return the handle of a new task set; an empty name means a free one."""
     task_set = environment_of(environmentHandle).add_task_set(
-        ikGroupName or None, weights_mode='gain'
+        None if check_kind('ikGroupName', ikGroupName, str) == '' else ikGroupName,
+        weights_mode='gain',
     )
     return task_set.handle
 
@@ -31,6 +32,7 @@ def getGroupHandle(environmentHandle: int, ikGroupName: str) -> int:
 
 def doesGroupExist(environmentHandle: int, ikGroupName: str) -> bool:
     """Return whether a task set of this name exists."""
+    check_kind('ikGroupName', ikGroupName, str, 'a text')
     return ikGroupName in environment_of(environmentHandle).task_sets
 
 
@@ -88,7 +90,9 @@ def setElementFlags(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, flags: int
 ) -> None:
     """Let a task take part (bit 0) or not."""
-    task_of(environmentHandle, ikGroupHandle, elementHandle).enabled = bool(flags & 1)
+    task_of(environmentHandle, ikGroupHandle, elementHandle).enabled = bool(
+        read_count('flags', flags) & 1
+    )
 
 
 def getElementBase(
@@ -136,8 +140,7 @@ def setElementPrecision(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, precision: Sequence[float]
 ) -> None:
     """Write linear and angular precision."""
-    if len(precision) != 2:
-        raise DimensionMismatch(f'A precision is two numbers, not {list(precision)}.')
+    precision = read_numbers('precision', precision, (2,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.precision = precision[0], precision[1]
 
@@ -153,7 +156,6 @@ def setElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, weights: Sequence[float]
 ) -> None:
     """Write linear, angular and overall weight."""
-    if len(weights) != 3:
-        raise DimensionMismatch(f'Weights are three numbers, not {list(weights)}.')
+    weights = read_numbers('weights', weights, (3,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.weights = weights[0], weights[1], weights[2]

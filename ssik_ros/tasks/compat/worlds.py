@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ssik_ros.arguments import check_kind, check_listed, read_count, shown
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks.compat.registry import (
     current_scene,
@@ -26,8 +27,8 @@ from ssik_ros.tasks.environment import Environment
 
 def createEnvironment(flags: int = 0) -> int:
     """Return the handle of a new environment; ``flags`` is reserved."""
-    if flags != 0:
-        raise InvalidOption(f'The flags of an environment are reserved and 0, not {flags}.')
+    if read_count('flags', flags) != 0:
+        raise InvalidOption(f'The flags of an environment are reserved and 0, not {shown(flags)}.')
     return register(Environment(priority='nested'))
 
 
@@ -52,7 +53,8 @@ def load(
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> None:
     """Fill an empty environment from a document of :func:`save`; ``functions`` as for ``Environment.load``."""
-    load_document(environment_of(environmentHandle), bytes(data), functions)
+    check_kind('data', data, bytes)
+    load_document(environment_of(environmentHandle), data, functions)
 
 
 def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
@@ -77,7 +79,7 @@ def addElementFromScene(
 ) -> tuple[int, dict[int, int], dict[int, int]]:
     """Copy a chain from the scene in use; return the task and which scene object is which object here."""
     scene = current_scene()
-    base = None if baseHandle == WORLD else scene_name(baseHandle)
+    base = None if read_count('baseHandle', baseHandle, WORLD) == WORLD else scene_name(baseHandle)
     tip, target = scene_name(tipHandle), scene_name(targetHandle)
     task_set = task_set_of(environmentHandle, ikGroup)
     task, maps = task_set.add_task_from_scene(scene, base, tip, target, constraints)
@@ -87,11 +89,15 @@ def addElementFromScene(
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """Take joint values and target poses of some task sets from the scene in use."""
-    task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
+    task_sets = [
+        task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
+    ]
     environment_of(environmentHandle).sync_from(current_scene(), task_sets)
 
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """Give the joint values of some task sets to the scene in use."""
-    task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
+    task_sets = [
+        task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
+    ]
     environment_of(environmentHandle).sync_to(current_scene(), task_sets)

@@ -5,6 +5,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_number, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.kernels.geometry import joint_values
@@ -61,13 +62,15 @@ class Tracker:
         if max_step is not None:
             bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
         if velocity_limits is not None:
-            if dt is None or not dt > 0.0:
-                raise InvalidOption(f'velocity_limits need a positive dt, not {dt!r}.', name='dt')
+            if dt is None or not read_number('dt', dt) > 0.0:
+                raise InvalidOption(
+                    f'velocity_limits need a positive dt, not {shown(dt)}.', name='dt'
+                )
             bounds = np.minimum(bounds, dt * _one_each('velocity_limits', velocity_limits, n))
         self._bounds = per_variable(solver, bounds)
         self._arrays = solver.borrow()
         base = solver.packed.copy()
-        base[state.MAX_ITERATIONS] = max_iterations
+        base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
         self._state = solver.full_states(None)[0]
@@ -85,10 +88,10 @@ class Tracker:
         :param q: (n,) [rad or m].
         :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
         """
-        values = np.asarray(q, dtype=np.float64)
+        values = read_numbers('q', q)
         if values.shape != self._view.shape:
             raise DimensionMismatch(
-                f'The tracker needs {self._view.shape[0]} joint values, not the shape {values.shape}.',
+                f'The tracker needs {self._view.shape[0]} joint values in q, not the shape {values.shape}.',
                 expected=self._view.shape,
                 actual=values.shape,
             )

@@ -4,12 +4,20 @@ Function ``solve_ik`` with the arguments of PoseIK's ``solveIK``: targets for an
 C++ returns an expected value or an error text; here the return value is an :class:`IkOutcome`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import (
+    check_callable,
+    check_kind,
+    check_mapping,
+    read_numbers,
+    refuse,
+    shown,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget, list_names, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
@@ -96,15 +104,20 @@ def solve_ik(
     :param params: options, or parameters by name or alias; None means the defaults.
     :raises RequestError: when an argument is malformed. An unreachable target is an outcome, not an error.
     """
-    joint_group = robot_state.robot.group(group) if isinstance(group, str) else group
+    check_kind('robot_state', robot_state, RobotState)
+    joint_group = robot_state.robot.read_group(group)
+    targets = _read_targets(targets)
     solver = _solver_for(robot_state.robot, joint_group, targets, _options(params))
     request = SolveRequest(
         targets=np.stack([_pose(target) for target in targets]),
-        seed=robot_state.group_positions(joint_group) if seed is None else seed,
+        seed=robot_state.group_positions(joint_group)
+        if seed is None
+        else read_numbers('seed', seed),
         state=robot_state.positions,
         timeout=_seconds(timeout),
     )
     if validation_fn is not None:
+        check_callable('validation_fn', validation_fn)
         candidate = robot_state.copy()
 
         def validate(q: FloatArray) -> bool:
@@ -119,12 +132,20 @@ def solve_ik(
     return IkOutcome(result.q, '', result)
 
 
+def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
+    """Return the targets of a call."""
+    if not isinstance(targets, Iterable):
+        refuse('targets', targets, 'a list of PoseTarget')
+    return tuple(check_kind('targets', target, PoseTarget) for target in targets)
+
+
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
     """Return options, given options, a mapping of parameters, or None."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
         return params
+    check_mapping('params', params, 'PoseIkOptions, or parameters by name')
     return load_schema(PARAMETERS_FILE).resolve(params, PoseIkOptions, PARAMETER_ALIASES)
 
 
@@ -137,7 +158,7 @@ def _seconds(timeout: Any) -> float | None:
         return float(nanoseconds) * 1e-9
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         raise InvalidOption(
-            f'timeout must be a number of seconds or have nanoseconds, not {timeout!r}.'
+            f'timeout must be a number of seconds or have nanoseconds, not {shown(timeout)}.'
         )
     return float(timeout)
 

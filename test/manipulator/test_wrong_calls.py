@@ -1,0 +1,71 @@
+"""Whatever arguments a Python program gives: a result, or an error of the package; never an error of the code inside."""
+
+import json
+from pathlib import Path
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ssik_ros import mechanisms
+from ssik_ros.arguments import read_number, read_numbers, shown
+from ssik_ros.errors import DimensionMismatch, InvalidOption
+
+PROGRAM = Path(__file__).with_name('wrong_calls.py')
+
+
+def campaign(count, seed=0):
+    """Return the faults of a campaign, and its number of calls."""
+    pytest.importorskip('zarr')
+    command = [sys.executable, '-W', 'ignore', str(PROGRAM), str(count), str(seed)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+    *faults, summary = map(json.loads, run.stdout.splitlines())
+    return faults, sum(summary.values())
+
+
+def test_wrong_arguments_are_errors_of_the_package():
+    faults, calls = campaign(800)
+    assert faults == []
+    assert calls > 600
+
+
+@pytest.mark.slow
+def test_twenty_thousand_wrong_arguments_are_errors_of_the_package():
+    faults, calls = campaign(20_000, seed=1)
+    assert faults == []
+    assert calls > 15_000
+
+
+@pytest.mark.parametrize('value', [10**400, '1', b'1', True, None, [1.0, 2.0], 1j, float('nan')])
+def test_what_is_no_finite_number_is_named(value):
+    with pytest.raises(InvalidOption, match=r'^speed must be'):
+        read_number('speed', value)
+
+
+def test_numbers_are_checked_with_their_shape():
+    assert read_numbers('q', [1, 2, 3], (3,)).dtype == np.float64
+    with pytest.raises(DimensionMismatch, match=r'q must have the shape \(3,\), not \(2,\)'):
+        read_numbers('q', [1, 2], (3,))
+    with pytest.raises(InvalidOption, match='q must be an array of real numbers'):
+        read_numbers('q', [10**400] * 6)
+    with pytest.raises(DimensionMismatch, match='q is no array of numbers'):
+        read_numbers('q', [[1.0], [1.0, 2.0]])
+
+
+def test_any_value_is_shown_on_one_short_line():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, 'x' * 100_000, 10**5000, {k: k for k in range(10_000)}, np.zeros(10**6)):
+        assert len(shown(value)) < 300
+        assert shown(value).isprintable()
+
+
+@pytest.mark.parametrize('child', [None, 1, 'link', [mechanisms.Link('l')]])
+def test_what_is_no_frame_is_no_child(child):
+    frame = mechanisms.Frame('f')
+    for call in (frame.add_child, frame.attach_child, frame.detach_child, frame.remove_child):
+        with pytest.raises(TypeError, match='child must be a Frame'):
+            call(child)
