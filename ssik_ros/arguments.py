@@ -34,7 +34,7 @@ def refuse(name: str, value: object, wanted: str) -> NoReturn:
 
     :param name: the argument.
     :param value: its value.
-    :param wanted: what it must be, the end of a sentence.
+    :param wanted: description of an allowed value; it ends the sentence of the error.
     :raises InvalidOption: always.
     """
     raise InvalidOption(f'{name} must be {wanted}, not {shown(value)}.', name=name, value=value)
@@ -45,8 +45,8 @@ def check_mapping(name: str, value: object, wanted: str) -> Mapping[Any, Any]:
     Return a mapping.
 
     :param name: the argument, for messages.
-    :param value: what a caller gave.
-    :param wanted: what it must be, the end of a sentence.
+    :param value: the value that a caller gave.
+    :param wanted: description of an allowed value; it ends the sentence of the error.
     :raises InvalidOption: for anything else.
     """
     if not isinstance(value, Mapping):
@@ -74,7 +74,7 @@ def check_listed(name: str, value: Any) -> Iterable[Any]:
     Return several values.
 
     :param name: the argument, for messages.
-    :param value: a list or another iterable; a text is none.
+    :param value: a list or another iterable, but not a text.
     :raises InvalidOption: for anything else.
     """
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
@@ -87,7 +87,7 @@ def check_callable(name: str, value: Any) -> Any:
     Return a function.
 
     :param name: the argument, for messages.
-    :param value: what a caller gave.
+    :param value: the value that a caller gave.
     :raises InvalidOption: for anything that cannot be called.
     """
     if not callable(value):
@@ -114,7 +114,7 @@ def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     Return one of some words.
 
     :param name: the argument, for messages.
-    :param value: what a caller gave.
+    :param value: the value that a caller gave.
     :param choices: the words.
     :raises InvalidOption: with the nearest word.
     """

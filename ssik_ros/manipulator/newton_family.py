@@ -431,7 +431,7 @@ def _solve(
         try:
             found = solver if known == key else family.get(key)
         except (TypeError, ValueError):
-            # A value that is no scalar: `make_settings` refuses it by its name.
+            # `make_settings` refuses a value that is not a scalar, and names it.
             known = found = None
         if found is not solver or known is None:
             solver = found or family.solver(None, None, _named(key))

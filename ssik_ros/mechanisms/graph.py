@@ -15,7 +15,7 @@ def as_frames(name: str, frames: Frame | Iterable[Frame]) -> list[Frame]:
     Return one frame, or several, as a list.
 
     :param name: the argument, for messages.
-    :param frames: what a caller gave.
+    :param frames: the value that a caller gave.
     :raises InvalidClosure: for anything else.
     """
     is_many = isinstance(frames, Iterable) and not isinstance(frames, Frame | str)

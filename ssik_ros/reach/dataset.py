@@ -350,7 +350,7 @@ def _create_zarr(plan: DatasetPlan, path: Path) -> None:
 
 
 def _check_zarr(plan: DatasetPlan, path: Path) -> None:
-    """Raise StoreError for a data set whose arrays are not those of the plan: other programs could not read it."""
+    """Raise StoreError if the arrays of a data set differ from its plan: other programs could not read it."""
     for name, (kind, shape, _) in _zarr_arrays(plan).items():
         try:
             head = read_head(path / name)

@@ -316,7 +316,7 @@ class Environment(World[TaskSet]):
         sync_to(self, scene, self._listed(task_sets))
 
     def _listed(self, task_sets: Iterable[TaskSetReference] | None) -> tuple[TaskSet, ...] | None:
-        """Return task sets by their references, None for None."""
+        """Return task sets by their references; None stays None."""
         if task_sets is None:
             return None
         return tuple(map(self.task_set, check_listed('task_sets', task_sets)))

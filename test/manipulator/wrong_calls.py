@@ -502,7 +502,7 @@ def stop(*_):
 
 
 def judge(action, argument):
-    """Return what is wrong with a call, empty for nothing."""
+    """Return the fault of a call, an empty text for a right end."""
     from ssik_ros.errors import SsikError
 
     signal.alarm(SECONDS)

@@ -1,5 +1,5 @@
 """
-Damage maps and data sets on the disk in every way, and judge what their readers do: ``python map_damage.py [COUNT [SEED]]``.
+Damage maps and data sets on the disk in every way, and judge their readers: ``python map_damage.py [COUNT [SEED]]``.
 
 A reader may return, or raise an error of the package with one line. It may neither take more memory than a sound map takes, nor
 wait for ever. The program bounds its own memory and time, applies COUNT kinds of damage drawn by SEED (0: all of them), and
@@ -77,7 +77,7 @@ def rle_bomb(gigabytes, with_size):
 
 
 def leaves(content, path=()):
-    """Yield the path of each value of JSON content, those of mappings and lists included; of a long list only the first ones."""
+    """Yield the path of each value of JSON content, mappings and lists included; of a long list only the first values."""
     items = content.items() if isinstance(content, dict) else enumerate(content[:4])
     for key, value in items:
         yield (*path, key)
@@ -259,7 +259,7 @@ class MapCase:
         self._poses = np.concatenate([np.eye(4)[None], pose[None]])
 
     def readers(self, folder):
-        """Yield the name of each reader and what it does."""
+        """Yield the name and the call of each reader."""
         from ssik_ros.reach.exports import write_csv
 
         found = []
@@ -322,7 +322,7 @@ class TookTooLong(BaseException):
 
 
 def judge(read):
-    """Return what is wrong with the end of a reader; empty for nothing."""
+    """Return the fault of the end of a reader, an empty text for a right end."""
     from ssik_ros.errors import SsikError
 
     signal.alarm(SECONDS)

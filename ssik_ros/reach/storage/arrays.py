@@ -40,7 +40,7 @@ _SIZE_BYTES = 0, 2, 4, 8
 
 
 class ArrayHead(NamedTuple):
-    """What the metadata of an array says."""
+    """Shape, type and chunks of an array, from its metadata."""
 
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
@@ -130,8 +130,8 @@ class StoredArray:
 
         :param owner: folder of the map or data set.
         :param name: of the array, its path below the folder.
-        :param check: returns what is wrong with the cells of a chunk, empty for nothing.
-        :raises StoreError: when there is no such array, or it is damaged.
+        :param check: returns the fault of the cells of a chunk, an empty text for valid cells.
+        :raises StoreError: if the array is missing or damaged.
         """
         self._owner, self._name, self._check = owner, name, check
         try:

@@ -29,7 +29,7 @@ def read_file(file: Path, most: int) -> bytes:
     :param file: the file; pipes and devices are refused, which could block or never end.
     :param most: largest size [bytes].
     :raises OSError: when it cannot be opened.
-    :raises ValueError: when it is no regular file, or larger.
+    :raises ValueError: if it is not a regular file, or larger.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, 'rb') as stream:
@@ -46,7 +46,7 @@ def read_json(file: Path) -> dict[str, Any]:
     Return the mapping in a JSON file.
 
     :param file: the file, of up to :data:`LARGEST_JSON` bytes.
-    :raises OSError, ValueError: as :func:`read_file`, and for content that is no mapping.
+    :raises OSError, ValueError: as :func:`read_file`, and for content that is not a mapping.
     """
     try:
         content = json.loads(read_file(file, LARGEST_JSON))

@@ -65,7 +65,7 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
     is_integer = isinstance(value, numbers.Integral) and not is_bool
     if scalar == 'int' and is_integer and -_INT64 <= value < _INT64:
         return int(value)
-    # A larger whole number is no float.
+    # A larger whole number does not fit into a float.
     is_real = (
         isinstance(value, numbers.Real)
         and not is_bool
