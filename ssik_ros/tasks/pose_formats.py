@@ -61,7 +61,7 @@ def _own_form(value: Any) -> FloatArray | None:
     """Return numbers in a form of task sets, None for any other value."""
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return array if array.shape in OWN_SHAPES else None
 

@@ -4,7 +4,7 @@ from made_paths import box, DOWN, line, robot
 import numpy as np
 import pytest
 
-from ssik_ros.errors import InvalidOption, InvalidTarget, SsikError
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, SsikError
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths import waypoint_search
 from ssik_ros.paths.layered_search import make_layers
@@ -196,7 +196,6 @@ def test_branches_that_are_not_joined(ur5e):
     [
         np.full((3, 4, 4), np.nan),
         PANDA_LINE[:1],
-        PANDA_LINE[0],
         np.zeros((3, 4, 4)),
         np.broadcast_to(np.eye(4), (1_000_000, 4, 4)),
         PANDA_LINE * np.diag([1.0, 1.0, -1.0, 1.0]),
@@ -205,6 +204,11 @@ def test_branches_that_are_not_joined(ur5e):
 def test_waypoints_that_are_none_are_refused(panda, waypoints):
     with pytest.raises(InvalidTarget):
         plan_tool_path(panda, 'panda_arm', waypoints)
+
+
+def test_one_pose_is_no_path(panda):
+    with pytest.raises(DimensionMismatch, match=r'waypoints must have the shape \(m, 4, 4\)'):
+        plan_tool_path(panda, 'panda_arm', PANDA_LINE[0])
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_a_chunk_that_cannot_be_read_is_named(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         make_map(plan, folder, Workers(0), spoil)
-    with pytest.raises(OSError, match=r'chunk that cannot be read \(status, unit'):
+    with pytest.raises(OSError, match=r'cannot be read \(status\): chunk 0/0/0/0: it does'):
         make_map(plan, folder, Workers(0))
     assert os.listdir(folder)
 

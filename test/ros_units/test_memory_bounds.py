@@ -102,7 +102,7 @@ def test_fast_dds_is_given_the_profile(no_profile):
 
 @pytest.mark.parametrize('name', memory_bounds.PROFILE_VARIABLES)
 def test_a_profile_of_the_user_is_left(no_profile, monkeypatch, name):
-    monkeypatch.setenv(name, '/home/me/profile.xml')
+    monkeypatch.setenv(name, 'profile_of_the_user.xml')
     assert not memory_bounds.bound_queues()
     assert memory_bounds.USE_PROFILE not in os.environ
 

@@ -21,8 +21,9 @@ from ssik_ros.server.requests.ik_requests import (
 
 ARM = 'panda_arm'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-ROUNDS = 80
-"""Requests of each kind that have nothing in common with those before."""
+ROUNDS = 128
+"""Requests of each kind that have nothing in common with those before; caches that are emptied when they are full hold a
+power of two, so that they are as full after this many as before."""
 GROWTH = 40
 """Objects by which the interpreter may grow meanwhile: less than one for each request of a kind."""
 

@@ -24,7 +24,7 @@ from ssik_ros.ros.conversions.messages import (
     write_ik_response,
 )
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
-from ssik_ros.ros.services.service_handlers import group_budget, Served, Service
+from ssik_ros.ros.services.service_handlers import read_budget, Served, Service
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse, TimedPath
 from ssik_ros.server.requests.ik_requests import (
     FkRequest,
@@ -164,11 +164,6 @@ def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[
     return [found[name] for name in names]
 
 
-def _ik_budget(message: GetPositionIK.Request, served: Served) -> float:
-    given = message.ik_request
-    return group_budget(given.timeout, given.group_name, served)
-
-
 COMPUTE_IK = Service(
     GetPositionIK,
     'compute_ik',
@@ -176,7 +171,7 @@ COMPUTE_IK = Service(
     read_ik_request,
     write_ik_response,
     is_timed=True,
-    budget=_ik_budget,
+    budget=lambda message: read_budget(message.ik_request.timeout),
 )
 MOVEIT_SERVICES = (
     COMPUTE_IK,

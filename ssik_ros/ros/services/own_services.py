@@ -17,7 +17,7 @@ import yaml
 
 from ssik_ros.results import Cause
 from ssik_ros.ros.conversions.request_readers import request_reader
-from ssik_ros.ros.services.service_handlers import group_budget, read_budget, Served, Service
+from ssik_ros.ros.services.service_handlers import read_budget, Served, Service
 from ssik_ros.ros.services.status_codes import code_of_cause
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
 from ssik_ros.server.groups.explanations import Explanation
@@ -206,7 +206,7 @@ GROUP_SERVICES = (
         'solve_batch',
         _read_batch,
         _write_batch,
-        budget=lambda message, served: read_budget(message.timeout),
+        budget=lambda message: read_budget(message.timeout),
     ),
     Service(
         SolveAll,
@@ -214,7 +214,7 @@ GROUP_SERVICES = (
         'solve_all',
         _read_all,
         _write_all,
-        budget=lambda message, served: group_budget(message.timeout, message.group, served),
+        budget=lambda message: read_budget(message.timeout),
     ),
     Service(
         SelfMotions, '~/self_motions', 'self_motions', _read_self_motions, _write_self_motions

@@ -19,9 +19,10 @@ from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
-from ssik_ros.ros.process.executors import PRESENT
+from ssik_ros.ros.process.executors import PRESENT, Turn
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 
@@ -88,7 +89,7 @@ class Service(NamedTuple):
     """Code of a request for an unknown link."""
     is_timed: bool = False
     """Whether ``report_times`` applies."""
-    budget: Callable[[Any, Served], float] | None = None
+    budget: Callable[[Any], float] | None = None
     """Returns the time that a message has from its arrival to its deadline, inf for none [s]; None if no field of the
     message bounds the whole request. The request has a field ``timeout``, which counts from the call."""
 
@@ -122,7 +123,8 @@ class ServiceHandlers:
 
         :param service: its row.
         """
-        kind, _, method, read, write, part, unknown_link, is_timed, budget = service
+        kind, unknown_link, is_timed = service.kind, service.unknown_link, service.is_timed
+        solve, write = _solver_of(service), service.write
         records = self.records[service.name] = CallRecords()
         calls, live, clock = records.calls, self._live, time.monotonic
         code_kind = getattr(kind.Response(), 'error_code', None)
@@ -131,29 +133,16 @@ class ServiceHandlers:
         has_text = hasattr(code_kind, 'message')
 
         def handle(message: Any, response: Any) -> Any:
-            turn, code, cause, is_late = PRESENT.turn, SUCCESS, NO_CAUSE, False
-            start, seconds = (clock(), math.inf) if turn is None else turn[:2]
+            turn = PRESENT.turn or Turn(clock())
+            code, cause, is_late = SUCCESS, NO_CAUSE, False
             try:
                 served = self.served
                 if served is None:
                     return _refuse(response, NO_ROBOT)
                 known = live.find(served.server.states)
-                request = None
-                if turn is not None and (turn.is_late or clock() - start >= seconds):
-                    result: Any = _late(seconds, clock() - start)
-                else:
-                    try:
-                        request = read(message)
-                        if turn is not None and seconds < math.inf:
-                            reserve = reserve_for_others(seconds, turn.others)
-                            left = start + seconds - reserve - clock()
-                            request.timeout = max(left, LEAST_TIME)
-                        result = getattr(getattr(served, part), method)(request, known.state)
-                    except RequestRefused as error:
-                        request = None
-                        result = _Refused(*explain_refusal(error, (), Refusal.FAULT))
-                    else:
-                        write(response, result, served, message)
+                request, result = solve(message, served, known.state, turn)
+                if request is not None:
+                    write(response, result, served, message)
                 text, cause = result.text, result.cause
                 if cause or result.refusal:
                     code = code_of(result, unknown_link, served.report_timeout)
@@ -173,20 +162,16 @@ class ServiceHandlers:
                 _LOGGER.exception('Internal fault during a request')
                 response = _refuse(kind.Response(), f'{type(error).__name__}: {shorten(error)}')
                 code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
-            took, overrun = clock() - start, None
+            took, overrun = clock() - turn.arrived, None
             if is_late:
-                overrun = took - seconds if seconds < math.inf else math.nan
+                overrun = took - turn.budget if turn.budget < math.inf else math.nan
             calls.append((took, getattr(response, 'error_code', None), cause, overrun))
             # A failure is counted at once, because its text may be long.
             if code != SUCCESS or len(calls) >= KEPT:
                 records.count()
             return response
 
-        def budget_of(message: Any) -> float:
-            served = self.served
-            return math.inf if budget is None or served is None else budget(message, served)
-
-        handle.budget = budget_of  # type: ignore[attr-defined]
+        handle.budget = service.budget  # type: ignore[attr-defined]
         return handle
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
@@ -208,20 +193,25 @@ def read_budget(timeout: Any) -> float:
     return seconds if seconds > 0.0 else math.inf
 
 
-def group_budget(timeout: Any, group: str, served: Served) -> float:
-    """
-    Return the time in a message, or that of the planning group if it is zero or less [s]; inf for an unknown group.
+def _solver_of(service: Service) -> Callable[[Any, Served, FullState, Turn], tuple[Any, Any]]:
+    """Return a function that gives the request in a message, None if it is refused, and its result."""
+    read, part, method, clock = service.read, service.part, service.method, time.monotonic
 
-    :param timeout: a duration.
-    :param group: name of the group.
-    :param served: the robot that is served.
-    """
-    seconds = read_budget(timeout)
-    if seconds < math.inf:
-        return seconds
-    known = served.server.groups.get(group)
-    default = 0.0 if known is None else known.kinematics.timeout
-    return default if default > 0.0 else math.inf
+    def solve(message: Any, served: Served, state: FullState, turn: Turn) -> tuple[Any, Any]:
+        waited = clock() - turn.arrived
+        if turn.is_late or waited >= turn.budget:
+            return None, _late(turn.budget, waited)
+        try:
+            request = read(message)
+            if turn.budget < math.inf:
+                reserve = reserve_for_others(turn.budget, turn.others)
+                left = turn.arrived + turn.budget - reserve - clock()
+                request.timeout = max(left, LEAST_TIME)
+            return request, getattr(getattr(served, part), method)(request, state)
+        except RequestRefused as error:
+            return None, _Refused(*explain_refusal(error, (), Refusal.FAULT))
+
+    return solve
 
 
 def _late(budget: float, waited: float) -> _Refused:

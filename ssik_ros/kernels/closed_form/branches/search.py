@@ -727,16 +727,23 @@ def _is_copy(run, place):
 
     :param place: place of the branch in the order.
     """
-    n, rows, keys = run.ints[N], _rows_of(run), _keys_of(run)
+    n, keys = run.ints[N], _keys_of(run)
     indices = vector(run.counters, COUNTERS, run.capacity)
     row = indices[place]
     for earlier in range(place - 1, max(place - 1 - BRANCHES_OF_SIX, -1), -1):
         other = indices[earlier]
         if keys[row] - keys[other] > n * SAME_VALUE:
             return False
-        if keys[other] == keys[other] and _are_copies(rows[row], rows[other], n):
+        if keys[other] == keys[other] and _are_copies(_kept(run, row), _kept(run, other), n):
             return True
     return False
+
+
+@inline_kernel
+def _kept(run, row):
+    """Return a kept branch (n,): programs for other targets have no rows of matrices."""
+    n = run.ints[N]
+    return vector(run.work, _store(n) + row * (n + 3), n)
 
 
 @inline_kernel
