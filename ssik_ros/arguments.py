@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 import math
+import os
+from pathlib import Path
 import reprlib
 from typing import Any, NoReturn, TypeVar
 
@@ -93,6 +95,23 @@ def check_callable(name: str, value: Any) -> Any:
     if not callable(value):
         refuse(name, value, 'a function')
     return value
+
+
+def read_path(name: str, value: Any) -> Path:
+    """
+    Return the path of a file.
+
+    :param name: the argument, for messages.
+    :param value: a path or a text that a file system may hold.
+    :raises InvalidOption: for anything else.
+    """
+    try:
+        os.fsencode(value)
+    except (TypeError, UnicodeEncodeError):
+        refuse(name, value, 'the path of a file')
+    if '\0' in os.fspath(value):
+        refuse(name, value, 'a path without a zero byte')
+    return Path(value)
 
 
 def read_flag(name: str, value: Any) -> bool:

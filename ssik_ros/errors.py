@@ -27,7 +27,10 @@ def shorten(text: object) -> str:
 
     :param text: a name, path or value from outside.
     """
-    shown = str(text)
+    try:
+        shown = str(text)
+    except (RecursionError, ValueError):
+        return f'an object of type {type(text).__name__}'
     length = len(shown)
     shown = shown[:LONGEST_QUOTE]
     if not shown.isprintable():
@@ -100,7 +103,7 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     :returns: the nearest candidate, or None when nothing is similar.
     """
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
-    close = _close_matches(str(name).lower(), known, 0.6)
+    close = _close_matches(name.lower(), known, 0.6) if isinstance(name, str) else []
     return known[close[0]] if close else None
 
 

@@ -8,7 +8,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_numbers, refuse, shown
+from ssik_ros.arguments import read_count, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, list_names, ModelError, quote
 from ssik_ros.model.default_seed import default_seed
@@ -134,7 +134,7 @@ class ArmGeometry:
         if rng is None:
             rng = self._rng
         elif isinstance(rng, int | np.integer):
-            rng = np.random.default_rng(rng)
+            rng = np.random.default_rng(read_count('rng', rng))
         elif not isinstance(rng, np.random.Generator):
             raise InvalidOption(
                 f'rng must be a numpy Generator, a seed or None, not {shown(rng)}.'

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.solution import Candidates
@@ -49,7 +50,7 @@ def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Cand
 
 def _order(cost: Callable[[FloatArray], float], q: FloatArray) -> IntArray:
     """Return the order of joint vectors (k, n) by their costs; equal ones keep their order."""
-    values = [float(cost(row)) for row in q]
+    values = [read_float('The cost of a solution', cost(row)) for row in q]
     if any(map(math.isnan, values)):
         raise InvalidOption('cost returned NaN: it must return a number for each joint vector.')
     order: IntArray = np.argsort(values, kind='stable')

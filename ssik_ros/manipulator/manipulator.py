@@ -580,7 +580,11 @@ class Manipulator(ArmTasks):
         """
         # The key is text: 5, 5.0 and True are equal as keys but not as parameters, and a list is not hashable.
         check_kind('method', method, str, 'the name of a solver')
-        key = (method, repr(sorted(parameters.items())))
+        try:
+            key = (method, repr(sorted(parameters.items())))
+        except RecursionError:
+            # A list that contains itself: refused, and named.
+            return create_solver(method, self.robot, self.group, parameters)
         if key not in self._solvers:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
         return self._solvers[key]
@@ -614,8 +618,8 @@ class Manipulator(ArmTasks):
     ) -> PreparedSolve:
         """Return the prepared solve for options, right or wrong; the same one for the same options."""
         last_method, last_names, last_values, kept = self._last
-        is_alike = method == last_method and names == last_names
         # The same object has the same type, too; equal ones need not have.
+        is_alike = method is last_method and names == last_names
         if kept is not None and is_alike and all(map(operator.is_, values, last_values)):
             return kept
         # With their types: 1, 1.0 and True are equal as keys, but not as values.

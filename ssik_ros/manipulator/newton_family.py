@@ -15,7 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_callable, check_kind, read_number, read_numbers, refuse, shown
+from ssik_ros.arguments import (
+    check_callable,
+    check_kind,
+    read_flag,
+    read_number,
+    read_numbers,
+    refuse,
+    shown,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     describe_choices,
@@ -248,7 +256,7 @@ class NewtonFamily:
         self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, request: Mapping[str, Any]
     ) -> IkSolution | IkSolutions:
         """Solve for poses in any form, with the keywords of :data:`REQUEST`."""
-        targets = _read_poses(Tep, bool(request.get('normalize', False)))
+        targets = _read_poses(Tep, read_flag('normalize', request.get('normalize', False)))
         own = {
             name: request[name]
             for name in ('independent', 'threads', 'max_joint_step', 'jump_threshold')
@@ -430,7 +438,7 @@ def _solve(
         known, solver = family.last
         try:
             found = solver if known == key else family.get(key)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             # `make_settings` refuses a value that is not a scalar, and names it.
             known = found = None
         if found is not solver or known is None:

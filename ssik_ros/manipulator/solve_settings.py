@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_number, read_numbers, refuse, shown
+from ssik_ros.arguments import read_choice, read_count, read_number, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
-    describe_choices,
     DimensionMismatch,
     InvalidOption,
     InvalidTarget,
@@ -199,13 +198,7 @@ def _policy(name: str, value: TolerancePolicy) -> TolerancePolicy:
 
 
 def _metric(name: str, value: str) -> str:
-    if value not in METRICS:
-        raise InvalidOption(
-            f'{name} is {shown(value)}. {describe_choices(shown(value), METRICS)}',
-            name=name,
-            value=value,
-        )
-    return value
+    return read_choice(name, value, METRICS)
 
 
 def _limits_mode(name: str, value: bool | str) -> bool | str:

@@ -107,7 +107,7 @@ class JointVariables:
             if place is None:
                 text = f'Robot {quote(self.model.name)} has no joint variable {quote(name)}'
                 raise JointNotFound.unknown(text, name, self.names)
-            number = float(value)
+            number = read_float(f'The position of {quote(name)}', value)
             if not math.isfinite(number):
                 raise InvalidTarget(f'The position of {quote(name)} is {number}.', name=name)
             if place in self.followers:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arguments import read_number, read_numbers
+from ssik_ros.arguments import check_kind, read_flag, read_number, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
@@ -59,6 +59,7 @@ def markers(
     :param draw_through: make everything transparent, to be drawn a second time over all else.
     :raises InvalidOption: when the scale is not positive.
     """
+    check_kind('namespace', namespace, str, 'a text')
     if not read_number('scale', scale) > 0.0:
         raise InvalidOption(f'The scale of markers must be > 0, not {scale}.', scale=scale)
     if color is not None:
@@ -75,7 +76,7 @@ def markers(
         elif isinstance(frame, Joint):
             state = _state_color(frame, row in solved, color or FREE)
             drawn += _joint(frame, poses, state, scale)
-    opacity = BEHIND if draw_through else 1.0
+    opacity = BEHIND if read_flag('draw_through', draw_through) else 1.0
     numbers: dict[str, int] = {}
     result = []
     for kind, figure, shade, size, points in drawn:

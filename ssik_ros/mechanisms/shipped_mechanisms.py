@@ -23,7 +23,7 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     :raises DescriptionNotFound: with the nearest name.
     """
     known = mechanism_names()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise DescriptionNotFound.unknown(f'There is no mechanism {quote(name)}', name, known)
     folder = config_directory() / 'mechanisms' / name
     return folder / f'{name}.urdf', folder / LOOPS_FILE

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ssik_ros.arguments import read_count, read_number, refuse, shown
+from ssik_ros.arguments import read_count, read_flag, read_number, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
@@ -155,6 +155,7 @@ class Solver(OptionAttributes):
         mechanism = self.mechanism
         if read_count('chain', chain) >= len(mechanism.chains):
             refuse('chain', chain, f'below {len(mechanism.chains)}, the number of chains')
+        exact = read_flag('exact', exact)
         program = mechanism.chains[chain].program
         storage = mechanism.storage
         return program.measure(storage.reals, storage.flags, self._options.packed, exact=exact)

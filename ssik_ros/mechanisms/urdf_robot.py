@@ -129,7 +129,7 @@ class UrdfRobot:
         :raises InvalidTarget: for positions that are not finite.
         """
         given = name_positions(names, positions)
-        if ignore_unknown:
+        if read_flag('ignore_unknown', ignore_unknown):
             known = self._variables.index
             given = {name: value for name, value in given.items() if name in known}
         moved = self._variables.write(self._variables.overlay(given)[0])
@@ -254,7 +254,8 @@ def from_urdf(
         loops = read_loop_closures(loops)
     warnings = list(model.warnings)
     found = list(loops.closures)
-    for constraint in model.constraints if use_constraints else ():
+    is_closed = read_flag('use_constraints', use_constraints)
+    for constraint in model.constraints if is_closed else ():
         found.append(closure_of_constraint(constraint))
         warnings += unused_parts(constraint)
     found += [_closure_of(item, k) for k, item in enumerate(check_listed('closures', closures))]

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from ssik_ros.arguments import check_kind, read_float
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import PathProgress, ToolPathRequest
 
@@ -34,11 +35,13 @@ class PlanControl:
         :param request: the settings, of which the timeout is read.
         :raises InvalidOption: if the timeout is negative or NaN.
         """
-        if request.timeout is not None and not request.timeout >= 0.0:
-            raise InvalidOption(f'timeout is a time [s], not {request.timeout!r}.')
+        check_kind('request', request, ToolPathRequest)
+        seconds = None if request.timeout is None else read_float('timeout', request.timeout)
+        if seconds is not None and not seconds >= 0.0:
+            raise InvalidOption(f'timeout is a time [s], not {seconds}.')
         self._request = request
         self.start = time.monotonic()
-        self._end = None if request.timeout is None else self.start + request.timeout
+        self._end = None if seconds is None else self.start + seconds
         self._progress = PathProgress(0.0, 'preparation')
         self._told, self._told_at = self._progress, self.start
 

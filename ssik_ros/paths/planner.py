@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import check_kind
+from ssik_ros.arguments import check_kind, read_float
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths import layers as kernels
@@ -431,13 +431,13 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
     for name in ('largest_turn', 'largest_slide'):
         if not 0.0 < getattr(request, name) < math.inf:
             raise InvalidOption(f'{name} is a positive number, not {getattr(request, name)!r}.')
-    if not 0.0 <= request.bound_seconds < math.inf:
+    if not 0.0 <= read_float('bound_seconds', request.bound_seconds) < math.inf:
         raise InvalidOption(f'bound_seconds is a time [s], not {request.bound_seconds!r}.')
     if not isinstance(request.bound_rounds, int) or request.bound_rounds < 0:
         raise InvalidOption(
             f'bound_rounds is a number of rounds, 0 or more, not {request.bound_rounds!r}.'
         )
-    if not 0.0 <= request.clearance < math.inf:
+    if not 0.0 <= read_float('clearance', request.clearance) < math.inf:
         raise InvalidOption(f'clearance is a distance [m], not {request.clearance!r}.')
     slides = chain.chain.kinds == JointKind.PRISMATIC
     shape = (len(poses), chain.size)

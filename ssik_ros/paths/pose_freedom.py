@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import PathTolerance
@@ -286,7 +287,7 @@ def unit(axis: Sequence[float]) -> FloatArray:
     :param axis: three numbers.
     :raises InvalidOption: for an axis without direction.
     """
-    vector = np.asarray(axis, dtype=np.float64)
+    vector = read_numbers('The tool axis', axis)
     length = float(np.linalg.norm(vector)) if vector.shape == (3,) else 0.0
     if not 1e-9 < length < math.inf:
         raise InvalidOption(f'The tool axis takes three numbers with a direction, not {axis!r}.')

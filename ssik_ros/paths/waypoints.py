@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.problem.pose_input import read_poses
@@ -60,7 +61,7 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
     :param most: largest shift of a waypoint [m].
     :raises InvalidOption: if the distance is negative or not finite.
     """
-    if not 0.0 <= most < math.inf:
+    if not 0.0 <= read_float('corner', most) < math.inf:
         raise InvalidOption(f'corner is a distance [m], not {most!r}.')
     places, rounded = poses[:, :3, 3], poses.copy()
     corners = _corners(places)

@@ -85,7 +85,7 @@ class SearchOptions:
                 raise InvalidOption(f'{name} must be >= 0, not {value}.')
         for name, size in (('p_metric', 4), ('c_metric', None)):
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name == 'p_metric':
                 weights = read_numbers(name, given, (size,))
                 if not ((weights >= 0.0) & (weights < math.inf)).all():
                     raise InvalidOption(f'{name} needs finite numbers >= 0, not {shown(given)}.')
@@ -121,6 +121,14 @@ def find_configs(
     return search.sorted()
 
 
+def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
+    """Return known configurations (k, size)."""
+    known = read_numbers('configs', configs)
+    if known.size % size or not np.isfinite(known).all():
+        refuse('configs', configs, f'rows of {counted(size, "finite number")}')
+    return known.reshape(-1, size)
+
+
 class _ConfigurationSearch:
     """One search: starts, configurations found so far, and their order."""
 
@@ -137,12 +145,14 @@ class _ConfigurationSearch:
         if settings.target is not None and plan.tasks:
             place_target(world, plan, self.poses, settings.target)
         self.size = sum(joint.size for joint in joints)
+        if not self.size:
+            raise InvalidOption('joints must name at least one joint.')
         self.metric = np.ones(len(joints))
         if settings.c_metric is not None:
             self.metric = read_numbers('c_metric', settings.c_metric)
             if self.metric.shape != (len(joints),):
                 raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
-        known = read_numbers('configs', settings.configs).reshape(-1, self.size)
+        known = _read_configs(settings.configs, self.size)
         self.options = self.make_options()
         self.found: list[FloatArray] = []
         for row in known:

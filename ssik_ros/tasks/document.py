@@ -13,11 +13,11 @@ import importlib
 import json
 import math
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import read_path
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, counted, ModelError, quote, SsikError
 from ssik_ros.kernels.geometry import se3
@@ -103,7 +103,7 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
     }
     data = (json.dumps(document, indent=1, allow_nan=False) + '\n').encode()
     if path is not None:
-        Path(path).write_bytes(data)
+        read_path('path', path).write_bytes(data)
     return data
 
 
@@ -204,7 +204,7 @@ def load(
     """
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    data = source if isinstance(source, bytes) else read_path('source', source).read_bytes()
     document = _parse(data)
     try:
         _fill(environment, document, functions or {})

@@ -206,7 +206,9 @@ class Environment(World[TaskSet]):
             chosen = tuple(map(self.task_set, task_sets))
             if sync is not None:
                 self.sync_from(sync, chosen)
-            plan = self._plan_to_handle(chosen, read_priority(priority or self.priority))
+            plan = self._plan_to_handle(
+                chosen, read_priority(self.priority if priority is None else priority)
+            )
         if not plan.valid:
             return not_performed(plan, self)
         if max_iterations is not None:

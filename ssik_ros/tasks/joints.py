@@ -81,7 +81,7 @@ def _read_mode(joint: IkJoint, value: int) -> JointMode:
     """Return a joint mode."""
     try:
         return JointMode(value)
-    except ValueError:
+    except (RecursionError, ValueError):
         raise InvalidOption(f'{shown(value)} is no joint mode; 0 is passive, 2 is ik.') from None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_float, read_numbers, shown
+from ssik_ros.arguments import check_listed, read_count, read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote, RequestError
 from ssik_ros.kernels.tasks import handling
@@ -137,7 +137,9 @@ def follow_path(
     :param poses: 7 or 12 numbers, or matrices.
     :param options: as for :func:`generate_path`.
     """
-    read = [read_pose(pose, f'pose {index}') for index, pose in enumerate(poses)]
+    read = [
+        read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))
+    ]
     if not read:
         raise InvalidOption('A path needs at least one pose.')
     return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(

@@ -133,11 +133,14 @@ class RobotScene:
         :param passive: names of joints that solves are not to move.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
-        check_listed('passive', passive)
+        names = [
+            check_kind('passive', name, str, 'names of joints')
+            for name in check_listed('passive', passive)
+        ]
         self.name = model.name
-        self._passive = frozenset(passive)
+        self._passive = frozenset(names)
         self._items = {item.name: item for item in _tree_items(model, self._passive)}
-        for name in passive:
+        for name in names:
             self._item(name)
         self._positions = joint_values_of(model.tree, model.default_positions())
         self.driven: set[str] = set()
@@ -173,7 +176,7 @@ class RobotScene:
         if name in self._items and self._items[name].joint is not None:
             raise ModelError(f'{quote(name)} is a joint of scene {quote(self.name)}.')
         if parent is not None:
-            above: str | None = parent
+            above: str | None = check_kind('parent', parent, str, 'the name of a frame')
             while above is not None:
                 if above == name:
                     raise ModelError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ssik_ros.arguments import refuse
+from ssik_ros.arguments import check_kind, refuse
 from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import IkJoint
@@ -102,7 +102,9 @@ class Copier:
         for name in (tip, target):
             if self.item(name).joint is not None:
                 raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
-        if base is not None and base not in [item.name for item in self.line(tip)]:
+        if base is not None and check_kind('base', base, str, 'the name of a frame') not in [
+            item.name for item in self.line(tip)
+        ]:
             raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
         own, goal = self.copy(tip), self.copy(target)
         dependent = self.add_dependencies()

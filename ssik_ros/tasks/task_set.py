@@ -129,7 +129,7 @@ def _read_method(task_set: TaskSetData, value: int | str) -> Method:
         value = METHOD_NAMES[value]
     try:
         return Method(value)
-    except ValueError:
+    except (RecursionError, ValueError):
         raise InvalidOption(f'{shown(value)} is no method; there are {list(Method)}.') from None
 
 

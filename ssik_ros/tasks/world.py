@@ -422,9 +422,9 @@ def read_joint_type(kind: str | int) -> JointType:
         return KIND_NAMES[kind]
     try:
         return JointType(kind)
-    except ValueError:
+    except (RecursionError, ValueError):
         choices = {int(item): item.name.lower() for item in JointType}
-        raise InvalidOption(f'{kind} is no joint type; there are {choices}.') from None
+        raise InvalidOption(f'{shown(kind)} is no joint type; there are {choices}.') from None
 
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:

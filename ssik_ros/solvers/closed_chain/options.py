@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from ssik_ros.arguments import read_choice, read_flag, shown
+from ssik_ros.arguments import read_choice, read_flag, read_float, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
@@ -82,8 +82,8 @@ class ClosedChainOptions:
                 self._refuse(name, value, 'an integer that is not negative')
         for name in _NUMBERS:
             value = getattr(self, name)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (number and value >= 0.0 and (value > 0.0 or name not in _POSITIVE)):
+            number = read_float(name, value)
+            if not (number >= 0.0 and (number > 0.0 or name not in _POSITIVE)):
                 self._refuse(
                     name,
                     value,

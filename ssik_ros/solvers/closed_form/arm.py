@@ -513,7 +513,7 @@ class AnalyticArm:
         if options is None:
             options = plan.options
             options[search.MODE], options[search.METRIC] = request.mode, request.metric
-            options[search.MAX_SOLUTIONS] = request.max_solutions
+            options[search.MAX_SOLUTIONS] = min(request.max_solutions, LARGEST_CAPACITY)
             options[search.HAS_SEED] = has_seed
             options[search.TOLERANCE] = self.accepted(request.tolerance)
             if request.same is not None:

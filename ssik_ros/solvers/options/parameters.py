@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ssik_ros.arguments import shown
 from ssik_ros.errors import describe_choices, InvalidParameter, quote, shorten
 from ssik_ros.solvers.options.validators import Validator
 from ssik_ros.strict_yaml import location
@@ -109,7 +110,7 @@ class Parameter:
         try:
             converted = self.type.convert(value)
         except TypeError:
-            given = f'{shorten(repr(value))} ({type(value).__name__})'
+            given = f'{shown(value)} ({type(value).__name__})'
             self._refuse(value, f'Parameter {quote(self.name)} has the value {given}', where)
         for validator in self.validators:
             reason = validator.reason(self.name, converted)

@@ -175,18 +175,18 @@ class SearchSettings:
             **NEWTON_POLICY,
             state.LAW: LAWS[self.law],
             state.GAIN: k,
-            state.OWN_DAMPING: self.pinv_damping**2,
+            state.OWN_DAMPING: self.pinv_damping * self.pinv_damping,
             state.PLAIN_INVERSE: not self.pinv,
             state.MAX_ITERATIONS: self.ilimit,
             state.MAX_SEARCHES: self.slimit,
             state.ERROR_SQUARED: 2.0 * self.tol,
-            state.LIMITED: self.joint_limits,
+            state.LIMITED: bool(self.joint_limits),
             state.RIGID: DEFAULT_TOLERANCES.rigid,
             state.SAME: DEFAULT_TOLERANCES.same_solution,
             state.RANDOM_SEED: FIRST_SEED if self.seed is None else self.seed,
             state.SERIAL: serial.is_serial(problem.ints, problem.reals),
             state.LARGEST_STEP: own_step if self.max_step is None else self.max_step,
-            state.GIVES_UP: self.gives_up,
+            state.GIVES_UP: bool(self.gives_up),
             state.CONSTANT: self._has_constant_damping(k),
             state.IMPROVES: self.is_improving and problem.rows < problem.nv,
             state.LIMIT_GAIN: self.kq,
@@ -328,7 +328,7 @@ def _sequence(nv: int, seed: int) -> FloatArray:
 
 def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
     """Return one finite number for each joint variable of the group."""
-    array = np.asarray(values, dtype=np.float64)
+    array = read_numbers(name, values)
     if array.shape != (problem.group_size,):
         raise DimensionMismatch(
             f'{name} must hold {counted(problem.group_size, "number")}, one for each joint variable, not '
@@ -344,7 +344,7 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
 def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> FloatArray:
     """Return one number for each velocity variable; one for joints outside the group."""
     if single and np.ndim(values) == 0:
-        return np.full(problem.nv, float(values))
+        return np.full(problem.nv, read_number(name, values))
     array = _check_size(name, values, problem)
     result = np.ones(problem.nv)
     for v in range(problem.nv):
@@ -363,8 +363,8 @@ def _require_integer(name: str, value: Any, least: int) -> None:
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
-    """Raise InvalidOption unless a value is a number with an allowed sign; None means the default."""
-    if value is None:
+    """Raise InvalidOption unless a value is a number with an allowed sign, or None where that is the default."""
+    if value is None and SearchSettings.__dataclass_fields__[name].default is None:
         return
     number = read_float(name, value)
     inside = number > 0.0 if positive else number >= 0.0

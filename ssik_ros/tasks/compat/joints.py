@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import read_count, read_flag, read_numbers
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.tasks.compat.registry import environment_of, handle_of, read_function, reference
 from ssik_ros.tasks.constants import JointType
@@ -30,9 +31,10 @@ def createJoint(
     Type and name may come in either order, because the original's document and examples differ.
     """
     if isinstance(jointType, str):
-        jointType, jointName = jointName or JointType.REVOLUTE, jointType
-    name = str(jointName) or None
-    return environment_of(environmentHandle).add_joint(jointType, name).handle
+        has_type = not isinstance(jointName, str) or jointName
+        jointType, jointName = jointName if has_type else JointType.REVOLUTE, jointType
+    name = jointName if isinstance(jointName, str) else str(read_count('jointName', jointName))
+    return environment_of(environmentHandle).add_joint(jointType, name or None).handle
 
 
 def getJointType(environmentHandle: int, jointHandle: int) -> int:
@@ -84,9 +86,10 @@ def setSphericalJointRotation(
     environmentHandle: int, jointHandle: int, eulerOrQuaternion: Sequence[float]
 ) -> None:
     """Turn a spherical joint: three Euler angles or a quaternion."""
-    if len(eulerOrQuaternion) not in (3, 4):
-        raise DimensionMismatch(f'3 or 4 numbers are a rotation, not {len(eulerOrQuaternion)}.')
-    _joint(environmentHandle, jointHandle).rotation = eulerOrQuaternion
+    numbers = read_numbers('eulerOrQuaternion', eulerOrQuaternion, (None,))
+    if len(numbers) not in (3, 4):
+        raise DimensionMismatch(f'3 or 4 numbers are a rotation, not {len(numbers)}.')
+    _joint(environmentHandle, jointHandle).rotation = numbers
 
 
 def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, list[float]]:
@@ -101,13 +104,16 @@ def setJointInterval(
 ) -> None:
     """Make a joint cyclic, or give it lower limit and range; without an interval it keeps its own."""
     joint = _joint(environmentHandle, jointHandle)
-    if cyclic:
+    if read_flag('cyclic', cyclic):
         joint.cyclic = True
         return
-    if len(interval) not in (0, 2):
-        raise DimensionMismatch(f'An interval is lower limit and range, not {list(interval)}.')
-    if len(interval) == 2:
-        joint.limits = interval[0], interval[0] + interval[1]
+    numbers = read_numbers('interval', interval, (None,)).tolist()
+    if len(numbers) not in (0, 2):
+        raise DimensionMismatch(
+            f'An interval is lower limit and range, not {len(numbers)} numbers.'
+        )
+    if numbers:
+        joint.limits = numbers[0], sum(numbers)
     else:
         joint.cyclic = False
 

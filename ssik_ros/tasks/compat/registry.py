@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import refuse, shown
+from ssik_ros.arguments import check_kind, refuse, shown
 from ssik_ros.errors import InvalidOption, list_names, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.document import import_function
@@ -143,7 +143,8 @@ def object_of(environment: int, handle: int) -> IkObject:
 
 def reference(handle: int) -> int | None:
     """Return the object that a pose is relative to; None for the world."""
-    return None if handle == WORLD else handle
+    number = _number('object', handle)
+    return None if number == WORLD else number
 
 
 def handle_of(item: IkObject | None) -> int:
@@ -172,7 +173,7 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
     if function is None or callable(function):
         return function
     try:
-        return import_function(str(function))
+        return import_function(check_kind('function', function, str))
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidOption(
             f"{quote(function)} is no function; write 'module:function'. {error}"

@@ -27,7 +27,11 @@ def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
 
 def getGroupHandle(environmentHandle: int, ikGroupName: str) -> int:
     """Return the handle of a task set; an unknown name is an error."""
-    return environment_of(environmentHandle).task_set(str(ikGroupName)).handle
+    return (
+        environment_of(environmentHandle)
+        .task_set(check_kind('ikGroupName', ikGroupName, str))
+        .handle
+    )
 
 
 def doesGroupExist(environmentHandle: int, ikGroupName: str) -> bool:

@@ -186,7 +186,7 @@ class Tracker:
 
 def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
     """Return one positive number for each joint."""
-    array = np.asarray(value, dtype=np.float64)
+    array = read_numbers(name, value)
     if array.shape not in ((), (n,)):
         raise DimensionMismatch(
             f'{name} must be one number or {n}, not the shape {array.shape}.',

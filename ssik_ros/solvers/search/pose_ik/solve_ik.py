@@ -14,6 +14,7 @@ from ssik_ros.arguments import (
     check_callable,
     check_kind,
     check_mapping,
+    read_float,
     read_numbers,
     refuse,
     shown,
@@ -160,7 +161,7 @@ def _seconds(timeout: Any) -> float | None:
         raise InvalidOption(
             f'timeout must be a number of seconds or have nanoseconds, not {shown(timeout)}.'
         )
-    return float(timeout)
+    return read_float('timeout', timeout)
 
 
 def _pose(target: PoseTarget) -> FloatArray:
