@@ -22,7 +22,6 @@ from ssik_ros.ros.process.call_records import CallRecords, KEPT
 from ssik_ros.ros.process.executors import PRESENT, Turn
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
-from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 
@@ -123,8 +122,7 @@ class ServiceHandlers:
 
         :param service: its row.
         """
-        kind, unknown_link, is_timed = service.kind, service.unknown_link, service.is_timed
-        solve, write = _solver_of(service), service.write
+        kind, _, method, read, write, part, unknown_link, is_timed, budget = service
         records = self.records[service.name] = CallRecords()
         calls, live, clock = records.calls, self._live, time.monotonic
         code_kind = getattr(kind.Response(), 'error_code', None)
@@ -140,15 +138,26 @@ class ServiceHandlers:
                 if served is None:
                     return _refuse(response, NO_ROBOT)
                 known = live.find(served.server.states)
-                request, result = solve(message, served, known.state, turn)
-                if request is not None:
-                    write(response, result, served, message)
+                request, waited = None, clock() - turn.arrived
+                if turn.is_late or waited >= turn.budget:
+                    result: Any = _late(turn.budget, waited)
+                else:
+                    try:
+                        request = read(message)
+                        if turn.budget < math.inf:
+                            reserve = reserve_for_others(turn.budget, turn.others)
+                            left = turn.arrived + turn.budget - reserve - clock()
+                            request.timeout = max(left, LEAST_TIME)
+                        result = getattr(getattr(served, part), method)(request, known.state)
+                    except RequestRefused as error:
+                        request = None
+                        result = _Refused(*explain_refusal(error, (), Refusal.FAULT))
+                    else:
+                        write(response, result, served, message)
                 text, cause = result.text, result.cause
                 if cause or result.refusal:
                     code = code_of(result, unknown_link, served.report_timeout)
-                    is_late = cause != NO_CAUSE and (
-                        cause == DEADLINE or getattr(result, 'clock_ended', False)
-                    )
+                    is_late = _was_late(result)
                 if known.has_defaults and code not in WITHOUT_STATE:
                     text = self._add_assumption(service, served, request, text)
                 if is_timed and served.report_times:
@@ -159,8 +168,7 @@ class ServiceHandlers:
                 elif has_code:
                     write_code(response.error_code, code, text)
             except Exception as error:
-                _LOGGER.exception('Internal fault during a request')
-                response = _refuse(kind.Response(), f'{type(error).__name__}: {shorten(error)}')
+                response = _fault(kind.Response(), error)
                 code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
             took, overrun = clock() - turn.arrived, None
             if is_late:
@@ -171,7 +179,7 @@ class ServiceHandlers:
                 records.count()
             return response
 
-        handle.budget = service.budget  # type: ignore[attr-defined]
+        handle.budget = budget  # type: ignore[attr-defined]
         return handle
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
@@ -193,27 +201,6 @@ def read_budget(timeout: Any) -> float:
     return seconds if seconds > 0.0 else math.inf
 
 
-def _solver_of(service: Service) -> Callable[[Any, Served, FullState, Turn], tuple[Any, Any]]:
-    """Return a function that gives the request in a message, None if it is refused, and its result."""
-    read, part, method, clock = service.read, service.part, service.method, time.monotonic
-
-    def solve(message: Any, served: Served, state: FullState, turn: Turn) -> tuple[Any, Any]:
-        waited = clock() - turn.arrived
-        if turn.is_late or waited >= turn.budget:
-            return None, _late(turn.budget, waited)
-        try:
-            request = read(message)
-            if turn.budget < math.inf:
-                reserve = reserve_for_others(turn.budget, turn.others)
-                left = turn.arrived + turn.budget - reserve - clock()
-                request.timeout = max(left, LEAST_TIME)
-            return request, getattr(getattr(served, part), method)(request, state)
-        except RequestRefused as error:
-            return None, _Refused(*explain_refusal(error, (), Refusal.FAULT))
-
-    return solve
-
-
 def _late(budget: float, waited: float) -> _Refused:
     """Return the result of a request whose time was over before its turn [s]."""
     text = (
@@ -221,6 +208,18 @@ def _late(budget: float, waited: float) -> _Refused:
         f'and had {budget:.3g} s.'
     )
     return _Refused(Refusal.NONE, DEADLINE, text)
+
+
+def _was_late(result: Any) -> bool:
+    """Return whether the clock ended a request without a solution."""
+    cause = result.cause
+    return bool(cause != NO_CAUSE and (cause == DEADLINE or getattr(result, 'clock_ended', False)))
+
+
+def _fault(response: Any, error: Exception) -> Any:
+    """Return a response about a fault of the code, and log it."""
+    _LOGGER.exception('Internal fault during a request')
+    return _refuse(response, f'{type(error).__name__}: {shorten(error)}')
 
 
 def _refuse(response: Any, text: str) -> Any:
