@@ -22,6 +22,10 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Numbers of glibc's ``mallopt``."""
 PROFILE = ('middleware', 'fastdds.xml')
 PROFILE_VARIABLES = 'FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'
+"""Of Fast DDS 3, and of earlier ones. rmw_fastrtps of Fast DDS 3 reads both files, and complains of profiles that it reads
+twice."""
+BEFORE_FAST_DDS_3 = 'humble', 'iron', 'jazzy'
+"""Distributions of ROS."""
 USE_PROFILE = 'RMW_FASTRTPS_USE_QOS_FROM_XML'
 OWN_PROFILES = 'DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml'
 """Files in the working directory that Fast DDS reads without being told."""
@@ -62,7 +66,7 @@ def bound_queues() -> bool:
         return False
     if not profile.is_file():
         return False
+    is_earlier = os.environ.get('ROS_DISTRO') in BEFORE_FAST_DDS_3
     os.environ[USE_PROFILE] = '1'
-    for name in PROFILE_VARIABLES:
-        os.environ[name] = str(profile)
+    os.environ[PROFILE_VARIABLES[is_earlier]] = str(profile)
     return True
