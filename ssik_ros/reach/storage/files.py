@@ -81,7 +81,7 @@ def has_bytes(file: Path) -> bool:
     """
     try:
         return file.stat().st_size > 0
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
