@@ -244,6 +244,24 @@ HARDLY_REACHED = {
         None,
         None,
     ),
+    # Most descents end on a limit, a little too far from the pose.
+    'm1013_published': (
+        numbers(
+            '-5.631251649414315e-10 4.803378044763513e-09 -7.607571198794733e-09 -0.10878062987752178 '
+            '2.32304102618035e-09 -0.14787996776690004'
+        ),
+        numbers('-0.1 -0.1 -2.7925 -6.2832 -0.1 -0.15157832467250973'),
+        numbers('0.1 0.1 2.7925 6.2832 0.1 0.04842167532749028'),
+    ),
+    # All joints on limits or next to them: refinement has to move joints off their limits again.
+    'yumi_left': (
+        numbers(
+            '2.94087978961 -2.504545779171802 2.94087978961 1.3962634016 '
+            '-5.0614482735115 -1.5358825509479304 3.99680398707'
+        ),
+        None,
+        None,
+    ),
     # Nearly of its class and nearly singular.
     'j2s7s300': (
         numbers(
@@ -263,12 +281,29 @@ def test_postures_that_descents_hardly_reach_are_found(name):
     pose = catalogue_chain(name).poses(q)[0]
     lower = arm.chain.lower if lower is None else lower
     upper = arm.chain.upper if upper is None else upper
-    seed = np.where(np.isfinite(upper - lower), 0.5 * (lower + upper), 0.0)
-    request = BranchRequest(seed=seed, lower=lower, upper=upper)
-    found = arm.branches_refined(pose, request)
-    assert len(found.q)
-    assert ((found.q >= lower) & (found.q <= upper)).all()
-    assert found.errors[:, 2].max() <= TOLERANCE
+    middle = 0.5 * np.add(
+        lower, upper, out=np.zeros(len(q)), where=np.isfinite(lower) & np.isfinite(upper)
+    )
+    for seed in (middle, np.clip(0.0, lower, upper)):
+        request = BranchRequest(seed=seed, lower=lower, upper=upper)
+        found = arm.branches_refined(pose, request)
+        assert len(found.q)
+        assert ((found.q >= lower) & (found.q <= upper)).all()
+        assert found.errors[:, 2].max() <= TOLERANCE
+
+
+def test_a_wrist_on_axis_1_is_found_by_elimination():
+    # The roots belong to a curve of postures, and are arbitrary.
+    arm, rng = catalogue_arm('hc10'), np.random.default_rng(206)
+    lower = numbers('-0.34 -3.14 -0.087 0.587 0.4695 -3.14')
+    upper = numbers('0.441 3.14 6.19 0.9298 1.1157 3.14')
+    for _ in range(200):
+        q = np.array([rng.uniform(-0.3, 0.4), 0.0, np.pi, 0.25 * np.pi, 0.25 * np.pi, 0.0])
+        q[1:] += rng.normal(size=5) * 1e-12
+        request = BranchRequest(seed=np.clip(0.0, lower, upper), lower=lower, upper=upper)
+        found = arm.branches_refined(catalogue_chain('hc10').poses(q)[0], request)
+        assert len(found.q)
+        assert found.errors[:, 2].max() <= TOLERANCE
 
 
 def test_a_stretched_arm_with_offset_axes_is_found():
@@ -280,3 +315,43 @@ def test_a_stretched_arm_with_offset_axes_is_found():
     found = arm.solve_q(pose)
     assert len(found)
     assert np.abs(arm.fk(found) - pose).max() < TOLERANCE
+
+
+def test_branches_outside_the_limits_prove_nothing_at_a_singular_pose():
+    arm = catalogue_arm('ur5e')
+    found = arm.branches_refined(catalogue_chain('ur5e').poses(np.full(6, 0.4))[0])
+    beyond = found._replace(q=found.q[:0], dropped=len(found.q))
+    assert cause_of_absence(arm.plan, beyond, Cause.LIMITS) == Cause.LIMITS
+    doubtful = beyond._replace(is_doubtful=True)
+    assert cause_of_absence(arm.plan, doubtful, Cause.LIMITS) == Cause.NOT_FOUND
+
+
+def test_no_branch_of_a_straight_arm_is_returned_twice():
+    # More than sixteen branches are at the same distance from the seed.
+    lower = numbers('-2.967 -0.8190935485981234 -2.967 -2.0 -4.284090202817533 -2.0 -3.0543')
+    upper = numbers('2.967 3.1809064514018766 2.967 2.0 -0.2840902028175334 2.0 3.0543')
+    q = numbers(
+        '2.3229125113110194 0.1274709068328168 -1.466933978375651 -3.9399649597215895e-09 '
+        '-1.0417151560534303 6.067522200232616e-09 2.007751567175684'
+    )
+    assert_different('iiwa7', q, np.clip(0.0, lower, upper), lower, upper)
+
+
+def test_no_branch_with_the_elbow_on_its_limit_is_returned_twice():
+    # Copies differ less in their joints than in the squares of their distances from the seed.
+    q = numbers(
+        '1.1814442576198496 -0.16798639057201264 2.9670597283903604 -2.0846302976832933 '
+        '2.9670597283903604 2.0943951023931953 3.0446036236932947'
+    )
+    chain = catalogue_arm('iiwa7').chain
+    assert_different('iiwa7', q, np.zeros(7), chain.lower, chain.upper)
+
+
+def assert_different(name, q, seed, lower, upper):
+    """Assert that all branches of the pose at a posture differ by more than 1e-9 rad."""
+    pose = catalogue_chain(name).poses(q)[0]
+    request = BranchRequest(seed=seed, lower=lower, upper=upper)
+    found = catalogue_arm(name).branches_refined(pose, request).q
+    ways = np.abs(found[:, None] - found).max(axis=2)
+    assert len(found) > 16
+    assert (ways[np.triu_indices(len(found), 1)] > 1e-9).all()

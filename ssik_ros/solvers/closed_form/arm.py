@@ -89,7 +89,8 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
     Return why a pose has no branch within the limits. All callers use this rule.
 
     UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that found no
-    branch and met no singular or nearly singular posture. Without a proof the cause is NOT_FOUND.
+    branch and met no singular or nearly singular posture. At such a posture the branches outside the limits are no proof
+    either. Without a proof the cause is NOT_FOUND.
 
     :param plan: plan of the arm.
     :param found: branches of the pose.
@@ -97,9 +98,11 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
     """
     if found.is_too_far:
         return Cause.UNREACHABLE
+    if found.is_doubtful:
+        return Cause.NOT_FOUND
     if found.certified:
         return beyond
-    return Cause.UNREACHABLE if plan.is_complete and not found.is_doubtful else Cause.NOT_FOUND
+    return Cause.UNREACHABLE if plan.is_complete else Cause.NOT_FOUND
 
 
 class BranchRequest(NamedTuple):
@@ -350,7 +353,7 @@ class AnalyticArm:
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
         if posture.q is None and not posture.is_too_far:
-            posture, more = self._beside_limits(pose, request, posture, tolerance)
+            posture, more = self._beside_limits(pose, request, posture, found.branches, tolerance)
             starts += more
         if posture.q is None:
             found = found._replace(starts=starts, is_too_far=posture.is_too_far)
@@ -369,14 +372,21 @@ class AnalyticArm:
         )
 
     def _beside_limits(
-        self, pose: FloatArray, request: BranchRequest, posture: Searched, tolerance: float
+        self,
+        pose: FloatArray,
+        request: BranchRequest,
+        posture: Searched,
+        known: int,
+        tolerance: float,
     ) -> tuple[Searched, int]:
         """
         Return the result of a last try after a posture search, and its descents.
 
         Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
-        New descents begin at spread starts and at the branches that miss the limits least. The ends of all descents are
-        refined.
+        New descents begin at spread starts and at the branches that miss the limits least, unless the pose has none: it
+        is most likely out of reach. The ends of all descents are refined.
+
+        :param known: number of branches that the samples have found outside the limits.
         """
         singular, limits, aim = (
             self._singular_poses(),
@@ -386,8 +396,9 @@ class AnalyticArm:
         free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
         outside, starts = self.branches(pose, free), 0
         close = list(posture.close)
-        if outside is not None and len(outside.q):
-            seeds = singular.nearest_inside(outside.q, limits, LAST_BRANCHES)
+        if known or (outside is not None and len(outside.q)):
+            rows = np.empty((0, self.plan.size)) if outside is None else outside.q
+            seeds = singular.nearest_inside(rows, limits, LAST_BRANCHES)
             search_for = self._posture_search(self._plan_for(request.held).held)
             ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
             close += ends

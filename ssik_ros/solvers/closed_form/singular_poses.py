@@ -15,6 +15,7 @@ one point of each curve: the point within the limits that is nearest to the seed
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.kernels.closed_form.branches import search
@@ -25,8 +26,9 @@ from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 
-STARTS = 16, 128
-"""Numbers of spread starts; the second number is used if no descent of the first has reached the pose."""
+STARTS = (16, 128), (512,)
+"""Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose, the
+second tuple if no descent has ended within the limits at a posture that is accepted."""
 MOST_FREE = 6
 """Most joints that a refinement moves."""
 SAME = 1e-5
@@ -67,7 +69,7 @@ class SingularPoses:
         """
         self._plan, self._n = plan, plan.size
         chain = plan.chain
-        self._search = PostureSearch(chain, 0, STARTS[0])
+        self._search = PostureSearch(chain, 0, STARTS[0][0])
         # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
         self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
@@ -92,8 +94,28 @@ class SingularPoses:
         :param metric: metric of the order, as for :func:`ranking.distance`.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
-        starts = [self._moved_inside(q, limits) for q in candidates]
-        postures, count = self._search.find_several(pose, starts, limits, tolerance, STARTS)
+        seeds, count = [self._moved_inside(q, limits) for q in candidates], 0
+        for starts in STARTS:
+            postures, tried = self._search.find_several(pose, seeds, limits, tolerance, starts)
+            count += tried
+            settled = self._settle_postures(
+                pose, candidates, postures, seed, limits, metric, tolerance
+            )
+            if len(settled.rows):
+                break
+        return settled._replace(starts=count)
+
+    def _settle_postures(
+        self,
+        pose: FloatArray,
+        candidates: FloatArray,
+        postures: list[FloatArray],
+        seed: FloatArray | None,
+        limits: KeptLimits,
+        metric: int,
+        tolerance: float,
+    ) -> Settled:
+        """Return the postures of a pose, from the branches and from the ends (n,) of descents."""
         # Postures within the limits come first: they begin the walk on each curve to its point nearest to the seed.
         rows = np.vstack([*postures, candidates])
         settled, curves = self._settle(pose, rows, seed, limits, tolerance)
@@ -112,7 +134,7 @@ class SingularPoses:
             np.array([inside[i] for i in order]).reshape(-1, self._n + 3),
             np.array([curves[places[i]] for i in order]).reshape(-1, self._n + 2),
             max(0, len(settled) - len(inside)),
-            count,
+            0,
         )
 
     def polish(
@@ -121,7 +143,8 @@ class SingularPoses:
         """
         Return a posture (n,) that reaches the pose, close to the end of a descent; None if refinement finds none.
 
-        A joint on its limit stays there. If more than six joints are left, each of them keeps its value once.
+        A joint on its limit stays there, then all joints may move. If more than six joints move, each of them keeps its
+        value once. A joint that leaves its limits is put on its limit and stays there.
 
         :param pose: (4, 4) of the tip in the base.
         :param q: (n,) posture within the limits that nearly reaches the pose.
@@ -130,21 +153,37 @@ class SingularPoses:
         if measure(self._plan, q, pose)[-1] <= tolerance:
             return q
         is_on_limit = limits.are_kept & ((q <= limits.lower) | (q >= limits.upper))
-        left = np.flatnonzero(~is_on_limit)
-        for kept in [[]] if len(left) <= MOST_FREE else [[joint] for joint in left.tolist()]:
-            moved, is_fixed = q, is_on_limit.copy()
-            is_fixed[kept] = True
-            while not is_fixed.all():
-                refined = self._refined(pose, moved, np.flatnonzero(~is_fixed))
-                moved = refined
-                if limits.are_kept:
-                    moved = np.clip(refined, limits.lower, limits.upper)
-                if measure(self._plan, moved, pose)[-1] <= tolerance:
+        for held in [is_on_limit, np.zeros(self._n, bool)] if is_on_limit.any() else [is_on_limit]:
+            left = np.flatnonzero(~held)
+            for kept in [[]] if len(left) <= MOST_FREE else [[joint] for joint in left.tolist()]:
+                is_fixed = held.copy()
+                is_fixed[kept] = True
+                moved = self._moved_onto(pose, q, limits, tolerance, is_fixed)
+                if moved is not None:
                     return moved
-                is_beyond = moved != refined
-                if not is_beyond.any():
-                    break
-                is_fixed |= is_beyond
+        return None
+
+    def _moved_onto(
+        self,
+        pose: FloatArray,
+        q: FloatArray,
+        limits: KeptLimits,
+        tolerance: float,
+        is_fixed: NDArray[np.bool_],
+    ) -> FloatArray | None:
+        """Return a posture (n,) refined by its joints that are not fixed, which may change; None if it misses the pose."""
+        moved = q
+        while not is_fixed.all():
+            refined = self._refined(pose, moved, np.flatnonzero(~is_fixed))
+            moved = refined
+            if limits.are_kept:
+                moved = np.clip(refined, limits.lower, limits.upper)
+            if measure(self._plan, moved, pose)[-1] <= tolerance:
+                return moved
+            is_beyond = moved != refined
+            if not is_beyond.any():
+                break
+            is_fixed |= is_beyond
         return None
 
     def nearest_inside(self, rows: FloatArray, limits: KeptLimits, most: int) -> list[FloatArray]:
@@ -276,7 +315,8 @@ class SingularPoses:
         kept: list[int] = []
         for number in np.argsort(errors, kind='stable').tolist():
             near = [other for other in kept if largest[number, other] < NEARLY_SAME]
-            is_copy = False
+            # Where curves cross, each of them has the same point.
+            is_copy = any(largest[number, other] <= search.SAME_VALUE for other in near)
             for other in [] if curves[number].any() else near:
                 middle = settled[other] + 0.5 * differences[number, other]
                 is_copy = is_copy or largest[number, other] < SAME

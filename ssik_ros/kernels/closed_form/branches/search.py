@@ -67,6 +67,8 @@ OUTSIDE = 1e-5
 SAME_VALUE = 1e-9
 """Largest difference between two values of a held joint that count as one [rad or m]."""
 
+MOST_BETWEEN = 4 * 16
+"""Most branches between two copies in the order: symmetric ones at the same distance from the seed."""
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
 
@@ -730,9 +732,10 @@ def _is_copy(run, place):
     n, keys = run.ints[N], _keys_of(run)
     indices = vector(run.counters, COUNTERS, run.capacity)
     row = indices[place]
-    for earlier in range(place - 1, max(place - 1 - BRANCHES_OF_SIX, -1), -1):
+    for earlier in range(place - 1, max(place - 1 - MOST_BETWEEN, -1), -1):
         other = indices[earlier]
-        if keys[row] - keys[other] > n * SAME_VALUE:
+        # The bound holds for sums of squares, whose derivative is twice the distance, and for other metrics.
+        if keys[row] - keys[other] > n * SAME_VALUE * (1.0 + 2.0 * math.sqrt(keys[row])):
             return False
         if keys[other] == keys[other] and _are_copies(_kept(run, row), _kept(run, other), n):
             return True

@@ -150,7 +150,6 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     unit, free = constants[1 + closed_loop.AT_SCALE], vector(run.ints, common.FREE, n)
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
-    is_doubtful = loop_work[W_DOUBT] != general_6r.MULTIPLE
     if loop_work[W_DOUBT] == general_6r.MULTIPLE:
         # Roots that lie together usually belong to regular solutions that share an angle.
         if singular_postures.are_regular(raw, count, aim, scratch):
@@ -162,8 +161,8 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
-    if is_doubtful or count == 0 or not singular_postures.are_regular(raw, count, aim, scratch):
-        run.counters[common.DOUBT] = 1
+    # Regular solutions do not remove the doubt: the roots of a curve of postures are arbitrary, and settling may drop them.
+    run.counters[common.DOUBT] = 1
     return count
 
 
