@@ -326,6 +326,25 @@ def test_branches_outside_the_limits_prove_nothing_at_a_singular_pose():
     assert cause_of_absence(arm.plan, doubtful, Cause.LIMITS) == Cause.NOT_FOUND
 
 
+@pytest.mark.parametrize(('tilt', 'is_proof'), [(0.0, True), (5e-12, True), (1e-9, False)])
+def test_axes_that_are_parallel_only_nearly_prove_nothing(tilt, is_proof):
+    """Next to a fold an error of the class of 1e-9 hides solutions."""
+    chain = catalogue_arm('ur5e').chain
+    axes = chain.axes.copy()
+    axes[1] += tilt * np.array([0.0, 0.0, 1.0])
+    axes[1] /= np.linalg.norm(axes[1])
+    arm = AnalyticArm(dataclasses.replace(chain, axes=axes))
+    assert arm.plan.name == 'three_parallel'
+    # The wrist on axis 1, which the shoulder keeps away from it.
+    pose = arm.plan.chain.pose(np.array([0.3, -1.0, 1.5, -0.9, -1.1, 0.4]))
+    pose[:2, 3] = 0.0
+    found = arm.branches_refined(pose, BranchRequest())
+    assert not found.is_too_far
+    assert not len(found.q)
+    cause = cause_of_absence(arm.plan, found, Cause.LIMITS)
+    assert cause == (Cause.UNREACHABLE if is_proof else Cause.NOT_FOUND)
+
+
 def test_no_branch_of_a_straight_arm_is_returned_twice():
     # More than sixteen branches are at the same distance from the seed.
     lower = numbers('-2.967 -0.8190935485981234 -2.967 -2.0 -4.284090202817533 -2.0 -3.0543')

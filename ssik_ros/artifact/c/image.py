@@ -370,6 +370,7 @@ def _form_ints() -> list[Table]:
             f'(closed_form == {ELIMINATION}) * {closed_loop.CUTS * (closed_loop.CUTS + 1)} - 1',
         ),
         search.SLIDES: _whole(0, '(1 - arcs) * ((1 << joints) - 1)', 'sliding'),
+        search.INEXACT: _whole(0, 1),
     }
     held = '((sliding >> (held * (held >= 0))) & (held >= 0))'
     ones = f'(ONES_OF[sliding] - {held})'

@@ -49,6 +49,9 @@ TOLERANCE = 1e-9
 """Largest Frobenius norm of FK - T of a certified branch."""
 NEAR = 1e-2
 """Candidates of an exact class with a larger residual are dropped without a Newton step."""
+EXACT_FIT = 1e-10
+"""Largest drift of axes of a class whose candidates may prove that a pose has no solution, in sizes of the chain. It is
+above the rounding of right angles that makers write, such as 1.57079632679."""
 NEARBY = 20.0
 """Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
 SAME = 1e-3
@@ -272,11 +275,15 @@ def _pack(
     """Return the plan of one proposal. A proposal with negligible drift counts as exact and gets no elimination."""
     nearby = _nearest_chain(geometry, match, held)
     drift = _drift(geometry, nearby)
+    is_inexact = drift > EXACT_FIT * geometry.size
+    if max(geometry.near, geometry.parallel) <= EXACT_MEETING:
+        nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and NEARBY * drift <= NEAR
     cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
+    ints[search.INEXACT] = is_inexact
     ints[search.BEHIND : search.BEHIND + 2] = _sides(match, held) or (False, False)
     where = ' of the reversed chain' if match.is_reversed else ''
     lock = '' if held < 0 else f" with joint '{chain.joint_names[held]}' held"
@@ -323,8 +330,6 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
 def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
     """Return the nearest chain that fits the class: axes moved into the common point, or turned parallel."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
-    if max(geometry.near, geometry.parallel) <= EXACT_MEETING:
-        return AxisGeometry(axes, points)
     for joints, point in zip(
         match.special.joints, match.special.points.reshape(2, 3), strict=True
     ):

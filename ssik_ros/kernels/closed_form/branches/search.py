@@ -27,7 +27,9 @@ CUT = FREE + 8
 """Joint where an elimination cuts the loop of the chain; -1 for classes without elimination."""
 SLIDES = CUT + 1
 """Bit mask of the prismatic joints: bit i for joint i from zero, see :mod:`chain`."""
-PLAN_INTS = SLIDES + 1
+INEXACT = SLIDES + 1
+"""Whether the axes fit the class only nearly; next to singular postures that hides solutions."""
+PLAN_INTS = INEXACT + 1
 
 # Options of a call.
 MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2, 3, 4, 5, 6, 7
@@ -322,15 +324,15 @@ def note_doubt(run, count):
     Set DOUBT if the search has no solution and its candidates do not prove that none exists.
 
     Poses with a nearly free angle are in doubt already. With a held joint nothing is counted, because samples prove
-    nothing.
+    nothing. If the axes fit the class only nearly, nothing is proved either.
 
     :param count: number of candidates in the scratch, before certification.
     """
     counters = run.counters
     is_met = counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
     # Most searches end here, without the call of _is_proof.
-    if not is_met and run.ints[HELD] < 0 and counters[DOUBT] == 0 and not _is_proof(run, count):
-        counters[DOUBT] = 1
+    if not is_met and run.ints[HELD] < 0 and counters[DOUBT] == 0:
+        counters[DOUBT] = 1 if run.ints[INEXACT] != 0 or not _is_proof(run, count) else 0
 
 
 @kernel
