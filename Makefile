@@ -31,7 +31,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels clean distclean
+.PHONY: help setup demo test test-all test-long native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -49,6 +49,9 @@ test: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run the quick tests (PYTEST_ARG
 
 test-all: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run all tests, sweeps over many arms and long scenarios included
 	@. ./activate && tools/run_tests.sh all $(PYTEST_ARGS)
+
+test-long: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run what "make test" leaves out
+	@. ./activate && tools/run_tests.sh long $(PYTEST_ARGS)
 
 native: $(VENV_READY)  ## Build the kernels, for Python and for C programs, as far as the sources have changed
 	@.venv/bin/python tools/build_native.py --portable

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Run the tests: tools/run_tests.sh quick|all [PYTEST_ARGS...]
-# "quick" leaves out what is marked slow. On all cores where pytest-xdist is installed; a choice, or a machine with one
-# core, in one process. "all" runs the tests of the kernels on the checked library first, where numba can build it.
+# Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
+# "quick" leaves out what is marked slow, "long" runs only that. On all cores where pytest-xdist is installed; a choice, or
+# a machine with one core, in one process. "long" and "all" run the tests of the kernels on the checked library first,
+# where numba can build it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,12 +17,15 @@ fi
 checked=(test/kernels test/closed_form test/search test/tasks test/mechanisms)
 options=()
 if [ "$#" -eq 0 ]; then
-  [ "$suite" = all ] || options+=(-m 'not slow')
+  case $suite in
+    quick) options+=(-m 'not slow') ;;
+    long) options+=(-m slow) ;;
+  esac
   if [ "$(nproc)" -gt 1 ] && python -c 'import xdist' 2> /dev/null; then
     # By files: fixtures of a module are made once, and tests of one file never run side by side.
     options+=(-n "$(nproc)" --dist loadfile)
   fi
-  if [ "$suite" = all ] && python -c 'import numba' 2> /dev/null; then
+  if [ "$suite" != quick ] && python -c 'import numba' 2> /dev/null; then
     python tools/build_native.py --checked
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
