@@ -9,7 +9,9 @@ inherits from :class:`SsikError` and from the built-in class that users of the a
 from collections.abc import Callable, Iterable
 import difflib
 import functools
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from ssik_ros.other_words import OTHER_WORDS
 
 LONGEST_QUOTE = 200
 """Longest text from outside in a message [characters]."""
@@ -17,6 +19,7 @@ LONGEST_MESSAGE = 3000
 """Longest message of an error about a file [characters]."""
 MOST_NAMES = 20
 """Longest list of names in a message."""
+_T = TypeVar('_T')
 _MISSPELT = 0.8
 """Least similarity [0 to 1] of an unknown key that counts as a misspelling."""
 
@@ -103,8 +106,31 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     :returns: the nearest candidate, or None when nothing is similar.
     """
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
+    meant = next((word for word in OTHER_WORDS.get(name, ()) if word in known), None)
+    if meant is not None:
+        return known[meant]
     close = _close_matches(name.lower(), known, 0.6) if isinstance(name, str) else []
     return known[close[0]] if close else None
+
+
+def tells_near_names(cls: type[_T]) -> type[_T]:
+    """
+    Decorate a class: the error about an attribute that does not exist names the one that is most likely meant.
+
+    :param cls: the class.
+    """
+    # Python calls this for unknown names only. A type checker does not see it, and still finds wrong attributes.
+    cls.__getattr__ = _refuse_name  # type: ignore[attr-defined]
+    return cls
+
+
+def _refuse_name(owner: object, name: str) -> NoReturn:
+    """Raise for an attribute that does not exist."""
+    text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
+    if not name.startswith('_'):
+        nearest = nearest_name(name, [word for word in dir(owner) if word[0] != '_'])
+        text += f' Did you mean {nearest!r}?' if nearest else ''
+    raise AttributeError(text)
 
 
 def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:

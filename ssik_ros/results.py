@@ -202,6 +202,11 @@ class IkResult:
         return self.status == _SOLVED
 
     @property
+    def success(self) -> bool:
+        """Return the same as :attr:`solved`; the word of every result."""
+        return self.status == _SOLVED
+
+    @property
     def is_proved(self) -> bool:
         """Return whether the failure is proved: no solution exists, either at all or within the robot's limits."""
         if self.cause == Cause.UNREACHABLE:
@@ -272,6 +277,7 @@ class OneSolution(IkResult):
     _report: Report
     status, cause, nearest, clock_ended = _SOLVED, Cause.NONE, None, False
     solved = True
+    success = True
 
     def __new__(cls, q: FloatArray, report: Report) -> 'OneSolution':
         """

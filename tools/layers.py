@@ -25,7 +25,7 @@ TABLE = (
     Row(
         (0, 0),
         '',
-        ('errors', 'arrays', 'markers', 'tolerances', 'value_class'),
+        ('other_words', 'errors', 'arrays', 'markers', 'tolerances', 'value_class'),
         'what everything else names',
     ),
     Row(

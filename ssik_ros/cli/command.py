@@ -68,8 +68,11 @@ MEANT = {
     'export': 'build',
     'codegen': 'build',
     'service': 'call',
+    'explain': 'solve',
+    'why': 'solve',
 }
 """Verbs of other programs, and what they are called here."""
+NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +81,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     :param argv: arguments without the program's name; None means those of the process.
     """
-    words = sys.argv[1:] if argv is None else list(argv)
+    words = _split_lists(sys.argv[1:] if argv is None else list(argv))
+    if words[:1] == ['help']:
+        words = [*words[1:2], '--help']
+    if words == ['version']:
+        words = ['--version']
     chosen = _chosen_verb(words)
     if not words:
         make_parser().print_help()
@@ -104,6 +111,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has gone, as in `ssik solvers | head`; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
+
+
+def _split_lists(words: Sequence[str]) -> list[str]:
+    """Return the words, with lists of numbers such as ``0.4,0.1,0.5`` or ``[0.4, 0.1]`` taken apart."""
+    split: list[str] = []
+    for word in words:
+        parts = [part for part in re.split(r'[,\s\[\]]+', word) if part]
+        is_list = len(parts) > 1 and all(NUMBER.fullmatch(part) for part in parts)
+        split += parts if is_list else [word]
+    return split
 
 
 def _refuse_verb(word: str) -> int:

@@ -19,7 +19,7 @@ def add_option(parser: argparse._ActionsContainer, usage: str, text: str, **sett
     names = [word for word in usage.split() if word.startswith('-')]
     value = usage.split()[-1]
     if value in names:
-        settings['action'] = 'store_true'
+        settings.setdefault('action', 'store_true')
     else:
         settings['metavar'] = value.removesuffix('...')
     if value.endswith('...'):

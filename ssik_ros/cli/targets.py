@@ -15,19 +15,36 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.pose_input import pose, read_pose
 
 
-def add_target_options(target: argparse._ActionsContainer) -> None:
+def add_target_options(
+    targets: argparse._ArgumentGroup, *, is_needed: bool
+) -> argparse._MutuallyExclusiveGroup:
     """
-    Declare the options that give a target.
+    Declare the options that give a target, and return those of which one may be given.
 
-    :param target: takes one of them.
+    :param targets: group of options.
+    :param is_needed: whether one must be given.
     """
+    target = targets.add_mutually_exclusive_group(required=is_needed)
     text = 'x y z qx qy qz qw of the tip in the base frame, for each tip [m]'
     add_option(target, '--pose X...', text, type=float)
     text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
     add_option(target, '--xyz-rpy X...', text, type=float)
-    text = 'x y z of the tip in the base frame, any orientation, for each tip [m]'
+    text = 'x y z of the tip in the base frame, for each tip [m]; any orientation unless --quat or --rpy follows'
     add_option(target, '--xyz X...', text, type=float)
-    add_option(target, '--joints Q...', 'the pose of these joint positions', type=float)
+    add_option(target, '--joints --q Q...', 'the pose of these joint positions', type=float)
+    turn = targets.add_mutually_exclusive_group()
+    add_option(turn, '--quat X...', 'qx qy qz qw beside --xyz, for each tip', type=float)
+    add_option(turn, '--rpy X...', 'roll pitch yaw beside --xyz, for each tip [rad]', type=float)
+    return target
+
+
+def is_position_only(arguments: argparse.Namespace) -> bool:
+    """
+    Return whether a position is given without an orientation.
+
+    :param arguments: the parsed arguments.
+    """
+    return arguments.xyz is not None and arguments.quat is None and arguments.rpy is None
 
 
 def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
@@ -39,6 +56,8 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     :raises InvalidTarget: when the numbers are no poses of the group's tips.
     """
     tips = len(oracle.group.tips)
+    if arguments.xyz is None and not arguments.quat is arguments.rpy is None:
+        raise InvalidOption('--quat and --rpy go with --xyz.')
     if arguments.joints is not None:
         positions = read_positions(arguments.joints, oracle.group, '--joints')
         return oracle.tip_poses(positions)
@@ -47,15 +66,26 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
         return np.array([read_pose(row, '--pose') for row in rows])
     if arguments.xyz is not None:
         rows = _reshape(arguments.xyz, tips, 3, '--xyz', 'x y z')
-        return np.array([pose(row) for row in rows])
+        if arguments.quat is not None:
+            turns = _reshape(arguments.quat, tips, 4, '--quat', 'qx qy qz qw')
+            return np.array([read_pose(row, '--quat') for row in np.hstack([rows, turns])])
+        if arguments.rpy is None:
+            return np.array([pose(row) for row in rows])
+        angles = _reshape(arguments.rpy, tips, 3, '--rpy', 'roll pitch yaw')
+        return _poses_of_angles(np.hstack([rows, angles]), '--rpy')
     rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
+    return _poses_of_angles(rows, '--xyz-rpy')
+
+
+def _poses_of_angles(rows: FloatArray, option: str) -> FloatArray:
+    """Return poses (t, 4, 4) of rows x y z roll pitch yaw; angles that look like degrees get a warning."""
     largest = float(np.abs(rows[:, 3:]).max())
     if largest > 2.0 * np.pi:
         print(
-            f'--xyz-rpy has an angle of {largest:g} rad, more than a full turn: are these degrees?',
+            f'{option} has an angle of {largest:g} rad, more than a full turn: are these degrees?',
             file=sys.stderr,
         )
-    return np.array([read_pose(row, '--xyz-rpy') for row in rows])
+    return np.array([read_pose(row, option) for row in rows])
 
 
 def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: str) -> FloatArray:

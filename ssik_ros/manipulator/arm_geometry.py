@@ -1,7 +1,6 @@
 """Joints, forward kinematics and collisions of an arm: everything that needs no solver."""
 
 from collections.abc import Iterable
-import difflib
 import functools
 from typing import Any, TYPE_CHECKING
 
@@ -10,7 +9,14 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import read_count, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, list_names, ModelError, quote
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidOption,
+    list_names,
+    ModelError,
+    quote,
+    tells_near_names,
+)
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -21,37 +27,7 @@ if TYPE_CHECKING:
     from ssik_ros.model.collision.objects import WorldObject
 
 
-MEANT = {
-    'collides': 'in_collision',
-    'forward': 'fk',
-    'forward_kinematics': 'fk',
-    'fkine': 'fk',
-    'ikine': 'solve',
-    'inverse': 'solve',
-    'inverse_kinematics': 'solve',
-    'is_in_collision': 'in_collision',
-    'jacob0': 'jacobian',
-    'limits': 'joint_limits',
-    'n': 'dof',
-    'nq': 'dof',
-    'n_joints': 'dof',
-    'plan_path': 'plan',
-    'plot': 'show',
-    'q_lower': 'lower',
-    'q_upper': 'upper',
-    'qlim': 'joint_limits',
-    'random_configuration': 'random',
-    'sample': 'random',
-    'solve_all': 'solve',
-    'solve_many': 'solve_batch',
-    'solve_path': 'plan',
-    'track': 'tracker',
-    'view': 'show',
-    'visualize': 'show',
-}
-"""Words of other libraries, and the names that they have here."""
-
-
+@tells_near_names
 class ArmGeometry:
     """The joints of an arm, its forward kinematics, and its collisions."""
 
@@ -72,14 +48,15 @@ class ArmGeometry:
         self.robot, self.group = robot, group
         self._kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise for an unknown name; a word of another library is followed by the word here."""
-        text = f'{type(self).__name__!r} object has no attribute {name!r}'
-        if name.startswith('_'):
-            raise AttributeError(text)
-        near = difflib.get_close_matches(name, dir(type(self)), n=1)
-        meant = MEANT.get(name) or (near[0] if near else '')
-        raise AttributeError(f'{text}. Did you mean arm.{meant}?' if meant else f'{text}.')
+    @property
+    def base(self) -> str:
+        """Return the link that poses are given in."""
+        return self.group.base_link
+
+    @property
+    def tip(self) -> str:
+        """Return the link that reaches them."""
+        return self.group.tip
 
     @property
     def dof(self) -> int:

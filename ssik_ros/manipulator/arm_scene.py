@@ -25,6 +25,8 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.pose_input import is_position, pose, read_pose
 
 ORIGIN = np.eye(4)
+POSE_WORDS = ('xyz', 'rpy', 'quat', 'R')
+"""Arguments of :func:`ssik_ros.pose`."""
 _ARGUMENTS = {SolidKind.BOX: 'boxes', SolidKind.SPHERE: 'spheres', SolidKind.MESH: 'meshes'}
 Items = Mapping[str, Any] | Iterable[Any]
 """Objects of one kind: ``(size, where)`` by name, or without names; ``where`` is a position or a pose."""
@@ -108,15 +110,31 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
         refuse(_ARGUMENTS[kind], items, 'pairs (size, where), in a list or by name')
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
     for name, item in named:
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise InvalidOption(
-                f'{name}: an object is a pair (size, where), such as ((0.1, 0.2, 0.3), (0.5, 0, 0.2)) for a box, not '
-                f'{shown(item)}.'
-            )
-        size, where = item
+        size, where = _parts(item, str(name))
         shape = _shape_of(kind, size, str(name))
         check_shape(shape, f'Object {quote(name)}')
-        yield WorldObject(str(name), _place(where, str(name)), (shape,))
+        yield WorldObject(str(name), where, (shape,))
+
+
+def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
+    """Return size and pose (4, 4) of an object."""
+    if isinstance(item, Mapping) and 'size' in item:
+        where = {str(key): value for key, value in item.items() if key != 'size'}
+        if where.keys() == {'pose'}:
+            return item['size'], _place(where['pose'], name)
+        unknown = where.keys() - POSE_WORDS
+        if unknown:
+            word = min(unknown)
+            raise InvalidOption.unknown(
+                f'{name}: an object has no {quote(word)}', word, ('size', 'pose', *POSE_WORDS)
+            )
+        return item['size'], pose(**where)
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise InvalidOption(
+            f'{name}: an object is a pair (size, where), such as ((0.1, 0.2, 0.3), (0.5, 0, 0.2)) for a box, or a mapping '
+            f'such as dict(size=(0.1, 0.2, 0.3), xyz=(0.5, 0, 0.2)), not {shown(item)}.'
+        )
+    return item[0], _place(item[1], name)
 
 
 def _numbered(noun: str, items: Iterable[Any]) -> Iterable[tuple[str, Any]]:

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import counted
+from ssik_ros.errors import counted, tells_near_names
 from ssik_ros.results import IkStatus
 from ssik_ros.value_class import dataclass
 
 
+@tells_near_names
 @dataclass(frozen=True, eq=False, slots=True)
 class BatchSolutions:
     """
@@ -52,6 +53,11 @@ class BatchSolutions:
         """Return the number of solutions of each pose (m,)."""
         counts: IntArray = np.diff(self.offsets)
         return counts
+
+    @property
+    def success(self) -> NDArray[np.bool_]:
+        """Return the same as :attr:`solved`; the word of every result."""
+        return self.solved
 
     @property
     def solved(self) -> NDArray[np.bool_]:

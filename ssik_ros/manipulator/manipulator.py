@@ -36,13 +36,20 @@ from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.newton_solution import IkSolution
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
-from ssik_ros.manipulator.solution import as_solutions, Solution, SolverFacts
+from ssik_ros.manipulator.solution import (
+    as_solutions,
+    no_solutions,
+    Solution,
+    Solutions,
+    SolverFacts,
+)
 from ssik_ros.manipulator.solve_settings import (
     check_settings,
     count_threads,
     METRICS,
     NAMES,
     read_seeds,
+    read_target,
     SEED_NAMES,
     SolveSettings,
     take_seed,
@@ -338,12 +345,12 @@ class Manipulator(ArmTasks):
     @overload
     def solve(
         self, T_target: ArrayLike, *, explain: Literal[False] = False, **options: Any
-    ) -> list[Solution]: ...
+    ) -> Solutions: ...
 
     @overload
     def solve(
         self, T_target: ArrayLike, *, explain: Literal[True], **options: Any
-    ) -> tuple[list[Solution], Diagnostic]: ...
+    ) -> tuple[Solutions, Diagnostic]: ...
 
     def solve(
         self,
@@ -365,7 +372,7 @@ class Manipulator(ArmTasks):
         method: str | None = None,
         timeout: float | None = None,
         **solver_kwargs: Any,
-    ) -> list[Solution] | tuple[list[Solution], Diagnostic]:
+    ) -> Solutions | tuple[Solutions, Diagnostic]:
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
 
@@ -398,7 +405,7 @@ class Manipulator(ArmTasks):
         :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; ``seed`` or ``q0``, other
             names of ``q_seed``; ``scene``, objects from :meth:`scene` that solutions keep clear of; ``cost``, a
             function of a joint vector whose least value comes first.
-        :returns: the solutions; an empty list if the pose has none.
+        :returns: the solutions; an empty list if the pose has none, whose ``reason`` says why.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.
         """
@@ -443,11 +450,22 @@ class Manipulator(ArmTasks):
                 names, values = (*names, *solver_kwargs), (*values, *solver_kwargs.values())
             prepared = self._prepare(method, names, values)
         rows = None if explain else prepared.find(T_target, q_seed, True)
+        if rows is not None and len(rows):
+            return Solutions(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
         if rows is not None:
-            return list(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
+            # The caller may change target and seed before asking for the reason.
+            target, seed = (
+                read_target(T_target).copy(),
+                q_seed if q_seed is None else np.array(q_seed),
+            )
+            return no_solutions(
+                lambda: prepared.explain(prepared.solve(target, seed), self.policy)
+            )
         found = prepared.solve(T_target, q_seed)
         solutions = as_solutions(found)
-        return (solutions, prepared.explain(found, self.policy)) if explain else solutions
+        if explain:
+            return solutions, prepared.explain(found, self.policy)
+        return solutions or no_solutions(lambda: prepared.explain(found, self.policy))
 
     solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]
     ik = solve

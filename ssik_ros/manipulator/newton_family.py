@@ -45,7 +45,7 @@ from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
 from ssik_ros.solvers.search.newton.tracker import Tracker
-from ssik_ros.solvers.search.settings import make_settings
+from ssik_ros.solvers.search.settings import make_settings, SearchSettings
 from ssik_ros.solvers.search.solver import nanoseconds, Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -280,6 +280,10 @@ class NewtonFamily:
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
         """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
         names = ('dt', 'velocity_limits', 'max_iterations')
+        more = ('max_joint_step', 'mask', 'rows', 'method')
+        known = {*names, *more, *SearchSettings.__dataclass_fields__} - {'law'}
+        for name in options.keys() - known:
+            raise InvalidOption.unknown(f'A tracker has no option {quote(name)}', name, known)
         own = {name: options[name] for name in names if name in options}
         settings = {name: value for name, value in options.items() if name not in names}
         if 'max_joint_step' in settings:

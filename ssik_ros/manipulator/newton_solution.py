@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import tells_near_names
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import Cause, CAUSE_TEXT
 
@@ -14,6 +15,7 @@ Report = tuple[int, int, int, float, float, float]
 """Code of the search, updates, searches, E, position error [m], rotation error [rad]."""
 
 
+@tells_near_names
 class IkSolution(tuple[Any, ...]):
     """
     The result for one pose; unpacks as ``(q, success, iterations, searches, residual)``.

@@ -1,11 +1,14 @@
 """Results of a solve in the façade: one solution, the candidates, and facts about the solver."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import tells_near_names
+from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.results import Cause
 
 RefinementMode = Literal['none', 'lm']
@@ -21,6 +24,7 @@ class Continuum(NamedTuple):
     """How far the curve stays within the limits against the tangent, as a negative number, and along it [rad]."""
 
 
+@tells_near_names
 class Solution(NamedTuple):
     """One inverse-kinematics solution."""
 
@@ -32,6 +36,38 @@ class Solution(NamedTuple):
     """``'none'``, or ``'lm'`` when an iteration produced or rescued the solution."""
     continuum: Continuum | None = None
     """The curve of solutions that this one is a point of; None for an isolated solution."""
+
+
+@tells_near_names
+class Solutions(list[Solution]):
+    """The solutions of a pose, best first; ``reason`` and ``cause`` say why there are none."""
+
+    __slots__ = ('_explain',)
+    _explain: Callable[[], Diagnostic]
+    """Makes the report; only lists that were returned empty have it."""
+
+    @property
+    def success(self) -> bool:
+        """Return whether there is a solution."""
+        return len(self) > 0
+
+    @property
+    def cause(self) -> Cause:
+        """Return the cause of an empty list; NONE if there are solutions."""
+        return self._explain().cause if self._has_report() else Cause.NONE
+
+    @property
+    def reason(self) -> str:
+        """Return the cause as a sentence; empty if there are solutions."""
+        return self._explain().summary() if self._has_report() else ''
+
+    def _has_report(self) -> bool:
+        """Return whether the list is empty since it was returned."""
+        return not self and hasattr(self, '_explain')
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return a list for copies and pickles: it has no report."""
+        return list, (list(self),)
 
 
 class Candidates(NamedTuple):
@@ -60,7 +96,18 @@ class Candidates(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def as_solutions(found: Candidates) -> list[Solution]:
+def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:
+    """
+    Return an empty list that knows its reason.
+
+    :param explain: makes the report when somebody asks.
+    """
+    empty = Solutions()
+    empty._explain = explain
+    return empty
+
+
+def as_solutions(found: Candidates) -> Solutions:
     """
     Return candidates as solutions.
 
@@ -68,10 +115,10 @@ def as_solutions(found: Candidates) -> list[Solution]:
     """
     count, n = len(found.q), found.q.shape[1]
     curves = np.zeros((count, n + 2)) if found.curves is None else found.curves
-    return [
+    return Solutions(
         Solution(q, residual, found.refinement, _continuum(curve, n))
         for q, residual, curve in zip(found.q, found.residuals.tolist(), curves, strict=True)
-    ]
+    )
 
 
 def _continuum(curve: FloatArray, n: int) -> Continuum | None:

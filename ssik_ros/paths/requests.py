@@ -18,6 +18,7 @@ from ssik_ros.arguments import (
     read_numbers,
 )
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import tells_near_names
 from ssik_ros.kernels.paths import layers
 from ssik_ros.model.collision.objects import CarriedObject, read_objects, WorldObject
 from ssik_ros.results import Cause
@@ -193,6 +194,7 @@ class Stretch:
     """(k,) when each row is reached, from the start of the path [s]; None where unknown."""
 
 
+@tells_near_names
 @dataclass(frozen=True, eq=False)
 class ToolPath:
     """The best joint path, or the reason for its absence."""
@@ -223,6 +225,11 @@ class ToolPath:
     """Notes on this plan for the user, one sentence each."""
     stretches: Sequence[Stretch] = ()
     """Passes and the free travel between them in their order; empty if no path was found."""
+
+    @property
+    def success(self) -> bool:
+        """Return the same as ``valid``; the word of every result."""
+        return self.valid
 
     @property
     def gap(self) -> float:

@@ -4,6 +4,8 @@ Thirty-four commands of a first day, written as a new user writes them after the
 ``WORKS`` holds those whose first guess works, with their exit code; ``NAMED`` those whose error names the right words.
 """
 
+import json
+
 import pytest
 
 from ssik_ros.cli import command
@@ -40,6 +42,22 @@ WORKS = (
     'view panda --snapshot {folder}/panda.png',
     'completion bash',
 )
+GUESSED_LATER = (
+    'help',
+    'help solve',
+    'version',
+    'solve panda --xyz 0.4 0.1 0.5 --rpy 3.14 0 0',
+    'solve panda --xyz 0.4 0.1 0.5 --quat 1 0 0 0',
+    'solve panda --xyz 0.4,0.1,0.5',
+    'solve panda --pose [0.4,0.1,0.5,1,0,0,0]',
+    'solve ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --all',
+    f'fk ur5e --q {UR}',
+    f'solve ur5e --q {UR}',
+    'doctor --moveit-config panda',
+    'path ur5e {waypoints}',
+    'path {waypoints} --robot ur5e',
+)
+"""By other new users."""
 NAMED = {
     f'ik panda --pose {POSE}': 'ssik solve',
     f'slove panda --pose {POSE}': 'ssik solve',
@@ -47,6 +65,14 @@ NAMED = {
     'solve panda --pose 0.4 0.1 0.5': 'x y z qx qy qz qw',
     'solve panda': '--xyz',
     'list': 'ssik robots',
+}
+NAMED_LATER = {
+    'explain panda --xyz 3 0 0': 'ssik solve',
+    'path {waypoints}': 'ssik path ROBOT',
+    'path': 'ssik path FILE',
+    f'solve panda --pose {POSE} --rpy 0 0 0': '--quat and --rpy go with --xyz',
+    'solve panda --xyz 0.4 0.1 0.5 --quat 1 0 0': 'qx qy qz qw',
+    'doctor panda --robot ur5e': 'Name one robot',
 }
 
 
@@ -57,7 +83,15 @@ def places(tmp_path_factory):
 
     files = find_moveit_config('panda')
     folder = tmp_path_factory.mktemp('first_day')
-    return {'urdf': files.urdf_path, 'package': files.directory, 'folder': folder}
+    waypoints = folder / 'waypoints.csv'
+    rows = [f'0.4,0.2,{0.3 + 0.01 * row},0,1,0,0' for row in range(5)]
+    waypoints.write_text('\n'.join(['x,y,z,qw,qx,qy,qz', *rows]))
+    return {
+        'urdf': files.urdf_path,
+        'package': files.directory,
+        'folder': folder,
+        'waypoints': waypoints,
+    }
 
 
 def run(words, places):
@@ -72,13 +106,22 @@ def test_there_are_thirty_four():
     assert len(WORKS) + len(NAMED) == 34
 
 
-@pytest.mark.parametrize('words', WORKS)
+@pytest.mark.parametrize('words', WORKS + GUESSED_LATER)
 def test_the_first_guess_works(words, places, capsys):
     assert run(words, places) == 0
     assert capsys.readouterr().out or 'snapshot' in words
 
 
-@pytest.mark.parametrize('words', NAMED)
-def test_the_error_names_the_right_words(words, places, capsys):
+@pytest.mark.parametrize(('words', 'wanted'), [*NAMED.items(), *NAMED_LATER.items()])
+def test_the_error_names_the_right_words(words, wanted, places, capsys):
     assert run(words, places) == 2
-    assert NAMED[words] in capsys.readouterr().err
+    assert wanted in capsys.readouterr().err
+
+
+def test_a_position_with_angles_or_a_quaternion_is_the_pose(places, capsys):
+    found = []
+    for target in ('--pose 0.4 0.2 0.3 1 0 0 0', '--xyz 0.4 0.2 0.3 --quat 1 0 0 0'):
+        assert run(f'solve ur5e {target} --all --json', places) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]['solutions'] == found[1]['solutions']
+    assert len(found[0]['solutions']) == 8

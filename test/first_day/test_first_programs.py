@@ -5,6 +5,8 @@ The first guess must work. Where it cannot work, the error must name the call th
 ``GUESSES``.
 """
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -143,12 +145,19 @@ def test_13_a_picture(arm, tmp_path):
 GUESSES = {
     'position': (lambda arm: arm.solve([0.4, 0.1, 0.3]), 'solve_position'),
     'stack': (lambda arm: arm.solve(np.array([np.eye(4)] * 3)), 'solve_batch'),
-    'forward': (lambda arm: arm.forward_kinematics(arm.neutral), 'arm.fk'),
-    'inverse': (lambda arm: arm.inverse_kinematics(np.eye(4)), 'arm.solve'),
-    'plot': (lambda arm: arm.plot(arm.neutral), 'arm.show'),
-    'limits': (lambda arm: arm.qlim, 'arm.joint_limits'),
-    'misspelt': (lambda arm: arm.solve_bach([]), 'arm.solve_batch'),
+    'forward': (lambda arm: arm.forward_kinematics(arm.neutral), "'fk'"),
+    'inverse': (lambda arm: arm.inverse_kinematics(np.eye(4)), "'solve'"),
+    'plot': (lambda arm: arm.plot(arm.neutral), "'show'"),
+    'limits': (lambda arm: arm.qlim, "'joint_limits'"),
+    'misspelt': (lambda arm: arm.solve_bach([]), "'solve_batch'"),
     'keyword': (lambda arm: arm.solve(np.eye(4), max_solution=1), 'max_solutions'),
+    'step': (lambda arm: arm.tracker(arm.neutral).step(np.eye(4)), "'track'"),
+    'rate': (lambda arm: arm.tracker(arm.neutral, rate=500), "'dt'"),
+    'number': (lambda arm: arm.solve(np.eye(4), n=3), "'max_solutions'"),
+    'start': (lambda arm: arm.plan([np.eye(4)] * 2, seed=arm.neutral), "'start'"),
+    'joints of a path': (lambda arm: arm.plan([arm.fk(arm.neutral + 0.1)] * 2).q, "'positions'"),
+    'error': (lambda arm: arm.solve(arm.fk(arm.neutral + 0.1))[0].error, "'fk_residual'"),
+    'place': (lambda arm: arm.scene(boxes=[{'size': [1, 1, 1], 'position': [3, 0, 0]}]), "'xyz'"),
     'tips': (lambda arm: Manipulator(two_arms(), two_arms().group('both_arms')), 'solve_ik'),
     'name': (lambda arm: Manipulator.from_prebuilt('ur5ee'), 'ur5e'),
     'import': (lambda arm: ssik_ros.Manipulater, 'Manipulator'),
@@ -161,6 +170,49 @@ def test_a_wrong_guess_names_the_right_call(arm, guess):
     with pytest.raises((ValueError, TypeError, AttributeError, FileNotFoundError)) as caught:
         call(arm)
     assert words in str(caught.value)
+
+
+def test_every_result_says_whether_it_is_a_success(arm, target):
+    out_of_reach = target.copy()
+    out_of_reach[0, 3] = 9.0
+    for pose, is_reached in ((target, True), (out_of_reach, False)):
+        assert arm.solve(pose).success is is_reached
+        assert arm.solve(pose, max_solutions=1).success is is_reached
+        assert arm.solve(pose, method='ssik_ros/LevenbergMarquardt').success is is_reached
+        assert arm.ik_LM(pose).success is is_reached
+        assert arm.plan([pose, pose]).success is is_reached
+        assert arm.solve_batch([pose]).success.tolist() == [is_reached]
+
+
+def test_an_empty_list_says_why(arm, target):
+    far = target.copy()
+    far[0, 3] = 9.0
+    for options in ({}, {'max_solutions': 1}, {'respect_limits': False}):
+        solutions = arm.solve(far, **options)
+        assert solutions == []
+        assert solutions.reason.startswith('Unreachable')
+        assert solutions.cause == ssik_ros.Cause.UNREACHABLE
+    empty = arm.solve(far)
+    # The report is about the pose at the time of the call.
+    far[:] = target
+    assert empty.cause == ssik_ros.Cause.UNREACHABLE
+    found = arm.solve(target)
+    assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
+    found.clear()
+    assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
+    assert pickle.loads(pickle.dumps(empty)) == []
+
+
+def test_objects_may_be_mappings(arm):
+    scene = arm.scene(
+        boxes=[
+            {'size': (0.1, 0.2, 0.3), 'xyz': (0.5, 0.0, 0.2), 'rpy': (0.0, 0.0, 1.0)},
+            {'size': (0.1, 0.2, 0.3), 'pose': ssik_ros.pose((0.5, 0.0, 0.2), rpy=(0.0, 0.0, 1.0))},
+        ],
+        spheres={'ball': {'size': 0.1, 'xyz': (1.0, 0.0, 0.0)}},
+    )
+    assert (scene.objects[0].pose == scene.objects[1].pose).all()
+    assert scene.objects[2].pose[:3, 3].tolist() == [1.0, 0.0, 0.0]
 
 
 def test_an_arm_with_five_joints_says_what_to_leave_free():

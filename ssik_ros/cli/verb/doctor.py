@@ -40,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a MoveIt configuration package, a shipped robot, or the path of a URDF or xacro file; '
         'without it the installation is checked',
     )
+    text = 'the package or robot, instead of the first argument'
+    add_option(parser, '--moveit-config --robot NAME', text, dest='named')
     for option, file in _FILES.items():
         add_option(parser, f'{option} PATH', f'{file}, instead of that of the package', type=Path)
     add_option(
@@ -58,6 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     :param arguments: the parsed arguments.
     :raises InvalidOption: when files are given without a robot.
     """
+    if arguments.named is not None:
+        if arguments.robot is not None:
+            raise InvalidOption('Name one robot: as the first argument or by --moveit-config.')
+        arguments.robot = arguments.named
     names = [option.removeprefix('--').replace('-', '_') for option in _FILES]
     given = {name: path for name in names if (path := getattr(arguments, name)) is not None}
     if arguments.robot is not None:

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_options(parser)
     parser.add_argument('values', nargs='*', type=float, metavar='Q', help='joint positions')
     text = 'joint positions [rad or m] (default: ready or home of the SRDF, else the middle of the limits)'
-    add_option(parser, '--joints Q...', text, type=float)
+    add_option(parser, '--joints --q Q...', text, type=float)
     add_option(parser, '--json', 'print JSON')
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
 from ssik_ros.cli.printing import print_table, progress_bar
+from ssik_ros.cli.robot_choice import add_robot_options, choose_group
 from ssik_ros.errors import counted, InvalidOption, short
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.paths.path_file import PathProblem, read_problem
+from ssik_ros.paths.path_file import PathProblem, read_problem, read_waypoints
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import Stretch, ToolPath
 from ssik_ros.value_class import dataclass
@@ -22,6 +23,7 @@ _WIDTH = 120
 
 EXAMPLES = (
     'ssik path weld.yaml',
+    'ssik path ur5e waypoints.csv            # x, y, z, qw, qx, qy, qz of the tip',
     'ssik path weld.yaml --json --timeout 5',
     'ssik path weld.yaml -o trajectory.csv',
     'ssik path weld.yaml -o trajectory.yaml --plot weld.png',
@@ -36,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    parser.add_argument(
-        'file', type=Path, metavar='FILE', help='YAML that names robot, waypoints and obstacles'
-    )
+    add_robot_options(parser)
+    text = 'YAML that names robot, waypoints and obstacles; or waypoints of a ROBOT, as CSV or nav_msgs/Path'
+    parser.add_argument('file', nargs='?', type=Path, metavar='FILE', help=text)
     text = 'write the joint values of each waypoint as CSV, or a trajectory with times as YAML'
     add_option(parser, '-o --out --output FILE', text, type=Path, dest='output')
     text = 'write a plot of joints, margins, singular values and clearance: a file, or a folder'
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidOption(f'--timeout takes a positive number, not {arguments.timeout:g}.')
     if arguments.output is not None:
         check_output(arguments.output)
-    problem = read_problem(arguments.file)
+    problem = _read_problem(arguments)
     plot = None if arguments.plot is None else check_plot(arguments.plot, problem.name)
     planned = _PlannedPath(problem, _plan(problem, arguments))
     if arguments.output is not None:
@@ -82,6 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(planned)
     return 0 if planned.path.valid else 1
+
+
+def _read_problem(arguments: argparse.Namespace) -> PathProblem:
+    """Return the problem of a YAML file, or of a robot and a file of waypoints."""
+    if arguments.file is None:
+        arguments.path, arguments.file = None, arguments.path
+    if arguments.file is None:
+        raise InvalidOption('Name a file: ssik path FILE, or ssik path ROBOT FILE.')
+    options = ('path', 'urdf', 'robot', 'moveit_config')
+    if any(getattr(arguments, name) is not None for name in options):
+        chosen = choose_group(arguments)
+        waypoints = read_waypoints(arguments.file)
+        return PathProblem(arguments.file.stem, chosen.robot, chosen.group, waypoints, {})
+    if arguments.file.suffix.lower() == '.csv':
+        raise InvalidOption(f"Waypoints need a robot: ssik path ROBOT '{arguments.file}'.")
+    return read_problem(arguments.file)
 
 
 def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:

@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
-from ssik_ros.cli.targets import add_target_options, read_positions, read_targets
+from ssik_ros.cli.targets import add_target_options, is_position_only, read_positions, read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import UnknownGroup
 from ssik_ros.model.joint_group import JointGroup
@@ -19,10 +19,12 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_ya
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
 
+ALL = 1000
+
 EXAMPLES = (
     'ssik solve panda --pose 0.4 0.1 0.5 1 0 0 0',
     'ssik solve panda --xyz 0.4 0.1 0.5         # any orientation',
-    'ssik solve ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --max-solutions 4',
+    'ssik solve ur5e --xyz 0.4 0.2 0.3 --rpy 3.14 0 0 --all',
     'ssik solve fanuc --joints 0.1 0.2 0.3 0.4 0.5 0.6 --json',
     'ssik solve arm.urdf --tip tool0 --pose 0.3 0 0.4 0 0 0 1',
     'ssik solve gen3 --param solve_mode=optimize_distance --seed 0 0 0 0 0 0 0 \\',
@@ -38,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     add_robot_options(parser)
     targets = parser.add_argument_group('target (one of)')
-    target = targets.add_mutually_exclusive_group(required=True)
-    add_target_options(target)
+    target = add_target_options(targets, is_needed=True)
     text = 'robot, target, seed and solver of a test case that `ssik view` saved'
     add_option(target, '--case FILE', text, type=Path)
     parser.set_defaults(position_only=False)
@@ -53,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'joint positions to start from (default: ready or home of the SRDF, else the middle of the limits)'
     add_option(solver, '--seed Q...', text, type=float)
     add_option(solver, '--timeout S', 'wall-clock budget [s]', type=float)
-    add_option(solver, '--max-solutions N', 'most solutions to return', type=int, default=1)
+    most = solver.add_mutually_exclusive_group()
+    add_option(most, '--max-solutions N', 'most solutions to return', type=int, default=1)
+    text = f'return every solution that the solver finds, at most {ALL}'
+    add_option(most, '--all', text, action='store_const', const=ALL, dest='max_solutions')
     add_option(parser, '--json', 'print JSON')
 
 
@@ -130,7 +134,7 @@ def _make_solver(
         parameters,
         position_only=kinematics.position_only
         or arguments.position_only
-        or arguments.xyz is not None,
+        or is_position_only(arguments),
     )
 
 

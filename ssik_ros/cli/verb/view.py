@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_options(parser)
     add_content_options(parser)
     targets = parser.add_argument_group('target to begin with (one of)')
-    add_target_options(targets.add_mutually_exclusive_group())
+    add_target_options(targets, is_needed=False)
     pictures = parser.add_argument_group(
         'pictures, without a page (one of)'
     ).add_mutually_exclusive_group()

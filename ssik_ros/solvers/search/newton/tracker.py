@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import read_count, read_number, read_numbers, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
+from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError, tells_near_names
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.search import state, tracking
 from ssik_ros.problem.pose_input import read_pose_or_poses
@@ -27,6 +27,7 @@ class TrackStatus(IntEnum):
     """The arm stays where it is: no step comes nearer, or the target is invalid."""
 
 
+@tells_near_names
 class Tracker:
     """
     Follow a target from cycle to cycle; keep the state of the arm.
