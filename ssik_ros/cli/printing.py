@@ -26,18 +26,23 @@ def open_console(width: int) -> Console:
 @contextlib.contextmanager
 def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], None]]:
     """
-    Yield a function that shows how far a task is: the part that is done, from 0 to 1, and what is done now.
+    Yield a function that shows how far a task is: the part that is done, from 0 to 1, the name of the step, and the time left.
 
     :param width: of the console; files and pipes get nothing.
     :param quiet: whether a terminal gets nothing, too.
     """
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = open_console(width)
     if quiet or not console.is_terminal:
         yield lambda part, text: None
         return
-    columns = (TextColumn('{task.description}'), BarColumn())
+    columns = (
+        TextColumn('{task.description}'),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn('left'),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task('', total=1.0)
         yield lambda part, text: progress.update(task, completed=part, description=text)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import functools
 from pathlib import Path
 import sys
+import time
 from typing import Any
 
 import rclpy
@@ -63,6 +64,8 @@ class BenchmarkNode(Node):
         self._executor.add_node(self)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, ())
+        self._begun: dict[str, tuple[float, int]] = {}
+        """Time [s] and number of requests of the first progress of each service."""
 
     def destroy_node(self) -> None:
         """Give the log back, and destroy everything that the node made."""
@@ -137,7 +140,11 @@ class BenchmarkNode(Node):
         )
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
-        self.get_logger().info(f'{label}: {done} of {total}')
+        clock = time.monotonic()
+        begun, before = self._begun.setdefault(label, (clock, done))
+        rate = (done - before) / (clock - begun) if clock > begun else 0.0
+        left = f', about {(total - done) / rate:.0f} s left' if rate > 0.0 and done < total else ''
+        self.get_logger().info(f'{label}: {done} of {total}{left}')
 
     def _write(self, session: BenchmarkSession, report: BenchmarkReport) -> None:
         """Write the files and log the table."""

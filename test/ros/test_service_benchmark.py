@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -282,7 +283,7 @@ def test_shutdown_between_two_requests_ends_the_benchmark(server, tmp_path):
     options = {'samples': 20000, 'config': 'panda'}
     with running_benchmark(server.domain, tmp_path / 'out', **options) as process:
         for line in process.stdout:
-            if 'PoseIK: 1000 of 20000' in line:
+            if re.search(r'PoseIK: 2000 of 20000, about \d+ s left', line):
                 break
         process.send_signal(signal.SIGTERM)
         log, _ = process.communicate(timeout=WAIT)

@@ -14,6 +14,7 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 
 from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config
@@ -149,7 +150,8 @@ def _progress(label: str) -> Iterator[Progress | None]:
         yield None
         return
     columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn())
-    with ProgressBar(*columns, TimeElapsedColumn(), console=console) as bar:
+    times = TimeElapsedColumn(), TimeRemainingColumn(), TextColumn('left')
+    with ProgressBar(*columns, *times, console=console) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(solver: str, done: int, total: int) -> None:
