@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: ``make docs``. What it takes from sources outside ``docs/`` stands in ``tools/site_sources.py``."""
+"""How Sphinx builds the site: ``make docs``. ``tools/site_sources.py`` collects sources outside ``docs/``."""
 
 from pathlib import Path
 import sys
@@ -34,7 +34,7 @@ autodoc_member_order = 'bysource'
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 
-# Only what answers: a machine without a network builds the same pages without links to others.
+# Only inventories that respond: a machine without a network builds the same pages without links to others.
 intersphinx_mapping = site_sources.reachable_inventories(
     {
         'python': 'https://docs.python.org/3/',
@@ -79,7 +79,7 @@ suppress_warnings = ['config.cache', 'ref.python']
 
 def setup(app):
     """
-    Rewrite what leads out of ``docs/``.
+    Rewrite links out of ``docs/``.
 
     :param app: of Sphinx.
     """

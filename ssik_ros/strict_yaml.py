@@ -95,57 +95,57 @@ def refuse(place: str, message: str, hint: str = '') -> NoReturn:
 
 
 def checked_mapping(
-    content: Any, place: str, what: str, known: Iterable[str] | None = None
+    content: Any, place: str, noun: str, known: Iterable[str] | None = None
 ) -> Mapping[str, Any]:
     """
     Return a mapping whose keys are known.
 
     :param content: the mapping.
     :param place: where it was written.
-    :param what: its name in messages.
+    :param noun: its name in messages.
     :param known: the keys that it may have; None for any.
     :raises ConfigError: if the content is not a mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
-        refuse(place, f'{what} is no mapping but {shorten(repr(content))}')
+        refuse(place, f'{noun} is no mapping but {shorten(repr(content))}')
     for key in content:
         if known is not None and key not in known:
             hint = describe_choices(str(key), known)
-            refuse(location(content, key, place), f'unknown key {quote(key)} in {what}', hint)
+            refuse(location(content, key, place), f'unknown key {quote(key)} in {noun}', hint)
     return content
 
 
-def finite_number(value: Any, place: str, what: str) -> float:
+def finite_number(value: Any, place: str, noun: str) -> float:
     """
     Return a finite number.
 
     :param value: the number; a truth value is refused.
     :param place: where it was written.
-    :param what: its name in messages.
+    :param noun: its name in messages.
     :raises ConfigError: for anything else.
     """
     # A whole number may be larger than any float.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not abs(value) <= sys.float_info.max:
-        refuse(place, f'{what} is no finite number but {shorten(repr(value))}')
+        refuse(place, f'{noun} is no finite number but {shorten(repr(value))}')
     return float(value)
 
 
 class EntryReader:
     """Reads the values of one mapping of a file; wrong ones are refused with their place."""
 
-    def __init__(self, content: Any, place: str, what: str, keys: Iterable[str]) -> None:
+    def __init__(self, content: Any, place: str, noun: str, keys: Iterable[str]) -> None:
         """
         Raise ConfigError if the content is not a mapping, or has unknown keys.
 
         :param content: the mapping.
         :param place: where it was written.
-        :param what: its name in messages.
+        :param noun: its name in messages.
         :param keys: that it may have.
         :raises ConfigError: as every method does for a wrong value.
         """
-        self.entry = checked_mapping(content, place, what, tuple(keys))
-        self.place, self.what = place, what
+        self.entry = checked_mapping(content, place, noun, tuple(keys))
+        self.place, self.noun = place, noun
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         """Return a mapping with any keys; an empty one if the key is missing."""
@@ -164,7 +164,7 @@ class EntryReader:
 
     def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
         """Refuse a value with its place."""
-        refuse(self.where(key), f'{quote(key)} of {self.what} {problem}', hint)
+        refuse(self.where(key), f'{quote(key)} of {self.noun} {problem}', hint)
 
     def text(self, key: str) -> str:
         """Return a name."""

@@ -3,8 +3,7 @@ Look at the prose of README and docs: ``python tools/prose.py [PAGE ...]`` lists
 
 Without pages it reads the folders Start, Tutorials and How-to. ``--wide`` lists lines of prose wider than 120 columns of all pages
 instead, and ``--wrap`` wraps the paragraphs that have such lines. ``--dialect`` lists the phrases of :data:`DIALECT` in
-docstrings and comments of Python files or folders, and ends with 1 if there are any. Without files it reads all sources
-but those that ``tools/prose_open.txt`` names: their texts still have to be written anew.
+docstrings and comments of Python files or folders, and ends with 1 if there are any. Without files it reads all sources.
 """
 
 import argparse
@@ -24,9 +23,7 @@ MOST_WORDS = 25
 WIDTH = 120
 GENERATED = {'docs/modules.md', 'docs/benchmarks/results.md'}
 """Pages that a tool writes line by line."""
-SOURCES = ('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch')
-OPEN = ROOT / 'tools' / 'prose_open.txt'
-"""Files and folders whose texts still have phrases of the dialect, one in each line."""
+SOURCES = ('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch', 'docs')
 DIALECT = {
     'a noun instead of "what"': r'\bwhat\b(?! to\b)',
     'the noun instead of "that of"': r'\b(?:that|those) of\b',
@@ -177,14 +174,12 @@ def modules(chosen: Sequence[Path]) -> list[Path]:
     """
     Return Python files whose texts shall be free of the dialect.
 
-    :param chosen: files and folders; without any all sources but the open ones.
+    :param chosen: files and folders; without any all sources.
     """
-    still_open = [] if chosen else [ROOT / line for line in OPEN.read_text().split()]
     roots = chosen or [ROOT / name for name in SOURCES]
-    files = {
-        p.resolve() for root in roots for p in ([root] if root.is_file() else root.rglob('*.py'))
-    }
-    return sorted(p for p in files if not any(p.is_relative_to(other) for other in still_open))
+    return sorted(
+        {p.resolve() for root in roots for p in ([root] if root.is_file() else root.rglob('*.py'))}
+    )
 
 
 def list_dialect(chosen: Sequence[Path]) -> int:

@@ -1,8 +1,8 @@
 """
 Timed calls of a solver.
 
-Only the call itself is timed. A remote solver, behind a service, splits a call in three: preparing the message and
-reading the response are not timed.
+Only the call itself is timed. The call of a remote solver, which is a service, has three parts: preparing the message
+and reading the response are not timed.
 """
 
 from collections.abc import Callable, Sequence

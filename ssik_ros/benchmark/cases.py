@@ -127,7 +127,7 @@ def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
 
     :param path: the file.
     :param oracle: the group of the requests.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: when the file does not exist.
     :raises ConfigError: when it is malformed, or made for another robot or group.
     """
     try:

@@ -2,8 +2,8 @@
 A trial of solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
 Requests come in rounds, and a round has blocks of one kind that each solver solves without a pause, as in use. The
-sequence of each kind follows from the random seed alone; the clock decides its length. Only requests that every solver
-has solved or failed count. Each block begins with a call that is not counted, so that times are those of a warm solver.
+random seed determines the sequence of each kind, and the clock its length. Only requests that every solver has solved or
+failed count. Each block begins with a call that is not counted, so that only a warm solver is timed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -179,7 +179,7 @@ def compare_solvers(
     :param names: the solvers.
     :param settings: the size of the trial.
     :param clock: measures the time for all requests.
-    :param tell: told what happens.
+    :param tell: called with a sentence about each step.
     :raises InvalidLimits: when a translation of the group has no limits.
     """
     runners = []

@@ -69,9 +69,9 @@ class BenchmarkConfig:
     ik_iteration_display_step: int
     ik_solvers: tuple[SolverEntry, ...]
     robot_description_file: str = ''
-    """URDF that counts instead of that of the package; not a key of the file."""
+    """URDF that replaces the URDF of the package; not a key of the file."""
     xacro_args: Mapping[str, str] = field(default_factory=dict)
-    """Arguments for xacro beside those of the package; not a key of the file."""
+    """Arguments for xacro in addition to the arguments of the package; not a key of the file."""
 
     def with_robot_files(
         self, robot_description_file: str, xacro_args: Mapping[str, str]
@@ -79,7 +79,7 @@ class BenchmarkConfig:
         """
         Return this configuration with another URDF and more arguments for xacro.
 
-        :param robot_description_file: path of the URDF; empty for that of the package.
+        :param robot_description_file: path of the URDF; empty for the URDF of the package.
         :param xacro_args: the arguments by name.
         """
         return dataclasses.replace(
@@ -124,7 +124,7 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     Return the configuration in a file.
 
     :param path: a YAML file with the keys of ik_benchmarking, at its root or below one other key.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: when the file does not exist.
     :raises InvalidParameter: for a missing or misspelt key, a wrong type or a value out of range.
     :raises ConfigError: when it is malformed.
     """
@@ -167,7 +167,7 @@ def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkCon
 
 
 def _find_body(content: Any, source: str) -> Mapping[str, Any]:
-    """Return the mapping with the keys, which may stand below others such as ``ros__parameters``."""
+    """Return the mapping with the keys, which may be below other keys such as ``ros__parameters``."""
     while isinstance(content, Mapping) and len(content) == 1:
         inner = next(iter(content.values()))
         if not isinstance(inner, Mapping):

@@ -10,7 +10,7 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_ya
 
 def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     """
-    Return the robot's files: those of the named package, else of the robot's own installed package.
+    Return the robot's files, from the named package or else from the robot's own installed package.
 
     A robot that comes with this package is taken only where the configuration names its package.
 
@@ -41,7 +41,7 @@ def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     Return the folder of the kinematics files; their package needs no robot.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when there is no such package.
+    :raises DescriptionNotFound: when the package is not found.
     """
     package = config.moveit_config_pkg
     folder = Path(package) if Path(package).is_dir() else find_package(package)

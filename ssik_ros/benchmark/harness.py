@@ -1,4 +1,4 @@
-"""What all benchmarks share, those of ``bench/`` included: timed calls, statistics, tables and output files."""
+"""Parts that all benchmarks share, ``bench/`` included: timed calls, statistics, tables and output files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib

@@ -55,7 +55,7 @@ def _cpu_model() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Return our version and that of each package that matters, as its distribution says."""
+    """Return the versions of this package and of each package that matters, from their distributions."""
     others = {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
     return {'ssik_ros': __version__, **others}
 

@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What the check of one solution found."""
+    """Result of the check of one solution."""
 
     verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
@@ -111,7 +111,7 @@ class GroupOracle:
         Return the norm of the joint distance; joints without limits are compared modulo 2 pi.
 
         :param positions: (n,) the solution.
-        :param seed: (n,) what it is compared with.
+        :param seed: (n,) joint vector to compare with.
         """
         if positions.shape != seed.shape:
             return float('nan')

@@ -113,7 +113,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
 
 
 def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path) -> Path:
-    """Write a plot over solvers under its title and that of the benchmark."""
+    """Write a plot over solvers with its title and the title of the benchmark."""
     config = report.config
     samples = counted(config.sample_size, 'sample')
     subtitle = f'{report.robot}, {config.planning_group}, {samples}'
@@ -168,7 +168,7 @@ def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
 
 
 def _draw_lines(axes: Axes) -> None:
-    """Draw pale lines behind the values, and a frame on two sides only."""
+    """Draw pale lines under the values, and a frame on two sides only."""
     axes.grid(axis='y', alpha=0.35)
     axes.set_axisbelow(True)
     axes.spines[['top', 'right']].set_visible(False)

@@ -9,7 +9,7 @@ from ssik_ros.model.loader import load_package
 from ssik_ros.value_class import dataclass
 
 SAME_LIMIT = 1e-3
-"""Limits that differ by less are those of the same joint, written with other digits [rad or m]."""
+"""Limits that differ by less belong to the same joint, and were written with other digits [rad or m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ PUBLISHED: tuple[PublishedFigure, ...] = (
 
 def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, ...]:
     """
-    Return the published figures of a robot; none where only its name is that of a published one.
+    Return the published figures of a robot; none if a published robot only has the same name.
 
     :param robot_name: the robot's name, with or without a prefix such as ``moveit_resources_``.
     :param group: the group that is measured; its joints and limits are compared with the published robot's.

@@ -28,7 +28,7 @@ LITTLE_MORE = 1.2
 OUTLIERS = 0.05
 """Share of the slowest calls that the compared time ignores: other processes cause them."""
 MANY_MORE = 1.2
-"""Ratio of numbers of solutions from which on the report mentions it."""
+"""The report mentions a ratio of numbers of solutions above this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ _SERVER_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
     'solver median': ('server_median_us', _milliseconds),
     'solver p99': ('server_p99_us', _milliseconds),
 }
-"""More columns for solvers behind services; the other times are then round trips."""
+"""More columns for solvers that are services; the other times are then round trips."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger('ssik_ros.benchmark')
 Progress = Callable[[str, int, int], None]
 """Called with the solver's label, the trials done and the trials to do."""
 SolverMaker = Callable[[GroupKinematics, GroupOracle], IkSolver]
-"""Returns the solver of an entry, such as one behind a service."""
+"""Returns the solver of an entry, such as a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class BenchmarkSession:
         maker: SolverMaker | None,
     ) -> SolverRun:
         """
-        Return what one solver does with all requests.
+        Return the run of one solver over all requests.
 
         A solver of another package, or one that cannot be made, has no trials and a reason.
         """

@@ -19,7 +19,7 @@ class ServerPlan:
     label: str
     """The solver's label in the configuration."""
     namespace: str
-    """A namespace of its own below that of the benchmark: a valid name, without slashes."""
+    """A namespace for this server, below the namespace of the benchmark: a valid name, without slashes."""
     parameters: Mapping[str, str]
     """Values of parameters of ``ik_server``."""
 

@@ -61,7 +61,7 @@ def prepare_benchmark(
         kinematics = read_entries(config, find_kinematics_folder(config))
     else:
         kinematics = read_entries(config, find_kinematics_folder(config))
-        # What follows is about this robot: the figures that others published may be about another one.
+        # From here on the robot is this one; published figures may be about another one.
         config = dataclasses.replace(
             config, robot_name=about.robot.name, planning_group=about.group.name
         )

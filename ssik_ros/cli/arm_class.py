@@ -1,4 +1,4 @@
-"""The class of an arm in the words of the catalogue; the head of the catalogue says what each word means."""
+"""The class of an arm in the words of the catalogue; the head of the catalogue explains each word."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,11 +11,11 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 
 EXACT = 1e-9
-"""Sine between axes, and distance from their common point [m], up to which a class holds."""
+"""Largest sine between axes, and largest distance from their common point [m], of a class."""
 NEAR_ANGLE = 2e-3
-"""Sine between axes up to which a class is nearly met."""
+"""Largest sine between axes of a near miss."""
 NEAR_DISTANCE = {6: 0.005, 7: 0.025}
-"""Distance of an axis from the common point up to which it is, by the number of joints [m]."""
+"""Largest distance of an axis from the common point of a near miss, by the number of joints [m]."""
 
 Joints = tuple[int, ...]
 _WRIST, _SHOULDER = (4, 5, 6), (1, 2, 3)
@@ -76,7 +76,7 @@ def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
 
 
 def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
-    """Return the largest distance of an axis from where it should meet others, and the largest sine."""
+    """Return the largest distance of an axis from the point that it should go through, and the largest sine."""
     distances = (_spread(geometry, [joint - 1 for joint in joints]) for joints in wanted.meeting)
     sines = (geometry.sine(a - 1, b - 1) for a, b in wanted.parallel)
     return max(distances, default=0.0), max(sines, default=0.0)

@@ -38,7 +38,7 @@ class AxisRelation:
 
 def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
     """
-    Return what pairs and triples of neighbouring axes have in common; pairs within a triple are left out.
+    Return the relations of pairs and triples of neighbouring axes, without pairs within a triple.
 
     :param geometry: the axes of a chain.
     """

@@ -55,7 +55,7 @@ def write_library(arguments: argparse.Namespace) -> int:
 
 
 def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> toolchain.Kernels:
-    """Return the kernels with the constants of the arm, or those of all arms where llvmlite is missing."""
+    """Return the kernels with the constants of the arm; without llvmlite, kernels for all arms."""
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
     if freeze.is_possible():

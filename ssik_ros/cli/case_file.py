@@ -27,10 +27,10 @@ def robot_origin(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def take_case(arguments: argparse.Namespace) -> None:
     """
-    Set the options of ``ssik solve`` that a case file stands for; a solver that is given replaces that of the case.
+    Set the options of ``ssik solve`` from a case file; a solver that is given replaces the solver of the case.
 
     :param arguments: the parsed arguments, with the path in ``case``.
-    :raises InvalidOption: when it is no case, or when the robot or the target is given beside it.
+    :raises InvalidOption: when it is not a case, or when the robot or the target is given, too.
     """
     case = _read(arguments.case)
     fixed = (*ROBOT_OPTIONS, 'group', 'base', 'tip', 'seed')

@@ -18,7 +18,7 @@ _TIERS = (
 
 def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
     """
-    Return the closed form of an arm; print why there is none and return None otherwise.
+    Return the closed form of an arm; without a closed form print the reason and return None.
 
     :param verb: for the message.
     :param chosen: the arm.

@@ -70,7 +70,7 @@ MEANT = {
     'explain': 'solve',
     'why': 'solve',
 }
-"""Verbs of other programs, and what they are called here."""
+"""Verbs of other programs, and their names here."""
 NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
 
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     Run the command and return its exit code.
 
-    :param argv: arguments without the program's name; None means those of the process.
+    :param argv: arguments without the program's name; None means the arguments of the process.
     """
     words = _split_lists(sys.argv[1:] if argv is None else list(argv))
     if words[:1] == ['help']:
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         level = logging.INFO if arguments.verbose else logging.WARNING
         logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
         code = int(arguments.run(arguments))
-        # What is still in the buffer is written here, where a reader that has gone is noticed.
+        # Empty the buffer here, where a reader that has gone is noticed.
         sys.stdout.flush()
         return code
     except SsikError as error:
@@ -134,12 +134,12 @@ def _refuse_verb(word: str) -> int:
 
 
 def _chosen_verb(words: Sequence[str]) -> str:
-    """Return the first word that is no option, or an empty string."""
+    """Return the first word that does not begin with a dash, or an empty string."""
     return next((word for word in words if not word.startswith('-')), '')
 
 
 class _RoomForVerbs(argparse.HelpFormatter):
-    """Starts all summaries behind the longest verb, whose indentation argparse forgets."""
+    """Starts all summaries in the column after the longest verb, whose indentation argparse forgets."""
 
     def __init__(self, prog: str) -> None:
         """Measure the verbs."""
@@ -195,7 +195,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Give the parser of a verb the verb's arguments and examples."""
     module = importlib.import_module(verb.module)
     parser.epilog = 'examples:\n' + '\n'.join(f'  {line}' for line in module.EXAMPLES)
-    # Words such as -1e-3 are numbers, not options; argparse alone knows only -1 and -0.001.
+    # Words such as -1e-3 are numbers, not options; argparse itself knows only -1 and -0.001.
     parser._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
     module.add_arguments(parser)
     for action in parser._actions:

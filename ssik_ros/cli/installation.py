@@ -1,7 +1,7 @@
 """
 The installation, checked from outside: Python, packages, native library, processor, ROS and MoveIt.
 
-This module needs the standard library alone, so that it works where the package itself does not load. Each package is
+This module needs only the standard library, so that it works where the package itself does not load. Each package is
 imported by a process of its own: a package that does not fit the others may end its process.
 """
 
@@ -53,7 +53,7 @@ class Package(NamedTuple):
 
     name: str
     module: str
-    """What is imported."""
+    """The module to import."""
     pip: str
     apt: str
 
@@ -114,7 +114,7 @@ _COMPARE = {'>=': operator.ge, '<': operator.lt}
 
 
 class Probe(NamedTuple):
-    """What a process said about a module."""
+    """Report of a process about a module."""
 
     error: str = ''
     """Why it does not load; empty when it does."""
@@ -146,11 +146,11 @@ def examine_installation() -> list[Finding]:
 
 def probe(module: str, distribution: str = '', expression: str = 'None') -> Probe:
     """
-    Return what a fresh Python finds out about a module.
+    Return the report of a fresh Python about a module.
 
     :param module: its name.
     :param distribution: of pip, for the version of a module that does not tell it.
-    :param expression: what else is wanted of ``module``.
+    :param expression: Python expression about ``module``, whose value is reported, too.
     """
     words = [sys.executable, '-c', _PROBE, module, distribution, expression]
     path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))
@@ -182,7 +182,7 @@ def _is_set(variable: str) -> bool:
 
 
 def _examine_python() -> Finding:
-    """Return what Python this is."""
+    """Return the version of Python."""
     shown = f'{platform.python_version()} ({sys.executable})'
     if sys.version_info >= OLDEST_PYTHON:
         return Finding(Level.FINE, 'Python', shown)
@@ -198,7 +198,7 @@ def _examine_package(package: Package, found: Probe) -> Finding:
     if found.error:
         return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
     what = f'{found.version} ({found.place})'
-    # The collision library comes with pinocchio: the bounds are not those of its own version.
+    # The collision library comes with pinocchio: the bounds of pinocchio do not apply to its version.
     if package.module == 'coal' or _is_within(found.version, bounds):
         return Finding(Level.FINE, package.name, what)
     what = f'{what}; ssik_ros requires {package.pip}{bounds}'
@@ -216,7 +216,7 @@ def _examine_extra(extra: Extra) -> Finding:
 
 
 def _bounds() -> dict[str, str]:
-    """Return what the installed package requires: bounds such as ``<3,>=1.26`` by the name of pip."""
+    """Return the requirements of the installed package: bounds such as ``<3,>=1.26`` by the name of pip."""
     try:
         lines = importlib.metadata.requires('ssik_ros') or []
     except importlib.metadata.PackageNotFoundError:
@@ -235,7 +235,7 @@ def _is_within(version: str, bounds: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """Return the numbers that a version begins with, without zeros behind the last one."""
+    """Return the numbers that a version begins with, without zeros at the end."""
     begin = re.match(r'\d+(\.\d+)*', version)
     numbers = [int(part) for part in begin[0].split('.')] if begin else []
     while len(numbers) > 1 and numbers[-1] == 0:
@@ -249,7 +249,7 @@ def _install(package: Package, bounds: str) -> str:
     is_venv = sys.prefix != sys.base_prefix
     alone = ROOT / 'requirements' / 'pinocchio.txt'
     if package.pip == 'pin' and alone.is_file() and _has_numpy_1():
-        # What pip takes for pinocchio's requirements would replace the numpy of the system.
+        # The requirements that pip sees for pinocchio would replace the numpy of the system.
         return f'{sys.executable} -m pip install --no-deps -r {alone}'
     if is_venv or not Path('/usr/bin/apt').exists() or ('{}' in package.apt and not distribution):
         return f"{sys.executable} -m pip install '{package.pip}{bounds}'"
@@ -281,7 +281,7 @@ def _examine_processor() -> Finding:
 
 
 def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
-    """Yield what the environment changes about the kernels."""
+    """Yield each variable of the environment that changes the kernels."""
     if os.environ.get('SSIK_ROS_TARGET'):
         what = f'is set: the library for {os.environ["SSIK_ROS_TARGET"]} is loaded, whatever the processor'
         yield Finding(Level.NOTE, 'SSIK_ROS_TARGET', what, 'unset SSIK_ROS_TARGET')
@@ -320,7 +320,7 @@ def _rebuild(found: Probe) -> str:
 
 
 def _examine_ros(rclpy: Probe) -> Iterator[Finding]:
-    """Yield whether ROS 2 is here and has what the node needs; everything else works without."""
+    """Yield whether ROS 2 is installed with all packages that the node needs; all other parts work without ROS 2."""
     distribution = os.environ.get('ROS_DISTRO') or _distribution_of_wheels()
     if rclpy.error:
         what = f'rclpy: {rclpy.error}; only the node needs ROS'

@@ -54,7 +54,7 @@ def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
 
 def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
-    Write joint values; if there is no path, those of its longest piece.
+    Write joint values; if the plan failed, write the longest piece of a path.
 
     :param file: a CSV with one row per waypoint and corner of free travel, or a YAML with a trajectory_msgs/JointTrajectory.
     :param problem, path: the plan.

@@ -19,7 +19,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.value_class import dataclass
 
 FILE_SUFFIXES = ('.urdf', '.xacro', '.xml')
-"""Ends of names that are files, also if there is no such file."""
+"""A name with one of these ends is a file, even if the file does not exist."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,7 +120,7 @@ def load_chosen(arguments: argparse.Namespace) -> RobotModel:
 
 def read_word(arguments: argparse.Namespace) -> None:
     """
-    Take a robot that is no file as the name of a robot, or as the folder of a MoveIt package.
+    Take a robot that is not a file as the name of a robot, or as the folder of a MoveIt package.
 
     :param arguments: the parsed arguments.
     """

@@ -19,7 +19,7 @@ def add_target_options(
     targets: argparse._ArgumentGroup, *, is_needed: bool
 ) -> argparse._MutuallyExclusiveGroup:
     """
-    Declare the options that give a target, and return those of which one may be given.
+    Declare the options that give a target, and return the group of options that exclude each other.
 
     :param targets: group of options.
     :param is_needed: whether one must be given.
@@ -101,7 +101,7 @@ def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: s
     """
     Return joint positions (n,) of the group, or None when none were given.
 
-    :param numbers: what was given.
+    :param numbers: the values of the option.
     :param group: the group.
     :param option: the option's name, for the message.
     :raises InvalidOption: when there are too many, too few, or some are not finite.

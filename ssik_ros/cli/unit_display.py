@@ -11,7 +11,7 @@ from ssik_ros.reach.mapping import in_words
 
 WIDTH = 100
 LINE_EVERY = 30.0
-"""Time between two lines of progress where there is no terminal [s]."""
+"""Time between two lines of progress in files and pipes [s]."""
 
 
 class UnitDisplay:
@@ -21,7 +21,7 @@ class UnitDisplay:
         """
         Begin with nothing done.
 
-        :param noun: what units consist of.
+        :param noun: word for the parts of a unit.
         :param quiet: whether to show nothing.
         """
         console = open_console(WIDTH)
@@ -31,7 +31,7 @@ class UnitDisplay:
         self._noun = noun
         self._quiet, self._begun, self._shown = quiet, time.monotonic(), time.monotonic()
         self.last = Progress(0, 0, 0.0, 0)
-        """What this run has done."""
+        """Work of this run."""
         self._task = self._bar.add_task('begin', total=1.0)
 
     def __enter__(self) -> 'UnitDisplay':

@@ -1,4 +1,4 @@
-"""What ``ssik view`` shows: a planning group, a mechanism or task sets, and what stands around and is played."""
+"""Contents of ``ssik view``: a planning group, a mechanism or task sets, with objects and recordings."""
 
 import argparse
 from pathlib import Path
@@ -34,7 +34,7 @@ NAMED_BY_FILE = (
 
 def add_content_options(parser: argparse.ArgumentParser) -> None:
     """
-    Declare the options that say what is shown beside the robot.
+    Declare the options for everything that is shown with the robot.
 
     :param parser: the verb's parser.
     """
@@ -53,7 +53,7 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
 
 def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]:
     """
-    Return the session of the command line, and the extras that are shown beside it.
+    Return the session of the command line, and the extras that are shown with it.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.

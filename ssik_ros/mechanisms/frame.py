@@ -23,18 +23,18 @@ from ssik_ros.mechanisms.names import CamelCaseNames
 from ssik_ros.mechanisms.storage import frozen, live, LiveArray, Storage
 
 
-def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
+def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     """
     Return values as an array.
 
-    :param what: the argument, for messages.
+    :param noun: the argument, for messages.
     :param count: how many there must be.
     :raises InvalidTarget: when there are more or fewer, or one is not finite.
     """
-    array = read_numbers(what, values).ravel()
+    array = read_numbers(noun, values).ravel()
     if array.size != count or not np.isfinite(array).all():
         raise InvalidTarget(
-            f'{what} must be {count} finite numbers, not {shown(values)}.', value=values
+            f'{noun} must be {count} finite numbers, not {shown(values)}.', value=values
         )
     return array
 

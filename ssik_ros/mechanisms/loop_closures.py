@@ -147,11 +147,11 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
     """Return one loop of a file."""
     reader = EntryReader(content, place, f'loop {quote(name)}', _LOOP_KEYS)
     if ('type' in reader.entry) == ('dof' in reader.entry):
-        refuse(place, f"{reader.what} needs either 'type' or 'dof'")
+        refuse(place, f"{reader.noun} needs either 'type' or 'dof'")
     dof, has_axis = _free(reader)
     if has_axis != ('axis' in reader.entry):
         text = 'needs the axis of its joint' if has_axis else "has no use for an 'axis'"
-        refuse(place, f'{reader.what} {text}')
+        refuse(place, f'{reader.noun} {text}')
     axis = reader.numbers('axis', 3) if has_axis else (0.0, 0.0, 1.0)
     if math.hypot(*axis) < _SAME_AXIS:
         reader.refuse('axis', 'is zero')
@@ -163,8 +163,8 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
 def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, FloatArray]:
     """Return link and pose (4, 4) of one end of a loop in a file."""
     if end not in loop.entry:
-        refuse(loop.place, f'{loop.what} has no {quote(end)}')
-    where, what = loop.where(end), f'the {end} of {loop.what}'
+        refuse(loop.place, f'{loop.noun} has no {quote(end)}')
+    where, what = loop.where(end), f'the {end} of {loop.noun}'
     reader = EntryReader(loop.entry[end], where, what, _END_KEYS)
     if not isinstance(reader.entry.get('link'), str):
         refuse(where, f"{what} names no 'link'")

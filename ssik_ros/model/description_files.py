@@ -159,9 +159,9 @@ def find_moveit_config(
     :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the files of a package
         that leaves a choice.
     """
-    for what, file in (('urdf', urdf), ('srdf', srdf), ('robot_name', robot_name)):
+    for noun, file in (('urdf', urdf), ('srdf', srdf), ('robot_name', robot_name)):
         if file is not None and not isinstance(file, str | os.PathLike):
-            refuse(what, file, 'a text')
+            refuse(noun, file, 'a text')
     if not isinstance(package_or_robot_name, str | os.PathLike):
         refuse('package_or_robot_name', package_or_robot_name, 'a text')
     name = str(package_or_robot_name)

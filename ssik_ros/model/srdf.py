@@ -156,7 +156,7 @@ class _SrdfReader:
         )
 
     def name_of(
-        self, element: XmlElement, attribute: str, known: Collection[str] | None, what: str
+        self, element: XmlElement, attribute: str, known: Collection[str] | None, noun: str
     ) -> str | None:
         """
         Return the name in an attribute; None, with a warning, when the element has to be left out.
@@ -164,7 +164,7 @@ class _SrdfReader:
         :param element: the element.
         :param attribute: the attribute.
         :param known: the names that the attribute may have; None for any.
-        :param what: noun for the named thing in the warning ("joint").
+        :param noun: noun for the named thing in the warning ("joint").
         """
         name = element.get(attribute)
         if not name:
@@ -175,7 +175,7 @@ class _SrdfReader:
             # A search among all names for each of many faults would take time that grows with their product.
             hint = describe_choices(name, known) if len(self.notes.lines) < MOST_HINTS else ''
             text = (
-                f'<{element.tag}> names the unknown {what} {quote(name)} and is left out. {hint}'
+                f'<{element.tag}> names the unknown {noun} {quote(name)} and is left out. {hint}'
             )
             self.notes.add(element.line, text.rstrip())
         else:
@@ -183,10 +183,10 @@ class _SrdfReader:
         return None
 
     def names_of(
-        self, elements: Iterable[XmlElement], attribute: str, known: Collection[str], what: str
+        self, elements: Iterable[XmlElement], attribute: str, known: Collection[str], noun: str
     ) -> tuple[str, ...]:
         """Return the names that elements have in an attribute, without those that are left out."""
-        names = (self.name_of(element, attribute, known, what) for element in elements)
+        names = (self.name_of(element, attribute, known, noun) for element in elements)
         return tuple(name for name in names if name is not None)
 
     def read_groups(self) -> tuple[SrdfGroup, ...]:

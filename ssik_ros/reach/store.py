@@ -371,15 +371,15 @@ class MapStore:
         refuse_links(self.path, 'map')
         have, want = self.read_attributes(), plan.as_mapping()
         if have['robot'] != want['robot']:
-            what = _difference(have['robot'], want['robot'])
+            noun = _difference(have['robot'], want['robot'])
             raise InvalidOption(
-                f"The map '{self.path}' is of another robot, or the robot has changed ({what}); write to another place.",
+                f"The map '{self.path}' is of another robot, or the robot has changed ({noun}); write to another place.",
                 path=self.path,
             )
         if have.get(COLLISIONS) != want.get(COLLISIONS):
-            what = _changed_scene(have.get(COLLISIONS), want.get(COLLISIONS))
+            noun = _changed_scene(have.get(COLLISIONS), want.get(COLLISIONS))
             raise InvalidOption(
-                f"The map '{self.path}' was begun {what}; write to another place, or remove it.",
+                f"The map '{self.path}' was begun {noun}; write to another place, or remove it.",
                 path=self.path,
             )
         for key in ('cells', 'arrays', 'settings'):
@@ -410,7 +410,7 @@ def _type_of(name: str) -> np.dtype[Any]:
 
 
 def _wrong_status(cells: NDArray[Any]) -> str:
-    """Return what is wrong with the statuses of cells, empty for nothing."""
+    """Return the fault of the statuses of cells; empty without a fault."""
     most = int(cells.max(initial=0))
     return f'{most} is no status' if most > max(CellStatus) else ''
 
@@ -442,10 +442,10 @@ def _check_attributes(saved: dict[str, Any]) -> None:
         raise ValueError(f'counts are {shorten(counts)}')
 
 
-def _check_names(what: str, names: Any) -> None:
+def _check_names(noun: str, names: Any) -> None:
     """Raise for anything but a list of texts that can be printed."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f'{what} is {shorten(names)}')
+        raise ValueError(f'{noun} is {shorten(names)}')
     ''.join(names).encode()
 
 

@@ -183,7 +183,7 @@ def first_own_solver(config: BenchmarkConfig) -> str:
     Return the label of the first solver of a configuration that is ours.
 
     :param config: the configuration.
-    :raises InvalidOption: when there is none.
+    :raises InvalidOption: when none exists.
     """
     for entry, kinematics in read_entries(config, find_kinematics_folder(config)):
         if not kinematics.is_foreign:
@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the benchmark to its end or to a signal; return the exit code.
 
-    :param arguments: arguments of ROS; None means those of the process.
+    :param arguments: arguments of ROS; None means the arguments of the process.
     """
     try:
         # Wherever it is: a benchmark has no state to put in order.

@@ -2,7 +2,7 @@
 Targets that RViz users drag: the protocol of interactive markers, without the package ``interactive_markers``.
 
 A client asks ``get_interactive_markers`` once for all markers and the number of the last update. It then follows the updates, each
-with the next number, and asks again when one is missing. What the user drags comes back as feedback. Names and meaning are those of
+with the next number, and asks again when one is missing. The user's drags come back as feedback. Names and meaning are as in
 ``visualization_msgs``; RViz's display draws the handles.
 """
 
@@ -72,7 +72,7 @@ class InteractiveTargets:
 
         :param node: the node.
         :param group: the group's name.
-        :param served: returns what responds to requests now.
+        :param served: returns the present server.
         :param live: where the robot is.
         """
         self._node, self._group, self._served, self._live = node, group, served, live
@@ -106,7 +106,7 @@ class InteractiveTargets:
         )
 
     def begin(self) -> None:
-        """Begin with the robot that is served now, where it stands."""
+        """Begin with the robot that is served now, at its present posture."""
         self._mailbox.put(self._begin, 'begin')
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ def _frame_of(session: Session) -> str:
     """
     Return the frame of all messages: the root link, or the model frame where the root link is elsewhere.
 
-    A robot_state_publisher publishes the frame of the root link; that of the model frame is often not published.
+    A robot_state_publisher publishes the frame of the root link; the model frame is often not published.
     """
     is_there = np.array_equal(session.state.root_pose, np.eye(4))
     return session.robot.tree.root_link if is_there else session.robot.model_frame

@@ -3,7 +3,7 @@ The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services fo
 
 A thread of its own loads the robot, so that the node serves parameter services and
 signals meanwhile; ``compute_ik``, ``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when
-the closed forms are too. What is served is exchanged as a whole: a request in progress keeps the robot that it began
+the closed forms are too. The server is exchanged as a whole: a request in progress keeps the robot that it began
 with.
 """
 
@@ -138,9 +138,9 @@ class IkServer(ProcessNode):
         return super().set_parameters_atomically(parameter_list)
 
     def _load(self, description: RobotDescription) -> None:
-        """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
+        """Load a robot and serve it; faults are logged, and fatal when nothing can mend them."""
         is_change = self._handlers.served is not None
-        # As while modules are imported: what loading makes is kept.
+        # As while modules are imported: the results of loading are kept.
         gc.disable()
         try:
             self._serve(description)
@@ -165,7 +165,7 @@ class IkServer(ProcessNode):
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
-        """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
+        """Log the fault; end the node when it has nothing to serve and nothing to wait for."""
         if self._handlers.served is not None:
             _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
@@ -261,7 +261,7 @@ class IkServer(ProcessNode):
         return loop_server
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
-        """Log what is served."""
+        """Log the robot that is served."""
         srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
         _LOGGER.info(
             f'Ready: robot {quote(server.robot.name)} (URDF: {description.urdf.origin}; {srdf}), '
@@ -403,7 +403,7 @@ class _Loader:
         self._thread = threading.Thread(target=self._run, name='robot loader', daemon=True)
 
     def start(self) -> None:
-        """Begin to load what is put."""
+        """Begin to load each robot in the queue."""
         self._thread.start()
 
     def put(self, description: RobotDescription) -> None:
@@ -436,7 +436,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
 
-    :param arguments: arguments of ROS; None means those of the process.
+    :param arguments: arguments of ROS; None means the arguments of the process.
     """
     SEARCH_SLOTS.allow(searches_at_once())
     return run_node(NAME, IkServer, arguments)

@@ -1,7 +1,7 @@
 """
 The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
-Everything that would go wrong at the first request is looked for beforehand, and each finding says what would mend it.
+Everything that would fail at the first request is looked for beforehand, and each finding comes with a remedy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Papers(NamedTuple):
 
 def examine(papers: Papers) -> list[Finding]:
     """
-    Return what there is to say, in the order in which it was looked at.
+    Return the findings in the order of the checks.
 
     :param papers: the files.
     """
@@ -62,7 +62,7 @@ def examine(papers: Papers) -> list[Finding]:
 
 
 def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
-    """Return the robot; what keeps it from being loaded is narrowed down to a file."""
+    """Return the robot; if it does not load, a finding names the file at fault."""
     steps = (
         ('URDF', papers.urdf, (papers.urdf,), 'mend the line that is named'),
         (
@@ -91,7 +91,7 @@ def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
         except SsikError as error:
             findings.append(Finding(Level.FAULT, str(path), str(error), mend))
             return None
-        # Each file adds its own to those of the files before.
+        # Each file adds its findings to the findings of earlier files.
         new = [warning for warning in robot.warnings if warning not in told]
         told.update(dict.fromkeys(new))
         if not new:
@@ -110,7 +110,7 @@ _LACKING = {
 
 
 def _examine_semantics(robot: RobotModel, papers: Papers) -> Iterator[Finding]:
-    """Look at the groups and at what may touch what."""
+    """Look at the groups and at the pairs that may touch."""
     if papers.srdf is None:
         return
     where = str(papers.srdf)
@@ -127,7 +127,7 @@ def _examine_semantics(robot: RobotModel, papers: Papers) -> Iterator[Finding]:
 
 
 def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
-    """Look at the collision geometry and at what touches in the default posture."""
+    """Look at the collision geometry and at bodies that touch in the default posture."""
     try:
         checker = CollisionChecker(robot)
     except SsikError as error:

@@ -1,4 +1,4 @@
-"""What a check-up finds: one line for each thing that was looked at."""
+"""Findings of a check-up: one line for each check."""
 
 from enum import IntEnum
 from typing import NamedTuple

@@ -37,7 +37,7 @@ class ReachRequest:
 
 
 class ReachResponse(NamedTuple):
-    """What is known of each pose, or why the request is refused."""
+    """Status of each pose, or why the request is refused."""
 
     refusal: Refusal
     cause: Cause
@@ -56,7 +56,7 @@ class ReachQueries:
         """
         Take a map.
 
-        :param found: a map of the robot, or the reason why there is none.
+        :param found: a map of the robot, or the reason why no map is used.
         :param frames: of the robot.
         :param cancel: (1) flag that ends all work.
         """
@@ -106,7 +106,7 @@ class ReachQueries:
         return moved
 
     def _solve(self, found: ReachMap, poses: FloatArray) -> ReachResult:
-        """Return what the solver says of poses, and look now and then whether the node ends."""
+        """Return the solver's statuses of poses, and look now and then whether the node ends."""
         parts = []
         for start in range(0, max(1, len(poses)), AT_ONCE):
             if self._cancel[0]:
@@ -121,7 +121,7 @@ def open_map(path: str, frames: FrameReader) -> ReachMap:
 
     :param path: of the folder.
     :param frames: of the robot.
-    :raises SsikError: when it is no map, when the extra ``reach`` is missing, and for a map of another robot.
+    :raises SsikError: when it is not a map, when the extra ``reach`` is missing, and for a map of another robot.
     """
     found = ReachMap.open(Path(path))
     saved, robot = found.chain, frames.robot

@@ -81,7 +81,7 @@ WARM_UP_TIMEOUT = 0.05
 """Budget of the request that warms a group up [s]; some solvers use all of their budget."""
 
 BLAMED = InvalidLimits, Refusal.NOT_SEARCHABLE
-"""What a request is to blame for besides what is refused."""
+"""Faults of a request, apart from refusals."""
 UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 SMALLEST_STEP = float(np.finfo(np.float64).eps)
 """A path is not divided into steps as small as this or smaller [m]."""
@@ -282,7 +282,7 @@ class RobotServer:
         solve_ns: int,
         limits: JointBounds | None = None,
     ) -> IkResponse:
-        """Return the response to a request, with notes on what may be wrong with the request."""
+        """Return the response to a request, with notes on possible mistakes in the request."""
         if result.solved:
             state = resolved.group.with_group(resolved.state, result.q)
             said = Refusal.NONE, Cause.NONE, result.summary(), state, result, solve_ns
@@ -387,7 +387,7 @@ class RobotServer:
 
     @refused_as(Explanation, *BLAMED)
     def explain(self, request: IkRequest, current: FullState) -> Explanation:
-        """Find out why a pose has no solution, and what would help."""
+        """Find out why a pose has no solution, and find a remedy."""
         response = self.solve(request, current)
         if response.refusal is not NO_REFUSAL:
             return Explanation(*response[:3])
@@ -480,7 +480,7 @@ class RobotServer:
         except RequestRefused as refused:
             refusal, text = refused.refusal, str(refused)
         else:
-            # A link that stands at the model frame keeps the name that the request has.
+            # A link at the model frame keeps the name that the request has.
             named = request.frame if frame is not None or request.frame in self._links else named
         if frame is not None:
             inverse = invert_pose(frame)
@@ -541,7 +541,7 @@ def _narrow_limits(resolved: _Resolved) -> JointBounds | str | None:
 
 
 def _with_notes(request: IkRequest, resolved: _Resolved, response: IkResponse) -> IkResponse:
-    """Return a response whose text also says what may be wrong with the request."""
+    """Return a response whose text also names possible mistakes in the request."""
     group, state = resolved.group, resolved.state
     notes = notes_on_request(group, state)
     if response.result is not None and response.result.cause in NOT_REACHED:

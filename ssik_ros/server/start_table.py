@@ -1,4 +1,4 @@
-"""What a server says about itself when it is ready: one table with a line for each group."""
+"""The report of a server that is ready: one table with a line for each group."""
 
 from collections.abc import Sequence
 

@@ -25,24 +25,24 @@ OWN_SHAPES = ((7,), (12,), (3, 4), (4, 4))
 """Shapes of a pose that task sets read themselves: quaternions of any length, and twelve numbers."""
 
 
-def read_pose(value: Any, what: str = 'pose') -> FloatArray:
+def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
     """
     Return a pose as the twelve numbers of the kernels.
 
     :param value: 7 or 12 numbers, a 3x4 matrix, or a pose in any other form of :func:`ssik_ros.pose`.
-    :param what: name of the pose, for messages.
-    :raises TypeError, ValueError: when it is no pose.
+    :param noun: name of the pose, for messages.
+    :raises TypeError, ValueError: when it is not a pose.
     :raises InvalidTarget: when it is not a finite rigid transform.
     """
     array = _own_form(value)
     if array is None:
-        array = pose_input.read_pose(value, f'The {what}')
+        array = pose_input.read_pose(value, f'The {noun}')
     if array.shape == (7,):
         out = np.empty(12)
         out[9:] = array[:3]
-        so3.from_quaternion(out, *read_quaternion(array[3:], what))
+        so3.from_quaternion(out, *read_quaternion(array[3:], noun))
         if not np.isfinite(out).all():
-            raise InvalidTarget(f'The {what} is not finite: {array.tolist()}.')
+            raise InvalidTarget(f'The {noun} is not finite: {array.tolist()}.')
         return out
     if array.shape == (12,):
         array = array.reshape(3, 4)
@@ -50,7 +50,7 @@ def read_pose(value: Any, what: str = 'pose') -> FloatArray:
         array = np.vstack([array, [0.0, 0.0, 0.0, 1.0]])
     array = np.ascontiguousarray(array)
     if not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
-        raise InvalidTarget(f'The {what} is not a finite rigid transform: {array.tolist()}.')
+        raise InvalidTarget(f'The {noun} is not a finite rigid transform: {array.tolist()}.')
     out = np.empty(12)
     se3.from_matrix(out, array, 0)
     se3.orthonormalise(out)
@@ -66,39 +66,39 @@ def _own_form(value: Any) -> FloatArray | None:
     return array if array.shape in OWN_SHAPES else None
 
 
-def read_quaternion(value: ArrayLike, what: str = 'quaternion') -> FloatArray:
+def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     """
     Return a unit quaternion.
 
     :param value: x, y, z, w; any finite length but zero.
     """
-    array = read_numbers(what, value)
+    array = read_numbers(noun, value)
     if array.shape != (4,):
-        raise DimensionMismatch(f'The {what} needs 4 numbers, not the shape {array.shape}.')
+        raise DimensionMismatch(f'The {noun} needs 4 numbers, not the shape {array.shape}.')
     norm = float(np.linalg.norm(array))
     if not (math.isfinite(norm) and norm > 1e-9):
-        raise InvalidTarget(f'The {what} has a quaternion without a direction: {array.tolist()}.')
+        raise InvalidTarget(f'The {noun} has a quaternion without a direction: {array.tolist()}.')
     # Dividing a unit quaternion again would change its last bits, and a saved file with them.
     return array if abs(norm - 1.0) < 4e-16 else array / norm
 
 
-def read_rotation(value: ArrayLike, what: str = 'rotation') -> FloatArray:
+def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
     """
     Return the unit quaternion of a rotation.
 
     :param value: three Euler angles, a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
     """
-    array = read_numbers(what, value)
+    array = read_numbers(noun, value)
     if array.shape == (3,):
         return euler_to_quaternion(array)
     if array.shape == (4,):
-        return read_quaternion(array, what)
+        return read_quaternion(array, noun)
     if array.shape == (3, 3):
         array = np.column_stack([array, np.zeros(3)])
     if array.shape == (12,):
         array = array.reshape(3, 4).copy()
         array[:, 3] = 0.0
-    pose = read_pose(array, what)
+    pose = read_pose(array, noun)
     return np.array(so3.quaternion_of(*pose[:9]))
 
 

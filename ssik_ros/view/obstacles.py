@@ -110,7 +110,7 @@ def _read_shape(reader: EntryReader, kind: str, folder: Path) -> ObjectShape:
     count = KINDS[kind].count
     sizes = [reader.positive(kind)] if count == 1 else list(reader.numbers(kind, count))
     shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
-    check_shape(shape, f'{reader.place}: {reader.what}')
+    check_shape(shape, f'{reader.place}: {reader.noun}')
     return shape
 
 

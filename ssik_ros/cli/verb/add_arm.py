@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Add the arm and say what was done.
+    Add the arm and report it.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded or the entry not be written.
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _file_or_robot(arguments: argparse.Namespace) -> str:
-    """Return what the options name: a robot, a package or a file."""
+    """Return the source that the options name: a robot, a package or a file."""
     path = arguments.path or arguments.urdf
     return str(arguments.robot or arguments.moveit_config or path.name)
 

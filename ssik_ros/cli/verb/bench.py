@@ -184,7 +184,7 @@ def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plo
 
 
 def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespace) -> None:
-    """Write what compares robots: the grid of plots, and the summaries in one file."""
+    """Write the comparison of robots: the grid of plots, and the summaries in one file."""
     if len(reports) > 1:
         write_atomically(arguments.output / 'summary.json', make_json(reports))
         write_atomically(arguments.output / 'summary.md', make_markdown(reports))

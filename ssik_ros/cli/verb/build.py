@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Write what the options name.
+    Write the files that the options name.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded or the result not be written.
@@ -121,7 +121,7 @@ def _validation(report: TrialReport) -> str:
 
 
 def _print_result(path: Path, report: TrialReport) -> None:
-    """Print what was written and how it did."""
+    """Print the names of the files and the results of the check."""
     print(f'validation: {_validation(report)}')
     print(f'worst residual {report.worst:.2g}; {report.median_ms:.3g} ms a solve, median, here')
     print(f'wrote {path} ({path.stat().st_size / 1024:.0f} KiB); it needs numpy only')

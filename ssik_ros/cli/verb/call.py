@@ -15,7 +15,7 @@ EXAMPLES = (
     "ssik call /ssik/compute_ik '{ik_request: {group_name: panda_arm}}'",
 )
 SUCCESS = 1
-"""Value of MoveItErrorCodes that is no failure."""
+"""Value of MoveItErrorCodes for success."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

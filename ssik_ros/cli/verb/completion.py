@@ -1,4 +1,4 @@
-"""``ssik completion``: print what completes verbs, options and robots in bash, zsh and fish."""
+"""``ssik completion``: print the script that completes verbs, options and robots in bash, zsh and fish."""
 
 import argparse
 from typing import Any

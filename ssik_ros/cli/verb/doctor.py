@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> list[Finding]:
-    """Return what there is to say about the files of a robot; these imports need the kernels."""
+    """Return the findings about the files of a robot; these imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
     from ssik_ros.server.checkup import examine, heard, Papers
 
@@ -114,7 +114,7 @@ def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> l
 
 
 def _print_lines(findings: list[Finding]) -> None:
-    """Print findings with the standard library alone: rich may be missing."""
+    """Print findings with only the standard library: rich may be missing."""
     width = max(len(finding.where) for finding in findings)
     for finding in findings:
         print(f'{_WORDS[finding.level]:5}  {finding.where:{width}}  {finding.what}')

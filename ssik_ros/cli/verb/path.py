@@ -63,7 +63,7 @@ class _PlannedPath:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Plan and print; 0 when there is a path, 1 when there is none.
+    Plan and print; return 0 for a path, 1 without a path.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the file, the robot or a setting is wrong.

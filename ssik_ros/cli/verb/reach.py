@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Make or finish a map and print what is in it; 0 when something is reachable, 1 when nothing is.
+    Make or finish a map and print its contents; return 0 if a cell is reachable, else 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot, an option or the map is wrong.
@@ -195,7 +195,7 @@ def _write(arguments: argparse.Namespace) -> None:
 def _print_json(
     arguments: argparse.Namespace, counts: NDArray[np.int64], compared: MapComparison | None
 ) -> None:
-    """Print what is in the map as JSON, with the comparison."""
+    """Print the contents of the map as JSON, with the comparison."""
     content: dict[str, Any] = {'map': str(arguments.output), 'cells': int(counts.sum())}
     content |= {status.name.lower(): int(counts[status]) for status in STATUSES}
     if compared is not None:
@@ -226,7 +226,7 @@ def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> N
 def _print(
     arguments: argparse.Namespace, plan: MapPlan, counts: NDArray[np.int64], last: Progress
 ) -> None:
-    """Print what is in the map."""
+    """Print the contents of the map."""
     total = int(counts.sum())
     print(
         f"'{arguments.output}': {plan.robot} from {plan.chain.base_link} to {plan.chain.tip_link}."

@@ -109,7 +109,7 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
 
 
 def _tell(what: str) -> None:
-    """Print progress on a terminal; a spinner would run beside the requests and slow them down."""
+    """Print progress on a terminal; a spinner would run during the requests and slow them down."""
     if sys.stderr.isatty():
         print(f'{what} ...', file=sys.stderr)
 
@@ -142,7 +142,7 @@ def _as_mapping(
 
 
 def _solver(entrant: Entrant) -> dict[str, Any]:
-    """Return what one solver did."""
+    """Return the row of one solver."""
     figures = {
         kind.value: dataclasses.asdict(figures_of(results))
         for kind, results in entrant.results.items()
@@ -235,7 +235,7 @@ def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
 
 
 def _causes(entrant: Entrant) -> str:
-    """Return what it said about the poses that it did not reach, and how often it was wrong."""
+    """Return the causes of the poses that it did not reach, and how many of them were wrong."""
     parts = []
     for kind in ROWS:
         figures = figures_of(entrant.results[kind])

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Solve and print; 0 when there is a solution, 1 when there is none.
+    Solve and print; return 0 for a solution, 1 without a solution.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when robot, group, target, solver or a parameter is wrong.

@@ -7,7 +7,7 @@ Handling
     Steps until every task is within its precision.
 
 Search
-    Start 0 is where the joints stand. The others are points of a low-discrepancy sequence in the joint ranges, angles
+    Start 0 is the present state. The others are points of a low-discrepancy sequence in the joint ranges, angles
     without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
     their targets than requested is left out. Every other start takes damped steps within limits,
 
@@ -34,7 +34,7 @@ from ssik_ros.kernels.tasks import packing, protection, task_rows, task_steps
 # Actions.
 HANDLE = 0
 EVALUATE = 1
-"""Errors, residual and Jacobian where the joints stand."""
+"""Errors, residual and Jacobian at the present state."""
 STEP = 2
 """One step for the rows that are there."""
 SEARCH = 3
@@ -71,11 +71,11 @@ PROGRESS = 0.6
 WINDOW = 3
 POLISHING_STEPS = 12
 SLOW = 0.8
-"""Share of the squared residual from which a polishing step was not worth it."""
+"""A polishing step that leaves more than this share of the squared residual is the last one."""
 EXACT = 1e-13
 """Residual below which nothing is left to polish."""
 
-# Single numbers in the workspace beside the largest errors.
+# Single numbers of the workspace, next to the largest errors.
 WANTED = 2
 POLISHED = 3
 """Steps since precision was reached, plus one; 0 before."""

@@ -5,7 +5,7 @@ Method
     Gram-Schmidt, applied twice to every new row: the rest is orthogonal to rounding, however small it is. A row is covered when less than ``COVERED`` of its own length is left, so that a motion which keeps
     to the complement changes the row by no more than that share of itself.
 
-    With pivoted rows P = L B, B orthonormal of rank r, the step of least length among those of least residual is
+    With pivoted rows P = L B, B orthonormal of rank r, of all steps with the least residual, the shortest one is
     B^T L^+ e; L has full column rank, and its own orthonormal columns give L^+ by substitution.
 
 Degeneracies
@@ -50,7 +50,7 @@ def add_row(basis, rank, row, tolerance):
 @kernel
 def least_step(out, rows, right, basis, factors, columns, upper):
     """
-    Write the shortest step among those of least residual, by rank.
+    Write the shortest step of all steps with the least residual, by rank.
 
     :param out: (n,) step.
     :param rows: (m, n), overwritten; right: (m,).
@@ -65,7 +65,7 @@ def least_step(out, rows, right, basis, factors, columns, upper):
         for b in range(r + 1):
             upper[b, r] = inner(factors[r], columns[b], m)
     vectors.fill(out, 0.0)
-    # Substitution from the last pivot; what is solved is kept in the diagonal's place of each row.
+    # Substitution from the last pivot; the diagonal's place of each row keeps its solution.
     for r in range(rank - 1, -1, -1):
         total = inner(columns[r], right, m)
         for b in range(r + 1, rank):
@@ -81,7 +81,7 @@ def factor_rows(rows, basis, factors):
     """
     Write rows = L B with pivoting; return the rank.
 
-    :param rows: (m, n), overwritten by what is left of them.
+    :param rows: (m, n), overwritten by their remainders.
     :param basis: (m, n) B; factors: (n, m) L^T.
     """
     m, n = rows.shape

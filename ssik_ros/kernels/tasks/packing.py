@@ -44,7 +44,7 @@ STOP_ON_LIMIT_HIT = 14
 WEIGHTED = 15
 """1 when some joint has another weight than one."""
 COUNTS = 16
-"""Behind the counts follow the places of the tables, then the places of the workspace arrays."""
+"""After the counts follow the places of the tables, then the places of the workspace arrays."""
 
 SLOT_INTS = 2
 SLOT_KIND = 0

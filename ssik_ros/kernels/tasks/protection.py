@@ -2,8 +2,8 @@
 Protect task sets of higher priority: a step may cost them only a share of their own progress.
 
 Problem
-    Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set leave the rows of all sets above alone to first
-    order. The remaining change is of second order in the step, and steps are long if a target is far or out of reach.
+    Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set do not change the rows of any set above to
+    first order. The remaining change is of second order in the step, and steps are long if a target is far or out of reach.
     Let s_k be the state at the end of the step of sets 0 to k, as if there were no sets below k. At the end of the whole
     step set k has to have
 
@@ -16,8 +16,8 @@ Method
        its error left.
     2. Otherwise the levels in turn, each of which finds s_g. The first one ends at s_0 by the motion of set 0. Level g
        tries the motions of sets 0 to g together, and accepts them by the rule of step 1 for the sets above g. If they
-       are refused, it goes on from s_(g-1) by the motion of set g. Both are the step of sets 0 to g alone, so that s_g
-       does not depend on the sets below. For the last set its motions together were refused in step 1.
+       are refused, it goes on from s_(g-1) by the motion of set g. Both are the step of sets 0 to g, so that s_g does
+       not depend on the sets below. For the last set its motions together were refused in step 1.
     3. If the motion of set g costs a set above too much: damped Newton corrections back to e_k(s_k), in the same order
        of priority and within the same limits. They converge quadratically.
     4. If a correction leaves more than half of the distance, or a joint would move further than it may: half the motion
@@ -28,7 +28,7 @@ Method
 
 Degeneracies
     At a singular posture of a set above, corrections have no way back in the singular direction. Only short motions
-    pass, so that sets below creep there; what they could gain by more would be the other set's loss.
+    pass, so that sets below creep there; a longer motion would be the other set's loss.
 
 Cost
     The comparison, if step 1 ends the step. Otherwise one measurement for each level, a second one for each level
@@ -49,7 +49,7 @@ COST = 0.5
 """Share of its progress in a step that a set may lose to the sets below. The set still converges. A smaller share would
 cost corrections even if all sets can reach their targets."""
 MET = 1e-8
-"""Distance and angle of a task from which it counts as met [m, rad]."""
+"""A task is met if its distance and its angle are below this [m, rad]."""
 ROUNDING = 1e-8
 """Relative error below which a set that is not met counts as unchanged."""
 CORRECTIONS = 6
@@ -60,7 +60,7 @@ HALVED = 0.25
 FAR_ENOUGH = 1e-9
 """Relative length by which a correction may take a joint beyond its largest step."""
 
-# Entries of ``scalars`` behind the entries of a handling.
+# Entries of ``scalars`` after the entries of a handling.
 BY_LEVELS = 5
 """0 while all motions were applied at once, then 1."""
 LEVEL = 6

@@ -155,7 +155,7 @@ def project(ints, reals, work, g, rank):
         square = vectors.inner(projected[a], projected[a], nv)
         left = linalg.reject(projected[a], w.basis, rank, nv)
         if left <= orthogonal_rows.COVERED * math.sqrt(square):
-            # Rounding alone: an inverse without damping would blow it up.
+            # Only rounding is left: an inverse without damping would blow it up.
             vectors.fill(projected[a], 0.0)
 
 
@@ -180,7 +180,7 @@ def invert(ints, reals, work, g, projected, damping):
             w.step, copy, w.right, w.own_basis, w.factors, w.columns, w.normal
         )
     else:
-        # The nested formula has the inverse that the set would use alone.
+        # The nested formula has the inverse that the set would use without the others.
         error = w.right
         if ints[packing.NESTED] == 1:
             first = ints[packing.AT_RESIDUAL] + t.set_i[g, packing.SET_ROW]

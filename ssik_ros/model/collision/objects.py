@@ -79,7 +79,7 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     Return objects as a tuple.
 
     :param name: the argument, for messages.
-    :param objects: what a caller gave.
+    :param objects: the argument of a caller.
     :raises InvalidOption: for anything but objects.
     """
     if not isinstance(objects, Iterable):
@@ -87,12 +87,12 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     return tuple(check_kind(name, item, WorldObject) for item in objects)
 
 
-def check_shape(shape: ObjectShape, what: str) -> None:
+def check_shape(shape: ObjectShape, noun: str) -> None:
     """
     Raise for an invalid shape.
 
     :param shape: the shape.
-    :param what: the object that has the shape, for the message.
+    :param noun: the object that has the shape, for the message.
     :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)
@@ -111,7 +111,7 @@ def check_shape(shape: ObjectShape, what: str) -> None:
         wrong = _mesh_fault(shape.vertices, shape.triangles)
     if wrong:
         name = 'solid' if shape.kind == SolidKind.UNKNOWN else shape.kind.name.lower()
-        raise ModelError(f'{what} has a {name} with {wrong}.', object=what)
+        raise ModelError(f'{noun} has a {name} with {wrong}.', object=noun)
 
 
 def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:

@@ -32,7 +32,7 @@ class SourceText:
     """The file, None for text that was given itself."""
     expanded: bool
     """Whether xacro made the text."""
-    what: str = 'description'
+    noun: str = 'description'
     """Noun for the text in messages ("robot description")."""
     warnings: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class SourceText:
     def origin(self) -> str:
         """Return the place that messages give with line numbers: the file, or the noun for the text."""
         if self.path is None:
-            return self.what
+            return self.noun
         return f'{self.path} (expanded)' if self.expanded else str(self.path)
 
 
@@ -53,17 +53,17 @@ def is_xml_text(source: TextSource) -> bool:
     return isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<')
 
 
-def require_xml_text(text: str, what: str) -> str:
+def require_xml_text(text: str, noun: str) -> str:
     """
     Return a text that may be read as the document itself, never as the path of a file.
 
     :param text: the text of a message.
-    :param what: noun for the text in messages ("robot description").
+    :param noun: noun for the text in messages ("robot description").
     :raises ModelError: when it is not XML text.
     """
     if not is_xml_text(text):
         raise ModelError(
-            f"The {what} is not XML text, which starts with '<'. A message cannot name a file: "
+            f"The {noun} is not XML text, which starts with '<'. A message cannot name a file: "
             'give a path as a parameter of the node instead.'
         )
     return text
@@ -80,32 +80,32 @@ def robot_name_of(text: str) -> str:
 
 
 def read_source(
-    source: TextSource, what: str, xacro_args: Mapping[str, object] | None = None
+    source: TextSource, noun: str, xacro_args: Mapping[str, object] | None = None
 ) -> SourceText:
     """
     Return the XML text of a description.
 
     :param source: a path, or XML text (it starts with ``<``).
-    :param what: noun for the description in messages ("robot description").
+    :param noun: noun for the description in messages ("robot description").
     :param xacro_args: arguments for xacro, by name.
     :raises DescriptionNotFound: if the file does not exist.
     :raises ModelError: when the text still contains xacro or xacro fails.
     """
     if not isinstance(source, str | os.PathLike):
-        refuse(f'The {what}', source, 'a path or XML text')
+        refuse(f'The {noun}', source, 'a path or XML text')
     if is_xml_text(source):
         text = str(source)
         if _contains_xacro(text):
             raise ModelError(
-                f'The {what} contains xacro elements; expand it first, or give the path of its '
+                f'The {noun} contains xacro elements; expand it first, or give the path of its '
                 'file.'
             )
-        return SourceText(text, None, False, what)
-    path = _existing_file(source, what)
+        return SourceText(text, None, False, noun)
+    path = _existing_file(source, noun)
     text, warnings = _decode(path)
     if path.suffix == '.xacro' or _contains_xacro(text):
-        return SourceText(expand_xacro(path, xacro_args or {}), path, True, what, warnings)
-    return SourceText(text, path, False, what, warnings)
+        return SourceText(expand_xacro(path, xacro_args or {}), path, True, noun, warnings)
+    return SourceText(text, path, False, noun, warnings)
 
 
 def _contains_xacro(text: str) -> bool:
@@ -113,7 +113,7 @@ def _contains_xacro(text: str) -> bool:
     return '<xacro:' in text and '<xacro:' in COMMENT.sub('', text)
 
 
-def _existing_file(source: TextSource, what: str) -> Path:
+def _existing_file(source: TextSource, noun: str) -> Path:
     """Return the path of a file that exists; an empty or very long string never names one."""
     shown = str(source) if len(str(source)) < 200 else str(source)[:200] + '...'
     try:
@@ -122,7 +122,7 @@ def _existing_file(source: TextSource, what: str) -> Path:
     except (OSError, ValueError):
         pass
     raise DescriptionNotFound(
-        f"The {what} {quote(shown)} is neither a file nor XML text (which starts with '<').",
+        f"The {noun} {quote(shown)} is neither a file nor XML text (which starts with '<').",
         path=str(source),
     )
 

@@ -143,9 +143,9 @@ def _to_float(text: str) -> float | None:
 class _Builder:
     """Expat handlers that grow a tree of elements."""
 
-    def __init__(self, what: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
-        """Start with an empty document called ``what`` in messages."""
-        self.what = what
+    def __init__(self, noun: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
+        """Start with an empty document called ``noun`` in messages."""
+        self.noun = noun
         self.lines_before = lines_before
         self.left = MOST_ELEMENTS
         self.most, self.hint = most, hint
@@ -166,13 +166,13 @@ class _Builder:
         element = XmlElement(tag, attributes, self.line())
         self.left -= 1
         if self.left < 0:
-            element.fail(f'The {self.what} has more than {MOST_ELEMENTS} elements')
+            element.fail(f'The {self.noun} has more than {MOST_ELEMENTS} elements')
         if len(self.stack) == MOST_LEVELS:
-            element.fail(f'The {self.what} nests elements more than {MOST_LEVELS} deep')
+            element.fail(f'The {self.noun} nests elements more than {MOST_LEVELS} deep')
         if len(self.stack) == 1 and tag in self.most:
             self.left_below_root[tag] -= 1
             if self.left_below_root[tag] < 0:
-                text = f'The {self.what} has more than {self.most[tag]} <{tag}> elements'
+                text = f'The {self.noun} has more than {self.most[tag]} <{tag}> elements'
                 element.fail(text, self.hint)
         if self.stack:
             self.stack[-1].children.append(element)
@@ -189,20 +189,20 @@ class _Builder:
         if not inside:
             return
         raise ModelError(
-            f'The {self.what} declares a DOCTYPE (line {self.line()}); document types and '
+            f'The {self.noun} declares a DOCTYPE (line {self.line()}); document types and '
             'entities are refused because they can exhaust memory or read files.',
             line=self.line(),
         )
 
 
 def parse_xml(
-    text: str, what: str, most: Mapping[str, int] | None = None, hint: str = ''
+    text: str, noun: str, most: Mapping[str, int] | None = None, hint: str = ''
 ) -> XmlElement:
     """
     Return the root element of a document, which is ``<robot>``.
 
     :param text: the document.
-    :param what: noun for the document in messages ("robot description").
+    :param noun: noun for the document in messages ("robot description").
     :param most: how many elements of a tag the root may have; reading ends at the first one more.
     :param hint: a sentence about what to do then.
     :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
@@ -210,23 +210,23 @@ def parse_xml(
     body = text.lstrip('\ufeff \t\r\n')
     lines_before = text[: len(text) - len(body)].count('\n')
     try:
-        root = _parse(body, _Builder(what, lines_before, most or {}, hint))
+        root = _parse(body, _Builder(noun, lines_before, most or {}, hint))
     except expat.ExpatError as error:
         # MoveIt's parser accepts two hyphens inside a comment, expat does not: without comments it may do.
         plain = COMMENT.sub(lambda comment: '\n' * comment[0].count('\n'), body)
         try:
-            root = _parse(plain, _Builder(what, lines_before, most or {}, hint))
+            root = _parse(plain, _Builder(noun, lines_before, most or {}, hint))
         except expat.ExpatError:
             line = error.lineno + lines_before
             reason = f'{expat.ErrorString(error.code)} (line {line})'
-            raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
+            raise ModelError(f'The {noun} is not well-formed XML: {reason}.', line=line) from error
     except (UnicodeError, LookupError, ValueError) as error:
         if isinstance(error, ModelError):
             raise
         # A declaration may name an unknown encoding.
-        raise ModelError(f'The {what} cannot be read as text: {error}.') from error
+        raise ModelError(f'The {noun} cannot be read as text: {error}.') from error
     if root.tag != 'robot':
-        root.fail(f'The root element of a {what} is <robot>, not <{shorten(root.tag)}>')
+        root.fail(f'The root element of a {noun} is <robot>, not <{shorten(root.tag)}>')
     return root
 
 
@@ -241,18 +241,18 @@ def _parse(body: str, builder: _Builder) -> XmlElement:
     return builder.root
 
 
-def by_name(named: Iterable[tuple[XmlElement, str, Named]], what: str) -> dict[str, Named]:
+def by_name(named: Iterable[tuple[XmlElement, str, Named]], noun: str) -> dict[str, Named]:
     """
     Return the values of elements by name, in their order.
 
     :param named: elements, names, and values.
-    :param what: noun for the elements in messages ("Link").
+    :param noun: noun for the elements in messages ("Link").
     :raises ModelError: when a name comes twice.
     """
     found: dict[str, Named] = {}
     lines: dict[str, int] = {}
     for element, name, value in named:
         if name in found:
-            element.fail(f'{what} {quote(name)} is declared twice, first in line {lines[name]}')
+            element.fail(f'{noun} {quote(name)} is declared twice, first in line {lines[name]}')
         found[name], lines[name] = value, element.line
     return found

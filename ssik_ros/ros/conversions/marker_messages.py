@@ -25,7 +25,7 @@ _TYPES = {
 
 def write_markers(drawn: Iterable[Marker], frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the message of some markers; it replaces those of the same names and numbers.
+    Return the message of some markers; it replaces markers with the same names and numbers.
 
     :param drawn: the markers; one without points is taken away.
     :param frame: name of the frame that their points are in.
@@ -36,7 +36,7 @@ def write_markers(drawn: Iterable[Marker], frame: str, stamp: Time) -> MarkerArr
 
 def write_overlays(overlays: Iterable[Overlay], world_frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the message of what overlays show now.
+    Return the message of all present overlays.
 
     :param overlays: each in the frame of its base, and moving with it.
     :param world_frame: name of the frame of those without a base.

@@ -56,7 +56,7 @@ NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
 
 def read_state(message: RobotState) -> StateGiven:
     """
-    Return what a robot state names; sizes and names are not checked here.
+    Return the joints and poses of a robot state; sizes and names are not checked here.
 
     :param message: the state; with is_diff=false and joints, it replaces all carried objects too.
     """
@@ -229,7 +229,7 @@ class StateWriter:
         self._names = [tree.joint_names[joint] for joint in single]
         self._variables = index_range(tree.idx_q[single])
         self._multi = [(j, kind) for j, kind in enumerate(kinds) if POSITION_SIZE[kind] > 1]
-        # A virtual joint that is a joint of the tree stands among the others already.
+        # A virtual joint that is a joint of the tree is in the list already.
         self._virtual = [
             joint.name
             for joint in robot.virtual_joints

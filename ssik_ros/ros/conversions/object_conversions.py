@@ -1,4 +1,4 @@
-"""Collision objects as messages, and as what requests and the world hold."""
+"""Collision objects as messages, and as the objects of requests and of the world."""
 
 from collections.abc import Iterator, Sequence
 import itertools

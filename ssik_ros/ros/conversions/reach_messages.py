@@ -42,7 +42,7 @@ def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
 
 def write_cubes(cloud: DexterityCloud, size: float, frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the positions of a map as one list of coloured cubes; it replaces that of another map.
+    Return the positions of a map as one list of coloured cubes; it replaces the list of another map.
 
     :param cloud: the positions.
     :param size: of a cube [m].

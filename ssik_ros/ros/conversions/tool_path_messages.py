@@ -152,7 +152,7 @@ def write_result(message: PlanToolPath.Result, response: ToolPathResponse, frame
     Fill a result; its code is written elsewhere.
 
     :param message: the message to fill.
-    :param response: what was found.
+    :param response: the result of the plan.
     :param frame: model frame of the robot.
     """
     message.cause, message.reason = response.cause.name, response.text

@@ -29,7 +29,7 @@ class AgedState(LiveState):
         with self._times_lock:
             for name, position in zip(names, positions, strict=True):
                 if math.isfinite(position):
-                    # Behind all others: where there are too many, those go that are no longer reported.
+                    # At the end of all others: if there are too many, the oldest go first.
                     self._times.pop(name, None)
                     self._times[name] = now
             while len(self._times) > MOST_OLDER:
@@ -46,7 +46,7 @@ class AgedState(LiveState):
         Return the joints that were not reported lately.
 
         :param names: of joints.
-        :param max_age: what is lately [s].
+        :param max_age: largest age of a recent value [s].
         """
         oldest = time.monotonic() - max_age
         with self._times_lock:

@@ -1,7 +1,7 @@
 """
 Topics that the robot's descriptions and joint states come from, also where the node has a namespace.
 
-A node in a namespace is often started beside a robot that publishes without one. Each input is heard on its relative
+A node in a namespace often runs with a robot that publishes without one. Each input is heard on its relative
 name where that has a publisher, else on the absolute name.
 """
 
@@ -114,7 +114,7 @@ class InputTopic:
             _LOGGER.info('The input %s now comes from %s.%s', self._topic, name, reason)
 
     def _end_grace(self) -> None:
-        """Take what came on the absolute name meanwhile."""
+        """Take the message that came on the absolute name meanwhile."""
         self._stop_grace()
         held = list(self._held)
         self._held.clear()

@@ -41,7 +41,7 @@ class _MergedState(NamedTuple):
     refused: frozenset[str]
     """Joints that were given values that cannot be used, and none before."""
     has_defaults: bool
-    """Whether some joints may stand at default positions for want of usable messages."""
+    """Whether some joints may have default positions because usable messages are missing."""
 
 
 class LiveState:
@@ -97,7 +97,7 @@ class LiveState:
             positions = self._leave_out(names, positions)
         self._note(names, positions)
         with self._lock:
-            # Behind all others, so that the newest value of a joint is the one that counts.
+            # At the end, so that the newest value of a joint is the one that counts.
             before = self._latest.pop(names, None)
             self._latest[names] = _keep_known(positions, before or ())
             if before is None:
@@ -105,12 +105,12 @@ class LiveState:
             self._count += 1
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Do what else is to be done with a message; values that cannot be used are NaN."""
+        """Use a message for other purposes, too; values that cannot be used are NaN."""
 
     def _has_right_sizes(self, names: tuple[str, ...], positions: Sequence[float]) -> bool:
         """Return whether a message can be read; log why not."""
         if len(names) != len(positions):
-            # Drivers may report velocities or efforts alone; that is no reason to forget positions.
+            # Drivers may report only velocities or efforts; the last positions stay valid then.
             if len(positions):
                 _LOGGER.warning(
                     'A message on %s gives %d joints (%s) %d positions, so it is ignored. Publish one '
@@ -133,7 +133,7 @@ class LiveState:
         return True
 
     def _leave_out(self, names: tuple[str, ...], positions: Sequence[float]) -> list[float]:
-        """Return positions with NaN for what cannot be used; log the first such joint."""
+        """Return positions with NaN for unusable values; log the first such joint."""
         usable = [value if abs(value) <= FARTHEST else math.nan for value in positions]
         index = next(i for i, value in enumerate(usable) if math.isnan(value))
         _LOGGER.warning(
@@ -156,13 +156,13 @@ class LiveState:
         is_known = None if known is None else known.reader.reads
         for name, value in zip(oldest, self._latest.pop(oldest), strict=True):
             if (is_known is None or is_known(name)) and not math.isnan(value):
-                # Behind those that are there, and not beyond a number of them.
+                # After the present ones, up to a number.
                 self._older.pop(name, None)
                 if len(self._older) < MOST_OLDER:
                     self._older[name] = value
 
     def forget(self) -> None:
-        """Forget all values: what comes next is about another robot."""
+        """Forget all values: the next ones belong to another robot."""
         with self._lock:
             self._latest.clear()
             self._older.clear()
@@ -184,7 +184,7 @@ class LiveState:
 
     def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
-        Return what a response assumes about where the robot is; empty if joint states are known.
+        Return the assumption of a response about the robot's posture; empty if joint states are known.
 
         :param reader: reads states of the robot of the request.
         :param given: the part of the state that the request names.
@@ -217,7 +217,7 @@ class LiveState:
 
         :param reader: reads states of the robot.
         """
-        # Without the lock: the count is a single number, and one that is old by now is that of a moment ago.
+        # Without the lock: the count is a single number, and an old one is a moment old.
         known = self._known
         if known is not None and known.reader is reader and known.messages == self._count:
             return known
@@ -261,7 +261,7 @@ def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> fro
 
 
 def _keep_known(positions: Sequence[float], before: Sequence[float]) -> Sequence[float]:
-    """Return positions, those of before (the same joints, or none) in place of what is not finite."""
+    """Return positions; earlier ones (of the same joints, or none) replace values that are not finite."""
     if not before or all(map(math.isfinite, positions)):
         return positions
     return [new if math.isfinite(new) else old for new, old in zip(positions, before, strict=True)]

@@ -1,7 +1,7 @@
 """
 Where a node's robot comes from: a parameter, a file, a MoveIt configuration package, or a topic.
 
-URDF and SRDF are looked for one by one, in that order; what is found nowhere else is waited for on its
+URDF and SRDF are looked for one by one, in that order; a description that is found nowhere else is waited for on its
 topic, and may be replaced there at any time. A topic brings text: only parameters name files.
 """
 
@@ -63,7 +63,7 @@ class RobotDescription:
     urdf: DescriptionText
     srdf: DescriptionText | None
     joint_limits: Any
-    """Mapping or path; None for none."""
+    """Mapping or path; None without limits."""
     xacro_args: Mapping[str, str] | None
     max_joints: int | None = None
     """Most joints of a robot that is loaded; None for no bound."""
@@ -78,7 +78,7 @@ class RobotDescription:
         return self._load(srdf)
 
     def loads_without_srdf(self) -> bool:
-        """Return whether what is wrong, if anything is, can be mended by an SRDF."""
+        """Return whether an SRDF can remove all faults."""
         try:
             self._load(None)
         except Exception:
@@ -135,7 +135,7 @@ class RobotSource:
     @property
     def kinematics_path(self) -> Path | None:
         """
-        Return the path of the kinematics.yaml, None for none.
+        Return the path of the kinematics.yaml, None without a file.
 
         :raises DescriptionNotFound: when the named one does not exist.
         """
@@ -150,7 +150,7 @@ class RobotSource:
 
     def may_mend(self, description: RobotDescription) -> bool:
         """
-        Return whether a topic can still bring what a robot lacks that could not be served.
+        Return whether a topic can still bring a part that an incomplete robot lacks.
 
         :param description: the robot.
         """
@@ -159,7 +159,7 @@ class RobotSource:
         return bool(self._inputs) and description.loads_without_srdf()
 
     def start(self) -> None:
-        """Deliver what is there, and listen to the topics of what is not."""
+        """Deliver the descriptions that are there, and listen to the topics of the others."""
         if self._hears_robots:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:
@@ -185,7 +185,7 @@ class RobotSource:
         return self._inputs[topic].names
 
     def _listen(self, topic: str, what: str, take: Callable[[DescriptionText], None]) -> None:
-        """Subscribe to a latched topic; what is not XML text is logged and ignored."""
+        """Subscribe to a latched topic; other texts than XML are logged and ignored."""
 
         def hear(message: String) -> None:
             origin = f'topic {self._inputs[topic].name}'
@@ -218,7 +218,7 @@ class RobotSource:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Deliver what is complete; wait a while for an SRDF."""
+        """Deliver a complete robot; wait a while for an SRDF."""
         if self._timer is not None:
             self._timer.cancel()
         if self._urdf is None:
@@ -283,7 +283,7 @@ class RobotSource:
         return None if self._files is None else self._files.joint_limits_path
 
     def _find_xacro_args(self) -> Mapping[str, str] | None:
-        """Return the arguments for xacro: those of the parameter count more than those of the package."""
+        """Return the arguments for xacro: arguments of the parameter replace arguments of the package."""
         own = {} if self._files is None else self._files.xacro_args
         return {**own, **parse_xacro_args(self._parameters.xacro_args)} or None
 

@@ -29,11 +29,11 @@ FOR_SOURCE = ('joint_limits_file', 'semantic_timeout', 'max_robot_joints', 'tip_
 
 
 class RobotNotRunning(SolverError):
-    """The topics of a running robot did not bring what was waited for."""
+    """The topics of a running robot did not bring all messages in time."""
 
 
 class RunningRobot:
-    """Reads descriptions and joint states; leaves no subscription behind."""
+    """Reads descriptions and joint states; ends its subscriptions."""
 
     def __init__(self, node: Node, executor: Executor, settings: Any) -> None:
         """

@@ -49,7 +49,7 @@ class _GeneratedListener(ParamListener):
 
     def declare_params(self) -> None:
         """
-        Declare what the node does not have yet, then read and check all values.
+        Declare all parameters that the node lacks, then read and check all values.
 
         :raises ParameterUninitializedException: and others, as the constructor.
         """

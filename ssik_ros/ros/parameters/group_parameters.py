@@ -1,7 +1,7 @@
 """
 Parameters of groups: a kinematics.yaml, replaced by a node's own values, declared and followed.
 
-Each group's parameters stand below ``robot_description_kinematics.<group>.``, as MoveIt names them.
+Each group's parameters are below ``robot_description_kinematics.<group>.``, as MoveIt names them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -47,7 +47,7 @@ class GroupParameters:
         self._path = path
         self._changed = changed
         self._given = _node_entries(node)
-        """What the node itself was given, kept because declaring puts resolved values in its place."""
+        """Parameters given to the node itself, kept because declaring replaces them by resolved values."""
         self._groups: dict[str, _DeclaredGroup] = {}
 
     def declare(self, groups: Iterable[str], of_robot: Iterable[str] = ()) -> None:
@@ -76,7 +76,7 @@ class GroupParameters:
         return self._groups[group].kinematics
 
     def _entries(self) -> LocatedMapping:
-        """Return the entries of every group: those of the file, replaced by those of the node."""
+        """Return the entries of every group: entries of the node replace entries of the file."""
         merged = LocatedMapping()
         if self._path is not None:
             content = read_content(self._path)
@@ -89,7 +89,7 @@ class GroupParameters:
 
 
 def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
-    """Take out of a file's entries what a node's entries say under another name of the same parameter."""
+    """Remove entries of a file that a node's entries give under another name of the same parameter."""
     name = str(entries.get('kinematics_solver', own.get('kinematics_solver') or ''))
     aliases = solver_spec(name if is_known(name) else DEFAULT_SOLVER).parameter_aliases
     given = {aliases.get(key, key) for key in entries}
@@ -111,7 +111,7 @@ def _copy_entries(
 
 def _node_entries(node: Node) -> dict[str, LocatedMapping]:
     """
-    Return what a node was given for each group, under dotted names.
+    Return the parameters given to a node for each group, under dotted names.
 
     :raises InvalidParameter: for a value that belongs to no key.
     """
@@ -150,7 +150,7 @@ class _DeclaredGroup:
             self._listen(COMMON_PARAMETERS_FILE, self._common_values()),
             self._listen(own, kinematics.parameters),
         )
-        # Another thread may have set what was declared first before the rest was declared.
+        # Another thread may have set the first parameters before the others were declared.
         self._take(None)
 
     def _listen(self, resource: str, values: Mapping[str, Any]) -> Any:

@@ -46,7 +46,7 @@ class _Promotion:
         """
         Return the parameters with integers promoted where doubles are declared.
 
-        :param parameters: what somebody wants to set.
+        :param parameters: the parameters to set.
         """
         return [promote(p, self.declared.get(p.name, p.type_)) for p in parameters]
 
@@ -54,7 +54,7 @@ class _Promotion:
 _PROMOTIONS: WeakKeyDictionary[Node, _Promotion] = WeakKeyDictionary()
 """
 One callback for each node, however many listeners it has: rclpy hands every pre-set callback the original list and
-sets the union of what they return, so with two of them the unconverted integer would be back.
+sets all parameters that they return, so with two of them the unconverted integer would be back.
 """
 
 

@@ -32,7 +32,7 @@ class LaunchArgument(NamedTuple):
 
     @property
     def declaration(self) -> dict[str, Any]:
-        """Return what ``DeclareLaunchArgument`` takes beside the name."""
+        """Return the arguments of ``DeclareLaunchArgument`` apart from the name."""
         fields: dict[str, Any] = {'default_value': self.default, 'description': self.description}
         return {**fields, 'choices': list(self.choices)} if self.choices else fields
 
@@ -67,7 +67,7 @@ def require_packages(launch_file: str, packages: Mapping[str, str]) -> None:
 
     :param launch_file: path of the launch file.
     :param packages: the packages whose nodes are to be started, with the argument that leaves them out; empty if
-        there is no such argument.
+        the argument does not exist.
     :raises ValueError: for packages that are not installed; says how to get or leave out each.
     """
     missing = [name for name in packages if find_package(name) is None]

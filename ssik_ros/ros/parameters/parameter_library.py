@@ -2,7 +2,7 @@
 Parameter files as classes for nodes: ``load_parameters('package:file.yaml').ParamListener(node)``.
 
 Code that generate_parameter_library generated from exactly this file declares and validates where there is any,
-our own code elsewhere; the classes and what they do are the same (docs/adr/0005-parameter-library.md).
+our own code elsewhere; the classes and their behaviour are the same (docs/adr/0005-parameter-library.md).
 """
 
 import functools
@@ -20,7 +20,7 @@ def load_parameters(resource: str) -> Any:
     Return the class of a parameter file, with ``Params`` and ``ParamListener``.
 
     :param resource: ``package:relative/path`` of a file in generate_parameter_library syntax.
-    :raises ConfigError: when there is no such file or it is malformed.
+    :raises ConfigError: when the file is missing or malformed.
     """
     schema = load_schema(resource)
     file_name = PurePosixPath(resource.partition(':')[2]).name

@@ -32,7 +32,7 @@ class _Struct:
 
 def declared_parameters(schema: ParameterSchema) -> tuple[Parameter, ...]:
     """
-    Return the parameters that a node declares: all but those of type ``none``.
+    Return the parameters that a node declares: all except type ``none``.
 
     :param schema: the parameters.
     """
@@ -40,7 +40,7 @@ def declared_parameters(schema: ParameterSchema) -> tuple[Parameter, ...]:
 
 
 class Params:
-    """The values of all parameters as attributes; a required one is None until it is read from the node."""
+    """The values of all parameters as attributes; a required one has the value None until it is read from the node."""
 
     schema: ParameterSchema
 
@@ -105,7 +105,7 @@ class ParamListener:
         """
         Return whether the parameters have changed since a copy was taken.
 
-        :param other_param: what :meth:`get_params` returned.
+        :param other_param: the result of :meth:`get_params`.
         """
         return bool(self.params_.stamp_ != other_param.stamp_)
 
@@ -155,7 +155,7 @@ class ParamListener:
         """
         Change values here without setting the node's parameters; all of them or none.
 
-        :param parameters: parameters by their full names; those of others are skipped.
+        :param parameters: parameters by their full names; parameters of other listeners are skipped.
         """
         parameters = list(parameters)
         result = self._check(parameters)
@@ -173,7 +173,7 @@ class ParamListener:
 
     def declare_params(self) -> None:
         """
-        Declare what the node does not have yet, then read and check all values.
+        Declare all parameters that the node lacks, then read and check all values.
 
         :raises ParameterUninitializedException: and others, as the constructor.
         """
@@ -195,7 +195,7 @@ class ParamListener:
         self.update_internal_params(updated)
 
     def _own(self, parameters: Iterable[RosParameter]) -> list[RosParameter]:
-        """Return those of the parameters that this listener declared, integers promoted."""
+        """Return the parameters that this listener declared, integers promoted."""
         return [
             promote(given, ros_type(self._declared[given.name]))
             for given in parameters
@@ -215,7 +215,7 @@ class ParamListener:
         return next(filter(None, reasons), '')
 
     def _adopt(self, parameters: Iterable[RosParameter]) -> None:
-        """Take over values that the node has accepted; those of others do not make ours old."""
+        """Take over values that the node has accepted; values of other listeners do not make ours old."""
         own = self._own(parameters)
         if own:
             self._change_to(own)
@@ -264,7 +264,7 @@ def follow_changes(
 
 
 def _declare(node: Node, name: str, parameter: Parameter) -> None:
-    """Declare one parameter, required ones by their type alone."""
+    """Declare one parameter, required ones only by their type."""
     default, kind = _plain(parameter.default), ros_type(parameter)
     by_type = default is None or default == []
     node.declare_parameter(name, kind if by_type else default, make_descriptor(parameter))
@@ -282,7 +282,7 @@ def _wrong_type(parameter: Parameter, given: RosParameter) -> str:
 
 
 def _out_of_range(parameter: Parameter, given: RosParameter) -> str:
-    """Return what the first validator that refuses a value says, or an empty string."""
+    """Return the message of the first validator that refuses a value, or an empty string."""
     value = _value(given)
     reasons = (validator.reason(given.name, value) for validator in parameter.validators)
     return next(filter(None, reasons), '')

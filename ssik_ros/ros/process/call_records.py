@@ -1,4 +1,4 @@
-"""What the services have done: calls, times, codes and reasons, for ``/diagnostics``."""
+"""Records of the services: calls, times, codes and reasons, for ``/diagnostics``."""
 
 from collections import deque
 import math
@@ -21,7 +21,7 @@ LONGEST_REASON = 300
 
 
 class CallSummary(NamedTuple):
-    """What one service has done."""
+    """Record of one service."""
 
     calls: int
     successes: int
@@ -77,7 +77,7 @@ class CallRecords:
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> CallSummary:
-        """Return what was recorded."""
+        """Return all records."""
         with self._lock:
             self._count()
             times, overruns = list(self._times), list(self._overruns)

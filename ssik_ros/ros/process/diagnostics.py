@@ -36,7 +36,7 @@ class Diagnostics(ABC):
 
         :param node: the node.
         :param period: between messages [s]; 0: never.
-        :param hardware: the robot's name; empty while there is none.
+        :param hardware: the robot's name; empty without a robot.
         """
         self._node = node
         self.hardware = hardware
@@ -70,7 +70,7 @@ class Diagnostics(ABC):
 
 
 class ServiceDiagnostics(Diagnostics):
-    """Publishes what the services have done."""
+    """Publishes the records of the services."""
 
     def __init__(self, node: Node, period: float, records: Mapping[str, CallRecords]) -> None:
         """

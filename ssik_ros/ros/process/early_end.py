@@ -1,9 +1,9 @@
 """
-What SIGINT and SIGTERM do to an executable of this package, from its first moment on.
+How SIGINT and SIGTERM end an executable of this package, from its first moment on.
 
 Importing ROS and the solvers takes a second or more. This module imports neither, so its handlers are there before:
 until the node runs, a signal ends the process at once. Then it interrupts the main thread, which ends the node. No
-handlers are set after ``rclpy.init``: that would take away those of a benchmark, where rclpy has handlers of its own.
+handlers are set after ``rclpy.init``: that would remove the handlers of a benchmark, in which rclpy has its own.
 """
 
 from collections.abc import Callable

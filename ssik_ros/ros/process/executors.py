@@ -37,7 +37,7 @@ PATIENCE = 0.004
 LONGEST_WAIT = 0.2
 """Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
-"""The same for a while after a long callback, because they seldom come alone [s]."""
+"""The same for a while after a long callback, because others often follow [s]."""
 HASTY_LOOKS = 50
 """How many such looks."""
 MOST_WAITING = 1000
@@ -47,7 +47,7 @@ TAKEN_AT_ONCE = 32
 
 
 class Turn(NamedTuple):
-    """The turn of a request: what its handler may know beside the request itself."""
+    """The turn of a request: information for its handler, in addition to the request itself."""
 
     arrived: float
     """When the request was taken from the middleware, by ``time.monotonic`` [s]."""
@@ -60,7 +60,7 @@ class Turn(NamedTuple):
 
 
 class _Present(threading.local):
-    """What a thread is at."""
+    """Present work of a thread."""
 
     turn: Turn | None = None
     """Of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
@@ -85,7 +85,7 @@ class InlineExecutor(SingleThreadedExecutor):
     """
     Runs callbacks in the thread that waits for them, and lets another thread wait while one takes long.
 
-    One thread leads: it waits and runs what is ready itself. A watch looks at it every few milliseconds while
+    One thread leads: it waits and runs ready callbacks itself. A watch looks at it every few milliseconds while
     there is something to do; when it finds the same callback again, it makes another thread that leads, and the
     first one ends with its callback. Callback groups are honoured. :meth:`spin` itself runs no callbacks, so
     that signals do not have to wait for one.
@@ -107,7 +107,7 @@ class InlineExecutor(SingleThreadedExecutor):
         Start no thread yet.
 
         :param threads: how many callbacks may run at once; threads are made when they are needed.
-        :param report: told what a callback, or reading a message, raised; the executor goes on.
+        :param report: called with the exception of a callback, or of reading a message; the executor goes on.
         :param context: as for any executor.
         """
         super().__init__(context=context)
@@ -125,7 +125,7 @@ class InlineExecutor(SingleThreadedExecutor):
         self._ended = threading.Event()
         self._wait_set: ReusedWaitSet | None = None
         self._reuses = True
-        """Whether this rclpy has what :class:`ReusedWaitSet` needs of its inside."""
+        """Whether this rclpy has the private parts that :class:`ReusedWaitSet` needs."""
         self._has_changed = True
         self._ready: deque[Ready] = deque()
         self._requests: RequestQueue[_Taken] = RequestQueue(MOST_WAITING)
@@ -243,7 +243,7 @@ class InlineExecutor(SingleThreadedExecutor):
             self._wait_set = None
 
     def _next(self) -> Callable[[], Any]:
-        """Return what is to be run next, as soon as there is something."""
+        """Return the next thing to run, as soon as there is one."""
         while not self._is_over():
             if self._tasks:
                 task = self._waiting_task()
@@ -296,7 +296,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._requests.put(taken, arrived, budget)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
-        """Return what is to be waited for; None where that is left to rclpy."""
+        """Return the wait set; None if rclpy waits."""
         if self._reuses and (self._has_changed or self._wait_set is None):
             self._drop_wait_set()
             self._has_changed = False
@@ -315,7 +315,7 @@ class InlineExecutor(SingleThreadedExecutor):
             return next(waiting, None)
 
     def _taker(self, ready: Ready) -> Callable[[], Any] | None:
-        """Return what takes and runs something that is ready; None when its group is busy."""
+        """Return a function that takes and runs a ready entity; None when its group is busy."""
         kind, entity, node = ready
         if not entity.callback_group.can_execute(entity):
             if kind == 'guard_condition':
@@ -432,7 +432,7 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _relieve(self, seen: int) -> bool:
         """
-        Return whether the leading thread is still at a callback, which it then goes on with alone.
+        Return whether the leading thread is still at a callback, which it then finishes without being watched.
 
         :param seen: number of the callback.
         """

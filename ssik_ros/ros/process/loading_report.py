@@ -1,4 +1,4 @@
-"""What the log says while a robot takes long to load."""
+"""Lines of the log while a robot takes long to load."""
 
 from collections.abc import Callable
 import time
@@ -14,7 +14,7 @@ REPORT_EVERY = 5.0
 
 
 class LoadingReport:
-    """Says every few seconds which stage the loading is in, how long it has taken, and what is left."""
+    """Says every few seconds which stage the loading is in, how long it has taken, and which stages are left."""
 
     def __init__(
         self, log: Callable[[str], object], clock: Callable[[], float] = time.monotonic

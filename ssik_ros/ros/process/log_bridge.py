@@ -1,4 +1,4 @@
-"""Hands what the package logs to a node's logger, so that it appears in the console and in /rosout."""
+"""Hands the package's log to a node's logger, so that it appears in the console and in /rosout."""
 
 from collections.abc import Callable
 import contextlib
@@ -16,7 +16,7 @@ Write = Callable[[int, str, str, str, int], object]
 
 def writer_of(logger: RcutilsLogger) -> Write:
     """
-    Return what writes to a node's logger with the place in the source that a record names.
+    Return a function that writes to a node's logger with the place in the source that a record names.
 
     The methods of the logger look for their caller instead: they find the bridge, and read the paths of all modules.
 
@@ -85,7 +85,7 @@ def _severity_of(level: int) -> int:
 
 def bridge_logging(write: Write) -> LogBridge:
     """
-    Let a node's logger have everything that the package logs, and return what does it.
+    Let a node's logger have everything that the package logs, and return the handler.
 
     :param write: of :func:`writer_of`.
     """
@@ -102,7 +102,7 @@ def unbridge_logging(bridge: LogBridge) -> None:
     """
     Undo :func:`bridge_logging`.
 
-    :param bridge: what it returned.
+    :param bridge: the handler.
     """
     package = logging.getLogger(_PACKAGE)
     package.removeHandler(bridge)

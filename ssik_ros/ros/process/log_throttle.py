@@ -21,13 +21,13 @@ OF_REQUESTS = frozenset(
         'ssik_ros.services',
     }
 )
-"""Loggers of what requests and messages bring about: what they say differs by names that senders choose."""
+"""Loggers of requests and messages: their lines differ by names that senders choose."""
 
 Cause = tuple[object, ...]
 
 
 class _Passed(NamedTuple):
-    """When a cause had its last line, and what has been left out since."""
+    """When a cause had its last line, and the lines left out since."""
 
     at: float
     left_out: int
@@ -86,7 +86,7 @@ class LogThrottle:
         return lines
 
     def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
-        """Return what lines have in common that count as one."""
+        """Return the common part of lines that count as one."""
         kind = record.exc_info[0] if record.exc_info else None
         place = (record.name, record.levelno, record.pathname, record.lineno, kind)
         cause: Cause = (place, record.getMessage())

@@ -1,7 +1,7 @@
 """
 Bounds of the memory that a node keeps after large messages.
 
-A message of a megabyte leaves memory behind in two places. glibc gives each thread a heap of its own, and keeps blocks of up
+A message of a megabyte keeps memory in two places. glibc gives each thread a heap of its own, and keeps blocks of up
 to 32 MB in it once one of that size was freed. Fast DDS keeps a buffer for every place of a queue, as large as the largest
 message that it ever held. Settings of the user in the environment are left as they are.
 """

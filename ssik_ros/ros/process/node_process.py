@@ -91,7 +91,7 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
 
     :param name: of the logger that reports a refusal.
     :param make: makes the node after ROS has begun; it may refuse its parameters.
-    :param arguments: arguments of ROS; None means those of the process.
+    :param arguments: arguments of ROS; None means the arguments of the process.
     """
     # Also where a program of a user calls the main function of a node.
     EARLY_END.arm(0)
@@ -131,7 +131,7 @@ def make_executor(threads: int) -> Executor:
 
 
 def _report_dropped(error: Exception) -> None:
-    """Log what was raised outside of our handlers: text that is not UTF-8, for instance."""
+    """Log an exception outside of our handlers: text that is not UTF-8, for instance."""
     _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
 
 

@@ -16,7 +16,7 @@ def make_steady_timer(
 
     :param node: the node.
     :param period: between two calls [s].
-    :param call: what is called.
+    :param call: the function to call.
     :param group: the callback group; None for one of its own.
     """
     own = MutuallyExclusiveCallbackGroup() if group is None else group

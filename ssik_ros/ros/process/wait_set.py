@@ -1,5 +1,5 @@
 """
-What an executor waits for, put together once for many waits.
+The entities that an executor waits for, put together once for many waits.
 
 rclpy puts its wait set together anew for each wait, twice for each response: with the twenty services and topics of the
 node that takes longer than the response itself. Here that is done when nodes say that something changed; between two
@@ -20,7 +20,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 KINDS = ('timer', 'subscription', 'guard_condition', 'client', 'service')
-"""In the order in which what is ready is run."""
+"""In the order in which ready entities are run."""
 
 
 class Ready(NamedTuple):
@@ -37,7 +37,7 @@ class _Armed(NamedTuple):
 
     group: CallbackGroup
     entries: list[tuple[Any, Callable[[Any], Any], Any]]
-    """Each entity, and what hands it to the wait set when it is called with the third."""
+    """Each entity, and the function that hands it to the wait set when it is called with the third."""
 
     def arm(self) -> None:
         """Hand over those that may run now."""
@@ -59,7 +59,7 @@ class ReusedWaitSet:
 
     def __init__(self, nodes: Iterable[Node], guards: Iterable[Any], context: Context) -> None:
         """
-        Gather what there is; what is destroyed meanwhile lives on until :meth:`close`.
+        Gather all entities; those destroyed meanwhile live on until :meth:`close`.
 
         :param nodes: the nodes.
         :param guards: guard conditions that end a wait, and nothing else.
@@ -69,7 +69,7 @@ class ReusedWaitSet:
         self._entities: dict[str, dict[int, Ready]] = {kind: {} for kind in KINDS}
         self._waitables: list[Ready] = []
         self._handed: list[Ready] = []
-        """The waitables of the present wait: those of busy groups are left out."""
+        """The waitables of the present wait, without those in busy groups."""
         self._guards = list(guards)
         try:
             self._fill(list(nodes), context)
@@ -116,7 +116,7 @@ class ReusedWaitSet:
         return True
 
     def _by_group(self) -> list[_Armed]:
-        """Return what is handed over before each wait."""
+        """Return the entities that are handed over before each wait."""
         groups: dict[int, _Armed] = {}
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
@@ -144,7 +144,7 @@ class ReusedWaitSet:
 
     def wait(self, *, blocks: bool = True) -> list[Ready]:
         """
-        Return what is ready as soon as something is, or a guard ended the wait; :meth:`rest` has the rest.
+        Return ready entities as soon as there are some, or a guard ended the wait; :meth:`rest` has the others.
 
         :param blocks: false: return at once, perhaps nothing.
         """

@@ -45,7 +45,7 @@ def _write_completion(
 def _write_chains(
     message: SolveGoals.Response | CompleteState.Response, response: LoopResponse, served: Served
 ) -> None:
-    """Fill what both messages have."""
+    """Fill the fields that both messages have."""
     if response.state is not None:
         served.writer.write(message.state, response.state)
     message.chains = [_write_chain(chain) for chain in response.chains]

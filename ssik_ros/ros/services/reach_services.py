@@ -32,7 +32,7 @@ class ReachOverRos:
 
         :param node: the node.
         :param path: of the map, from a parameter.
-        :param measure: what the points are coloured by.
+        :param measure: the quantity that colours the points.
         """
         self._node, self._path, self._measure = node, path, measure
         self._is_drawn = False
@@ -41,7 +41,7 @@ class ReachOverRos:
 
     def load(self, server: RobotServer) -> ReachQueries:
         """
-        Return what responds to requests; without a map of this robot it says why.
+        Return the handler of requests; without a map of this robot it says why.
 
         :param server: the robot that is served from now on.
         """

@@ -23,7 +23,7 @@ DEPTH = 1000
 
 
 class SceneTopics:
-    """Keeps the world as messages say; what is wrong with one is logged, and it changes nothing."""
+    """Keeps the world as messages say; a faulty message is logged, and changes nothing."""
 
     def __init__(
         self, node: Node, world: SceneWorld, scene: Callable[[], PlanningScene], live: LiveState
@@ -32,8 +32,8 @@ class SceneTopics:
         Subscribe.
 
         :param node: the node.
-        :param world: what is kept.
-        :param scene: returns the robot among objects; raises RuntimeError while there is no robot.
+        :param world: the world to keep.
+        :param scene: returns the robot among objects; raises RuntimeError before a robot is served.
         :param live: where the robot is when a message arrives.
         """
         self._world, self._scene, self._live = world, scene, live
@@ -49,7 +49,7 @@ class SceneTopics:
 
     def take_object(self, message: CollisionObject) -> None:
         """
-        Do with an object of the world what the message says.
+        Add, change or remove an object of the world, as the message says.
 
         :param message: the object.
         """

@@ -81,7 +81,7 @@ class Service(NamedTuple):
     read: Callable[[Any], Any]
     """Returns the request in a message; may refuse it."""
     write: Callable[[Any, Any, Served, Any], None]
-    """Fills a response message from a response, what is served, and the request message; codes are written elsewhere."""
+    """Fills a response message from a response, the server, and the request message; codes are written elsewhere."""
     part: str = 'server'
     """Field of :class:`Served` that solves."""
     unknown_link: int = MoveItErrorCodes.NO_IK_SOLUTION
@@ -127,7 +127,7 @@ class ServiceHandlers:
         calls, live, clock = records.calls, self._live, time.monotonic
         code_kind = getattr(kind.Response(), 'error_code', None)
         has_code = code_kind is not None
-        # moveit_msgs before 2.5 has the number alone.
+        # moveit_msgs before 2.5 has only the number.
         has_text = hasattr(code_kind, 'message')
 
         def handle(message: Any, response: Any) -> Any:
@@ -223,7 +223,7 @@ def _fault(response: Any, error: Exception) -> Any:
 
 
 def _refuse(response: Any, text: str) -> Any:
-    """Return a response that says why there is no result, where the message has a place for a text."""
+    """Return a response that says why the request failed, if the message has a field for a text."""
     if hasattr(response, 'error_code'):
         write_code(response.error_code, int(MoveItErrorCodes.FAILURE), text)
     elif hasattr(response, 'message'):

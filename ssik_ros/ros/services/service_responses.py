@@ -42,7 +42,7 @@ def read_response(
     :param tip_count: number of tips of the request.
     """
     code = response.error_code
-    # moveit_msgs before 2.5 has the number alone.
+    # moveit_msgs before 2.5 has only the number.
     text, source = getattr(code, 'message', ''), getattr(code, 'source', '')
     time = _SOLVER_TIME.search(text)
     server_time_ns = round(1e3 * float(time[1])) if time else None
@@ -65,7 +65,7 @@ def missing_response(text: str) -> RemoteResult:
     """
     Return the result of a response that did not come.
 
-    :param text: why there is none.
+    :param text: the reason of the failure.
     """
     result = _make_result(IkStatus.UNSOLVED, Cause.DEADLINE, None, 1, _CLOCK_ENDED)
     return RemoteResult(result, text)
@@ -93,7 +93,7 @@ def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
 def _make_result(
     status: IkStatus, cause: Cause, solution: FloatArray | None, tips: int, text: str
 ) -> IkResult:
-    """Return a result; errors are not known here, and a failure leaves no state behind."""
+    """Return a result; errors are not known here, and a failure has no state."""
     solutions = np.empty((0, 0)) if solution is None else solution[None]
     return IkResult(
         status=status,

@@ -29,7 +29,7 @@ DEPTH = 1000
 LOADING_PATIENCE = 10
 """How many times longer a server is waited for whose node is there and loads its robot."""
 REPORT_EVERY = 5.0
-"""Time between two lines that say what is waited for [s]."""
+"""Time between two lines about the missing service [s]."""
 DESCRIBE_TYPE = 'ssik_msgs/srv/Describe'
 ATTEMPTS = 5
 """First requests: while client and server discover each other, a response can be lost."""
@@ -105,7 +105,7 @@ class ServiceSolver:
         """
         Return the server's result; a missing response is a failure by the deadline.
 
-        :param request: the request; only what MoveIt's message can say.
+        :param request: the request; only the fields of MoveIt's message count.
         :raises InvalidOption: for a request that the message cannot carry.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
@@ -134,7 +134,7 @@ class ServiceSolver:
 
     def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
         """
-        Return the response to a message, or why there is none.
+        Return the response to a message, or the reason of a failure.
 
         :param message: the message; its timeout and ``response_timeout`` bound the wait.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
@@ -152,9 +152,9 @@ class ServiceSolver:
 
     def read(self, reply: GetPositionIK.Response | str) -> RemoteResult:
         """
-        Return the result in what :meth:`call` returned.
+        Return the result in the reply of :meth:`call`.
 
-        :param reply: the response, or why there is none.
+        :param reply: the response, or the reason of a failure.
         """
         if isinstance(reply, str):
             return missing_response(reply)

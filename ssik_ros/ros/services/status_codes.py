@@ -8,7 +8,7 @@ from ssik_ros.results import Cause
 from ssik_ros.server.requests.refusals import Refusal
 
 SOURCE = 'ssik_ros'
-"""What ``error_code.source`` says."""
+"""Text of ``error_code.source``."""
 
 _SUCCESS = int(MoveItErrorCodes.SUCCESS)
 _OF_REFUSAL = {
@@ -83,5 +83,5 @@ def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
     if hasattr(type(message), 'message'):
         message.val, message.message, message.source = code, text, SOURCE
     else:
-        # moveit_msgs before 2.5 has the number alone.
+        # moveit_msgs before 2.5 has only the number.
         message.val = code

@@ -29,7 +29,7 @@ def read_file(file: str) -> TaskSetFile:
     Return the content of a task set file.
 
     :param file: its path, or the name of a shipped one.
-    :raises SsikError: when there is no such file, or it is malformed.
+    :raises SsikError: when the file is missing or malformed.
     """
     return read_task_set_file(find_task_set_file(file))
 

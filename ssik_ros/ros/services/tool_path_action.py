@@ -38,7 +38,7 @@ CANCELLED = 'No path: the goal was cancelled.'
 
 
 class GoalLimits(NamedTuple):
-    """What goals may ask of the node, by its parameters."""
+    """Limits of goals, from the node's parameters."""
 
     goals: int
     """Goals at once."""
@@ -58,7 +58,7 @@ class _Goal(NamedTuple):
 
 
 class _Exchange:
-    """What the table of services takes from the action."""
+    """Entries of the action in the table of services."""
 
     Response = staticmethod(empty_result)
 
@@ -79,7 +79,7 @@ class ToolPathAction:
 
         :param node: the node.
         :param handlers: of its services.
-        :param limits: what goals may ask.
+        :param limits: the limits of goals.
         :param is_stopped: tells whether the node ends.
         :param group: of its callbacks.
         """
@@ -146,7 +146,7 @@ class ToolPathAction:
                 self._places.release()
 
     def _take_place(self) -> bool:
-        """Take a place, perhaps that of a goal that ends; few goals wait, since each one takes a thread from the services."""
+        """Take a place, perhaps the place of a goal that ends; few goals wait, since each one takes a thread from the services."""
         if not self._waiting.acquire(blocking=False):
             return False
         try:

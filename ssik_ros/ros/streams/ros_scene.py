@@ -59,7 +59,7 @@ PREFIX = 'ik/'
 
 
 class SceneNotReady(SolverError):
-    """The topics have not delivered what the scene needs yet."""
+    """The topics have not delivered all that the scene needs yet."""
 
 
 class RosScene:
@@ -82,7 +82,7 @@ class RosScene:
 
         :param node: subscribes and publishes.
         :param robot: the robot; None for the one on the topic ``robot_description``, the first that comes.
-        :param max_age: joint values that were reported longer ago, or never, are refused [s]; None takes what there
+        :param max_age: joint values that were reported longer ago, or never, are refused [s]; None takes all that there
             is, and the robot's default for joints without a report.
         :param passive: names of joints that solves are not to move.
         :param driven: joints that a controller moves: their values go to it as a trajectory of one point.
@@ -149,7 +149,7 @@ class RosScene:
                 raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
 
     def missing(self) -> str:
-        """Return what the scene still waits for as text; empty if it is ready."""
+        """Return a list of everything that the scene still waits for; empty if it is ready."""
         with self._lock:
             if self._scene is None:
                 return f'No robot has come on {self._description.names} yet.'
@@ -199,7 +199,7 @@ class RosScene:
             return scene.pose(frame, relative_to)
 
     def _is_own(self, name: str) -> bool:
-        """Return whether a name is that of a link or joint."""
+        """Return whether a name belongs to a link or joint."""
         return name in self._links or name in self._names
 
     def _place(self, scene: RobotScene, name: str) -> str:
@@ -212,7 +212,7 @@ class RosScene:
 
     def apply(self, positions: Positions) -> None:
         """
-        Publish joint values: those of driven joints for their controller, the others as states.
+        Publish joint values: driven joints for their controller, the others as states.
 
         :param positions: by name; joints that follow others are left to those who publish their leaders.
         """
@@ -244,7 +244,7 @@ class RosScene:
 
         :param environment: made from this scene; its dummies that did not come from here are published.
         :param prefix: of their names.
-        :raises SceneNotReady: where tf2_msgs is not installed, or there is no robot.
+        :raises SceneNotReady: if tf2_msgs is not installed, or without a robot.
         """
         if self._frames is None:
             raise SceneNotReady('The package tf2_msgs is not installed.')

@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
 
-    :param arguments: arguments of ROS; None means those of the process.
+    :param arguments: arguments of ROS; None means the arguments of the process.
     """
     return run_node(NAME, StreamNode, arguments)
 

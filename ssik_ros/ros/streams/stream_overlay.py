@@ -15,7 +15,7 @@ except ImportError:
 
 
 class StreamOverlay:
-    """Publishes what the tasks of a stream look like, if somebody subscribed."""
+    """Publishes a picture of the tasks of a stream, if somebody subscribed."""
 
     def __init__(
         self,

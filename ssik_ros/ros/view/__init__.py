@@ -1,1 +1,1 @@
-"""What joins the page in the browser and a running robot."""
+"""Connection of the page in the browser to a running robot."""

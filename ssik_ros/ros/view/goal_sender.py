@@ -1,7 +1,7 @@
 """
 Goals for the receiver that the user named: a topic, or an action.
 
-What the receiver takes follows from who is there: the type of the subscriptions, or of the action. Nothing is sent without
+The receiver decides the message: by the type of its subscriptions, or of its action. Nothing is sent without
 :meth:`GoalSender.send`. Where the joints are comes from the caller, who has checked it: fresh, and within all limits. Postures along
 the way wait for a robot that does not follow, and end if it does not come.
 """
@@ -42,7 +42,7 @@ SUCCESSFUL = 0
 STOPPING = 0.2
 """Duration of the trajectory that holds the joints where they are [s]."""
 LAG = 0.2
-"""A posture is sent only if each joint gets there within this time at its velocity limit, from where it is [s]."""
+"""A posture is sent only if each joint gets there within this time at its velocity limit, from its present position [s]."""
 LONGEST_STEP = 0.1
 """A posture is at most this much further on the way than the one before, however long the process waited in between [s]."""
 PATIENCE = 2.0
@@ -54,7 +54,7 @@ BETWEEN_STOPS = 0.1
 
 
 class Motion(NamedTuple):
-    """What is asked of the joints."""
+    """Goal for the joints."""
 
     names: Sequence[str]
     start: FloatArray
@@ -121,7 +121,7 @@ class GoalSender:
         self._problem = self._look()
 
     def _look(self) -> str:
-        """Open a channel to who receives now; return why there is none, or an empty text."""
+        """Open a channel to who receives now; return the reason of a failure, or an empty text."""
         kinds = self._kinds()
         if any(own.topic_name == self.name for own in self._node.subscriptions):
             return f'{self.name} tells where the robot is: name a topic that moves it.'
@@ -241,7 +241,7 @@ class _Way:
         return self._part == 1.0
 
     def next(self, here: FloatArray) -> FloatArray | None:
-        """Return the next posture; None while it is too far from where the joints are (n)."""
+        """Return the next posture; None while it is too far from the joints (n)."""
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_STEP) / motion.seconds
         self._time = now
@@ -256,7 +256,7 @@ class _Way:
         return time.monotonic() - self._moved > PATIENCE
 
     def describe_lag(self, here: FloatArray) -> str:
-        """Return which joint is farthest from where it should be, and how far."""
+        """Return which joint is farthest from its command, and how far."""
         lags = np.abs(self.motion.at(self._part) - here)
         k = int((lags / self.motion.velocity).argmax())
         return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'
@@ -271,7 +271,7 @@ class _StateTopic:
         self.status = ''
         self._node = node
         self._way: _Way | None = None
-        """What is under way."""
+        """Motion under way."""
         self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
 
     def send(self, motion: Motion) -> None:
@@ -368,7 +368,7 @@ class _Action:
 
     def _take_result(self, sent: _SentGoal, future: Any) -> None:
         status, result = future.result().status, future.result().result
-        # The error code of a goal that the receiver has cancelled is often that of success.
+        # The error code of a goal that the receiver has cancelled is often the code of success.
         if status == GoalStatus.STATUS_CANCELED:
             self._end(
                 sent, 'The receiver has cancelled the goal: it stopped, or follows another one.'

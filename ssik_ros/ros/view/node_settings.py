@@ -1,4 +1,4 @@
-"""What a running node says about its robot and its solvers: its parameters, read once."""
+"""Robot and solvers of a running node, from its parameters, read once."""
 
 from collections.abc import Iterable
 import threading
@@ -30,7 +30,7 @@ TEXTS = (URDF_TOPIC, SRDF_TOPIC, 'base_link', 'tip_link', 'group')
 
 
 class NodeSettings(NamedTuple):
-    """What a node said."""
+    """Parameters of a node."""
 
     node: str = ''
     """Its full name; empty for none."""
@@ -91,7 +91,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
 
 
 def _text_of(getting: Client, name: str, node: str) -> str:
-    """Return the text of a parameter; empty where there is none, or where a description is no XML."""
+    """Return the text of a parameter; empty without one, or if a description is not XML."""
     # Some versions of rclpy return nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
     value = parameter_value_to_python(values[0]) if values else None

@@ -30,7 +30,7 @@ MOST_NAMED = 3
 
 
 class RunningGroup:
-    """One group of the robot that is running; what a panel of the page needs of it."""
+    """One group of the robot that is running; the part that a panel of the page needs."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RunningGroup:
 
     def refuse(self, reason: str) -> None:
         """
-        Stop what is under way, and send nothing from now on.
+        Stop the motion under way, and send nothing from now on.
 
         :param reason: a sentence for the page.
         """
@@ -111,13 +111,13 @@ class RunningGroup:
         return Whereabouts(state, True, note)
 
     def _root_pose(self) -> tuple[FloatArray, str]:
-        """Return the pose (4, 4) of the root link in the model frame, and what is assumed about it."""
+        """Return the pose (4, 4) of the root link in the model frame, and the assumption about it."""
         if self._transforms is None:
             return np.eye(4), ''
         frame, root = self._robot.model_frame, self._robot.tree.root_link
         found = self._transforms.find(root, (frame,))
         if isinstance(found, str):
-            # As the services assume too: many arms stand still, and nobody publishes where.
+            # As the services assume too: many arms have a fixed base, and nobody publishes its pose.
             return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {found}'
         return found.pose, ''
 

@@ -103,7 +103,7 @@ class ViewNode(ProcessNode):
         """
         Log a fatal error, and end the process with exit code 1.
 
-        :param reason: the error; while the node ends, those of the search for the robot do not count.
+        :param reason: the error; while the node ends, errors of the search for the robot do not count.
         """
         if not self._is_ending:
             super().fail(reason)
@@ -121,7 +121,7 @@ class ViewNode(ProcessNode):
                 self.fail(error)
 
     def _load(self, description: RobotDescription) -> None:
-        """Show a robot; what is wrong with it is fatal only where no topic can bring another one."""
+        """Show a robot; a fault is fatal only if no topic can bring another robot."""
         if self._page is not None:
             _LOGGER.warning('Another robot came. To see it, start the view again.')
             self._compare(str(description.urdf.source))
@@ -131,12 +131,12 @@ class ViewNode(ProcessNode):
         except SsikError as error:
             self._report(description, str(error))
         except Exception as error:
-            # A description from a topic may break what nobody has thought of.
+            # A description from a topic may raise any exception.
             if self.context.ok():
                 self._report(description, f'{type(error).__name__}: {shorten(error)}')
 
     def _hear_robot(self, message: String) -> None:
-        """Compare a description with that of the shown robot, which may come from a file or a node."""
+        """Compare a description with the description of the shown robot, which may come from a file or a node."""
         if self._real is not None and self._urdf:
             self._compare(message.data)
         else:
@@ -231,7 +231,7 @@ class ViewNode(ProcessNode):
             make_steady_timer(self, period, call)
 
     def _announce(self, page: Page, description: RobotDescription, session: Session) -> None:
-        """Say what is shown. The address holds the token: it goes to the terminal, and to no log or topic."""
+        """Name the robot and the address. The address holds the token: it goes to the terminal, and to no log or topic."""
         _LOGGER.info(
             f'Ready: robot {quote(session.robot.name)} (URDF: {description.urdf.origin}), group '
             f'{quote(session.group.name)}, solver {session.kinematics.solver}'
@@ -244,7 +244,7 @@ class ViewNode(ProcessNode):
 
 
 def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
-    """Return the parameters that locate the robot; what the running node says fills in where nothing is given."""
+    """Return the parameters that locate the robot; parameters of the running node fill in missing ones."""
     names = (
         'robot_description',
         'robot_description_semantic',
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
 
-    :param arguments: arguments of ROS; None means those of the process.
+    :param arguments: arguments of ROS; None means the arguments of the process.
     """
     return run_node(NAME, ViewNode, arguments)
 

@@ -84,7 +84,7 @@ class GroupClosedForm:
 
 
 class _Gate:
-    """What each branch has to pass, while there is time to find out."""
+    """Checks that each branch has to pass, while there is time."""
 
     def __init__(self, accepts: StateCheck, seconds: float, cancel: NDArray[np.int64]) -> None:
         self._accepts, self._cancel = accepts, cancel
@@ -103,7 +103,7 @@ class _Gate:
 
 
 class _Outcome(NamedTuple):
-    """What one solver knows."""
+    """Branches of one solver."""
 
     solver: IkSolver
     reason: str
@@ -291,7 +291,7 @@ class BranchFinder:
         return branches
 
     def _holds(self, errors: FloatArray, claimed: FloatArray, options: BranchOptions) -> bool:
-        """Return whether errors (t, 2) are what the solver claims (2 t), and within the tolerance."""
+        """Return whether errors (t, 2) are as the solver claims (2 t), and within the tolerance."""
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
         if not (used <= claims + ROUNDING).all():
@@ -300,7 +300,7 @@ class BranchFinder:
         return options.tolerance <= 0.0 or bool((norms <= options.tolerance + ROUNDING).all())
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
-        """Return, for each tip, forward kinematics of what is to be at its target."""
+        """Return, for each tip, forward kinematics of the frame that is to be at its target."""
         led = [self.led_link(solver, LinkGoal(tip, NO_POSES)) for tip in solver.tip_frames]
         for goal in goals:
             led[self.server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
@@ -308,18 +308,18 @@ class BranchFinder:
 
     def led_link(self, solver: IkSolver, goal: LinkGoal) -> LedLink:
         """
-        Return forward kinematics, in a solver's base, of what is to be at a goal.
+        Return forward kinematics, in a solver's base, of the frame that is to be at a goal.
 
         :param solver: of this group.
         :param goal: its pose does not count.
-        :raises RequestRefused: for a link that is no tip of the solver.
+        :raises RequestRefused: for a link that is not a tip of the solver.
         """
         tip = self.server.tip_of(solver, goal.link)
         link = goal.link or solver.tip_frames[tip]
         return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
     def complete_solver(self) -> IkSolver | None:
-        """Return the solver that knows every posture of the group; None if there is none."""
+        """Return the solver that knows every posture of the group; None without such a solver."""
         for solver, _ in self._choose(self.server.require_solver()):
             if isinstance(solver, BranchSolver) and solver.is_complete:
                 return solver
@@ -363,7 +363,7 @@ class BranchFinder:
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
-    """Return one sentence about what was found."""
+    """Return one sentence about the branches."""
     count = max(branch.branch for branch in branches) + 1
     what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
     if report.complete:

@@ -47,7 +47,7 @@ class BatchRequest:
 
 
 class BatchResponse(NamedTuple):
-    """A row for each pose, or why there is none."""
+    """A row for each pose, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause
@@ -55,11 +55,11 @@ class BatchResponse(NamedTuple):
     text: str
     joint_names: tuple[str, ...] = ()
     positions: FloatArray = np.empty((0, 0))
-    """(m, n), NaN where there is no solution [rad or m]."""
+    """(m, n), NaN for poses without a solution [rad or m]."""
     causes: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
     """(m) of :class:`Cause`."""
     errors: FloatArray = np.empty((0, 2))
-    """(m, 2) position error [m] and orientation error [rad]; NaN where there is no solution."""
+    """(m, 2) position error [m] and orientation error [rad]; NaN for poses without a solution."""
 
     @property
     def solved(self) -> bool:
@@ -100,7 +100,7 @@ def read_poses(numbers: FloatArray) -> FloatArray:
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], 1
     )
     poses[:, :3, 3] = rows[:, :3]
-    # What is no pose is none in all its numbers: infinities would cause warnings on the way.
+    # All numbers of an invalid pose become NaN: infinities would cause warnings on the way.
     poses[~(np.abs(poses) <= FARTHEST).all(axis=(1, 2))] = np.nan
     return poses
 
@@ -118,11 +118,11 @@ def solve_batch(
 
     :param server: the group.
     :param request: the rest of the request.
-    :param goal: what is to be at the poses; its own pose does not count.
+    :param goal: the frame that is to be at the poses; its own pose does not count.
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
-    :param checks: what candidates have to pass.
-    :raises RequestRefused: for a group without solver or a link that is no tip of it.
+    :param checks: checks that candidates have to pass.
+    :raises RequestRefused: for a group without solver or a link that is not a tip of it.
     """
     solver = server.require_solver()
     count, size = len(poses), len(server.group.idx_q)

@@ -1,10 +1,10 @@
 """
-Why a pose has no solution: how near it can be had, which limits keep it away, and what would help.
+Why a pose has no solution: how near the robot comes, which limits keep it away, and a remedy.
 
 **Problem.** Of a pose that is not reached, find the posture within limits that comes nearest, and the joints whose limits
-would have to give way for the pose to be reached from there.
+would have to be wider to reach the pose.
 
-**Derivation.** The nearest posture is what the group's solver came nearest to without collisions and constraints. From it,
+**Derivation.** The nearest posture is the nearest one that the group's solver found without collisions and constraints. From it,
 damped least squares without any limits, dq = J^T (J J^T + d I)^(-1) e, goes on to the pose; the joints that end beyond
 their limits are those that bind, by how far they end beyond them, in the winding nearest to their range.
 
@@ -53,7 +53,7 @@ class BindingLimit(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why one pose has no solution, and what would help."""
+    """Why one pose has no solution, with a remedy."""
 
     refusal: Refusal
     cause: Cause
@@ -81,12 +81,12 @@ def explain_pose(
     timeout: float,
 ) -> Explanation:
     """
-    Return the reasons behind a response.
+    Return the explanation of a response.
 
     :param finder: of the group.
     :param goal: the pose in the model frame, and its link.
     :param state: seed, and joints outside the group.
-    :param response: what was found.
+    :param response: the response of the solver.
     :param timeout: of the search for the nearest posture [s].
     """
     server = finder.server
@@ -130,7 +130,7 @@ def _binding_limits(
     target: FloatArray,
     state: FullState,
 ) -> tuple[BindingLimit, ...]:
-    """Return the limits that a way from a posture (n) to a pose (4, 4) in the base leaves behind."""
+    """Return the limits that a way from a posture (n) to a pose (4, 4) in the base crosses."""
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
     single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
@@ -172,7 +172,7 @@ def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
-    """Return what would help, one sentence each."""
+    """Return the remedies, one sentence each."""
     cause = known.cause
     if known.solved:
         return []

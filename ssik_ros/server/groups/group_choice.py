@@ -1,4 +1,4 @@
-"""Which groups of a robot are served: those of its semantic description, or one between two links."""
+"""The groups of a robot that are served: all of its semantic description, or one between two links."""
 
 from collections.abc import Sequence
 import logging
@@ -18,7 +18,7 @@ def choose_groups(
 
     :param robot: the robot.
     :param names: groups of the semantic description; none means all of them.
-    :param base: base of the only group where there is no semantic description; empty means the root link.
+    :param base: base of the only group without a semantic description; empty means the root link.
     :param tip: its tip; empty means the last link where the robot has one branch.
     :param name: its name.
     :raises GroupNotFound: when a named group does not exist.

@@ -38,7 +38,7 @@ class _TipLink(NamedTuple):
 
 
 def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
-    """Return the pose (4, 4) in the tip frame of what is to be at a goal; None for the tip itself."""
+    """Return the pose (4, 4) in the tip frame of the frame that is to be at a goal; None for the tip itself."""
     if goal.tool is None:
         return link.offset
     return goal.tool if link.offset is None else link.offset @ goal.tool
@@ -71,7 +71,7 @@ class GroupServer:
         self.kinematics = kinematics
         self.solver: IkSolver | None = None
         self.reason = ''
-        """Why this solver was chosen, or why there is none."""
+        """Why this solver was chosen, or why the group has no solver."""
         self.warm_up_seconds = 0.0
         self.frames = frames
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
@@ -137,9 +137,9 @@ class GroupServer:
         Return the solver's result and the time within the solver [ns].
 
         :param goals: poses in the model frame; one for each of one or several tips.
-        :param state: seed, joints outside the group, and where the root link stands.
+        :param state: seed, joints outside the group, and pose of the root link.
         :param timeout: wall-clock budget [s]; zero or less means the group's own.
-        :param accepts: what a candidate's full state has to pass.
+        :param accepts: the check that a candidate's full state has to pass.
         :param limits: narrower limits for this request.
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
         :raises RequestRefused: for a group without solver or links that are no tips of it.
@@ -198,7 +198,7 @@ class GroupServer:
         :param link: empty for the tip.
         :param pose: (4, 4) in the model frame.
         :param state, timeout: as for :meth:`solve`.
-        :raises RequestRefused: for a link that is no tip of the solver.
+        :raises RequestRefused: for a link that is not a tip of the solver.
         """
         hangs = self._links.get((solver.tip_frames, link)) or self._tip_link(solver, link)
         if (
@@ -298,7 +298,7 @@ class GroupServer:
 
         :param solver: of this group.
         :param link: empty for the only tip.
-        :raises RequestRefused: for a link that is no tip of the solver.
+        :raises RequestRefused: for a link that is not a tip of the solver.
         """
         return self._tip_link(solver, link).tip
 
@@ -316,7 +316,7 @@ class GroupServer:
         raise Refusal.UNKNOWN_LINK.error(self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
-        """Return what is wrong with a link that cannot have a goal."""
+        """Return the reason why a link cannot have a goal."""
         own = list_names(map(quote, tips))
         if not link:
             return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'

@@ -1,4 +1,4 @@
-"""What a message says beside the outcome: what was done to the request, and where the request may be wrong."""
+"""Notes of a response about its request: changes before the solve, and possible mistakes."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ FAR = 100.0
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
-    Return what was changed in a request before it was solved, one sentence each.
+    Return the changes of a request before it was solved, one sentence each.
 
     :param server: the group.
     :param state: seed, and joints outside the group.
@@ -53,7 +53,7 @@ def notes_on_failure(
     result: IkResult,
 ) -> list[str]:
     """
-    Return what may be wrong with poses that were not reached, one sentence each.
+    Return possible mistakes in poses that were not reached, one sentence each.
 
     :param server: the group.
     :param goals: in the model frame.

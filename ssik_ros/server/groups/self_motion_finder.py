@@ -48,7 +48,7 @@ class SelfMotionFinder:
         """
         Take a group.
 
-        :param finder: what knows its links.
+        :param finder: finder of its links.
         """
         self._finder = finder
         self._tracers: dict[bytes, SelfMotionTracer] = {}
@@ -61,7 +61,7 @@ class SelfMotionFinder:
 
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.
-        :param options: what else is asked.
+        :param options: the other fields of the request.
         :raises RequestRefused: for options without a meaning, and arms without one redundant joint or a closed form.
         """
         server = self._finder.server
@@ -88,7 +88,7 @@ class SelfMotionFinder:
         return SelfMotionsResponse(Refusal.NONE, Cause.NONE, text, names, motions, postures)
 
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
-        """Return what finds the curves of a link that is at a pose (4, 4) where joints have their default values."""
+        """Return the finder of the curves of a link that is at a pose (4, 4) if joints have their default values."""
         server = self._finder.server
         axis = _read_axis(options.free_axis)
         key = pose.tobytes() + np.array(axis or ()).tobytes()
@@ -110,7 +110,7 @@ class SelfMotionFinder:
 
 
 def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] | None:
-    """Return a free axis as a unit vector, None for zero; refuse what is no direction."""
+    """Return a free axis as a unit vector, None for zero; refuse vectors that are not directions."""
     try:
         return read_axis(given) if any(given) else None
     except InvalidOption as error:

@@ -13,7 +13,7 @@ def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
 
     :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for none.
     :param robot: whose joints it may name.
-    :raises DescriptionNotFound: when there is no such file.
+    :raises DescriptionNotFound: when the file does not exist.
     :raises ConfigError: if the file is malformed or names joints that the robot does not have.
     """
     if not path:

@@ -81,7 +81,7 @@ class LoopResponse(NamedTuple):
     """If the solve failed, the best state that was found; None for a refused request."""
     chains: tuple[ChainResult, ...]
     clamped: tuple[str, ...]
-    """Given joints that stand at a limit because their given positions are outside."""
+    """Given joints that are at a limit because their given positions are outside."""
     refusal: Refusal
     text: str
     failure: Cause = Cause.NOT_FOUND
@@ -89,7 +89,7 @@ class LoopResponse(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """Return why there is no solution."""
+        """Return the reason of a failure."""
         if self.solved:
             return Cause.NONE
         ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in self.chains)

@@ -164,7 +164,7 @@ class LoopServer:
     def _named(
         self, results: Iterable[ChainResult], goal_names: Mapping[str, str]
     ) -> tuple[ChainResult, ...]:
-        """Return results with the robot's joints alone and with the names of the request's goals."""
+        """Return results with only the robot's joints, and with the names of the request's goals."""
         known = self.robot.tree.joint_index
         return tuple(
             result.with_names(

@@ -73,10 +73,10 @@ class PathFollower:
 
         :param finder: of the group.
         :param request: the request.
-        :param led: what follows the lines; its pose does not count.
+        :param led: the frame that follows the lines; its pose does not count.
         :param start: where the path begins.
-        :param checks: what postures have to pass.
-        :raises RequestRefused: for a group without solver or a link that is no tip of it.
+        :param checks: checks that postures have to pass.
+        :raises RequestRefused: for a group without solver or a link that is not a tip of it.
         """
         server = finder.server
         own = server.require_solver()
@@ -98,7 +98,7 @@ class PathFollower:
         Return how far the lines are followed.
 
         :param waypoints: (4, 4) of the link in the model frame, at least one.
-        :param planning: what the planner may use where the search from sample to sample ends early; None for no planner.
+        :param planning: settings of the planner, which runs if the search from sample to sample ends early; None for no planner.
         :raises RequestRefused: for more samples than anybody wants.
         """
         request = self._request
@@ -148,7 +148,7 @@ class PathFollower:
     def _line_request(
         self, q: FloatArray, poses: FloatArray, planning: LinePlanning
     ) -> LineRequest:
-        """Return what the planner is asked."""
+        """Return the request for the planner."""
         server, request, start = self._server, self._request, self._start
         base = server.frames.model_in_link(server.group.base_link, start)
         constraints = None if self._checks is None else self._checks.constraints

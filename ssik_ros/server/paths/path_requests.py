@@ -17,7 +17,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(slots=True)
 class PathRequest:
-    """Lead a link along straight lines from where it is, through waypoints."""
+    """Lead a link along straight lines from its present pose through waypoints."""
 
     group: str
     waypoints: Sequence[FloatArray]
@@ -41,7 +41,7 @@ class PathRequest:
     """Part of the velocity limits that is used; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
     speed_link: str = ''
-    """The link whose speed is limited; empty for that of the path."""
+    """The link whose speed is limited; empty for the link of the path."""
     max_speed: float = 0.0
     """Of this link [m/s]; 0: any."""
 

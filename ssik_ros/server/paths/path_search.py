@@ -40,17 +40,17 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """What reaches one pose."""
+    """Postures that reach one pose."""
 
     q: FloatArray
     """(k, n)."""
     cause: Cause
-    """Why there is none."""
+    """Reason of a failure."""
 
 
 @dataclass(slots=True)
 class PathModel:
-    """What the search needs to know of the arm."""
+    """Properties of the arm for the search."""
 
     find: Callable[[FloatArray, FloatArray], SamplePostures]
     """Postures that reach a pose (4, 4), in the windings next to a posture (n)."""
@@ -243,7 +243,7 @@ class PathSearch:
     def _halve(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> list[FloatArray] | None:
-        """Return postures between two that join one after the other; None where there are none."""
+        """Return postures between two that join one after the other; None without such postures."""
         if self._joins(a, b, sample, begin, end):
             return []
         if end - begin < SHORTEST_PART or self._left <= 0:

@@ -3,7 +3,7 @@ Times for the points of a joint path that is followed exactly, joint velocities 
 
 **Problem.** Points q_0 .. q_k are joined by straight lines in joint space. Find times that begin and end at rest.
 
-**Derivation.** Let s be the time that the path takes at the velocity limits alone: L_i = max_j |dq_ij| / v_j, so that
+**Derivation.** Let s be the time that the path takes at the velocity limits: L_i = max_j |dq_ij| / v_j, so that
 |dq_j/ds| <= v_j, and let u = ds/dt <= 1. Half of each acceleration limit a_j is for the change of u: |du/dt| <= A_i, the
 smallest a_j / (2 |dq_j/ds|) of a line; the other half is for the corners, at which dq/ds changes by c_j within the
 mean of the two lengths L: u^2 <= a_j L / (2 c_j). The largest u that keeps both follows from a pass forward,
@@ -60,7 +60,7 @@ def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
     Return when a path is at each of the points that it was made of, those that repeat included (k,) [s].
 
     :param points: (k, n) as they were given to :func:`time_path`.
-    :param path: what it returned.
+    :param path: the result of that function.
     """
     moves = (np.abs(np.diff(points, axis=0)) > SAME_POINT).any(axis=1)
     index = np.append(0, np.cumsum(moves))
@@ -82,7 +82,7 @@ def time_path(
     :param points: (k, n) at least one point.
     :param velocity: (n) limits, inf for none.
     :param acceleration: (n) limits.
-    :param least_times: (k - 1) times that the lines take at least [s], beside the limits.
+    :param least_times: (k - 1) times that the lines take at least, in addition to the limits [s].
     """
     steps = np.diff(points, axis=0)
     moves = (np.abs(steps) > SAME_POINT).any(axis=1)

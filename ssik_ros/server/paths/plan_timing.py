@@ -1,7 +1,7 @@
 """
 Times of planned tool paths: from rest to rest, within limits, and no faster than the tool may be.
 
-Controllers that join points by cubics with the given speeds leave the straight line beside a corner by about 0.15 times the
+Controllers that join points by cubics with the given speeds leave the straight line next to a corner by about 0.15 times the
 shorter line there. Around corners of free travel more points are put on the lines, so near that nothing is touched.
 """
 
@@ -19,7 +19,7 @@ from ssik_ros.server.paths.path_requests import TimedPath
 from ssik_ros.server.paths.path_timing import row_times, time_path
 
 NEAR_CORNER = 2e-4
-"""Longest line beside a corner of free travel [rad or m]; each further line is at most twice as long as the one before."""
+"""Longest line next to a corner of free travel [rad or m]; each further line is at most twice as long as the one before."""
 
 
 class TimedPlan(NamedTuple):
@@ -32,7 +32,7 @@ class TimedPlan(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """What the arm moves through."""
+    """Rows and times of a plan."""
 
     q: FloatArray
     """(p, n) joined by straight motions."""
@@ -56,7 +56,7 @@ def time_plan(
     :param group: the group that it is for.
     :param limits: of velocity and acceleration (n) of the variables of the group.
     :param poses: (m, 4, 4) all waypoints.
-    :param settings: those of the plan that are not at their defaults.
+    :param settings: settings of the plan that differ from the defaults.
     """
     columns = [group.variable_names.index(name) for name in plan.joint_names]
     velocity, acceleration = (own[columns] for own in limits)
@@ -83,7 +83,7 @@ def _least_times(
 
 
 def _points(plan: ToolPath, travels: IntArray) -> _Points:
-    """Return the rows of a plan, the corners of the travel (t,) behind some of them, and points near these."""
+    """Return the rows of a plan, the corners of the travel (t,) that follow some of them, and points near these."""
     q = plan.positions
     ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
     counts = np.ones(len(q) - 1, dtype=int)

@@ -30,7 +30,7 @@ LARGEST_TURN, LARGEST_SLIDE = 0.35, 0.1
 
 
 class LinePlanning(NamedTuple):
-    """What a planner may use."""
+    """Settings of a planner."""
 
     around: Callable[[], Surroundings]
     """Returns the objects around the robot."""
@@ -48,17 +48,17 @@ class PlannedLine(NamedTuple):
     cause: Cause
     """Why there are no more; NONE if all samples are reached."""
     text: str
-    """What the planner says of that, and whether the clock ended its search."""
+    """The planner's sentence about it, and whether the clock ended its search."""
 
 
 @dataclass(slots=True, eq=False)
 class LineRequest:
-    """What the planner is asked."""
+    """Request for the planner."""
 
     robot: RobotModel
     group: JointGroup
     poses: FloatArray
-    """(m, 4, 4) of the link in the base frame of the group, that of the start first."""
+    """(m, 4, 4) of the link in the base frame of the group; the first one is the start."""
     start: FloatArray
     """(n)."""
     state: FloatArray
@@ -73,7 +73,7 @@ class LineRequest:
     carried: Sequence[CarriedObject] = ()
     padding: float = 0.0
     accepts: Callable[[FloatArray], bool] | None = None
-    """Tells of a posture (n) whether it keeps the constraints; None where there are none."""
+    """Tells of a posture (n) whether it keeps the constraints; None without constraints."""
 
 
 def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldObject]:
@@ -87,7 +87,7 @@ def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldO
 
 
 def load_planner() -> None:
-    """Import what plans need, so that the first one does not wait for it."""
+    """Import the modules of plans, so that the first one does not wait for it."""
     from ssik_ros.paths.planner import LIBRARIES
 
     for name in LIBRARIES:

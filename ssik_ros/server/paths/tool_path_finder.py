@@ -34,7 +34,7 @@ BLAMES: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Refusal], ...
     ((TopologyMismatch, UnsupportedJoint), Refusal.NO_SOLVER),
     (RequestError, Refusal.BAD_OPTION),
 )
-"""What a goal is to blame for beside what is refused by name."""
+"""Faults of a goal, apart from refusals by name."""
 
 
 class ToolPathFinder:
@@ -51,11 +51,11 @@ class ToolPathFinder:
 
     def find(self, goal: ToolPathGoal, state: FullState, current: FullState) -> ToolPathResponse:
         """
-        Return the best joint path, or why there is none.
+        Return the best joint path, or the reason of a failure.
 
         :param goal: the goal.
         :param state: the state that the goal is about.
-        :param current: where the robot is: frames and objects stand there.
+        :param current: state of the robot, which places frames and objects.
         """
         # Tens of modules that a node without such goals does not wait for.
         from ssik_ros.paths.planner import plan_tool_path
@@ -70,7 +70,7 @@ class ToolPathFinder:
             return ToolPathResponse(*explain_refusal(error, *found))
 
     def _waypoints(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray:
-        """Return the waypoints (m, 4, 4) in the base frame of the group, or in that of the workpiece."""
+        """Return the waypoints (m, 4, 4) in the base frame of the group or in the frame of the workpiece."""
         poses = read_poses(goal.waypoints)
         wrong = np.flatnonzero(~np.isfinite(poses).all(axis=(1, 2)))
         if len(wrong):
@@ -118,7 +118,7 @@ class ToolPathFinder:
         return places
 
     def _tool(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray | None:
-        """Return the pose (4, 4) in the tip frame of what follows the path; None for the tip."""
+        """Return the pose (4, 4) in the tip frame of the frame that follows the path; None for the tip."""
         tips = [tip for tip in self._group.tips if tip != goal.workpiece]
         if goal.workpiece and goal.workpiece not in self._group.tips:
             text = f'The workpiece {quote(goal.workpiece)} is no tip of the group {quote(self._group.name)}'

@@ -41,7 +41,7 @@ class ToolPathGoal:
     waypoints: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
-    """Of the waypoints; empty for the model frame, or for that of the workpiece if there is one."""
+    """Of the waypoints; empty for the frame of the workpiece or, without a workpiece, the model frame."""
     link: str = ''
     """Empty for the tip of the group."""
     workpiece: str = ''
@@ -64,7 +64,7 @@ class ToolPathGoal:
 
 
 class ToolPathResponse(NamedTuple):
-    """A joint path with times, or why there is none."""
+    """A joint path with times, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause

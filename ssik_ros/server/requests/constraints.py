@@ -58,7 +58,7 @@ class ConstraintsGiven(NamedTuple):
 
     @property
     def are_none(self) -> bool:
-        """Return whether there is no constraint at all."""
+        """Return whether all constraints are missing."""
         return not any(self)
 
 

@@ -1,7 +1,7 @@
 """
 Requests by name, as a service receives them, and their responses.
 
-Poses are (4, 4) transforms; names are those of the robot's links, frames and joints. Nothing here knows
+Poses are (4, 4) transforms; names are names of the robot's links, frames and joints. Nothing here knows
 ROS: a service reads a request from its message and writes the response into another one.
 """
 
@@ -21,12 +21,12 @@ NEW = tuple.__new__
 """Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which
 counts where every request makes one."""
 AT_MODEL_FRAME: FloatArray = np.eye(4)
-"""Where the root link of most robots stands; this very object is recognised, and nothing is multiplied."""
+"""Pose of the root link of most robots; this very object is recognised, and nothing is multiplied."""
 AT_MODEL_FRAME.setflags(write=False)
 
 
 class FullState(NamedTuple):
-    """Where every joint of the robot is, and where its root link stands."""
+    """Positions of all joints of the robot, and the pose of its root link."""
 
     positions: FloatArray
     """(nq) full state, followers included."""
@@ -40,7 +40,7 @@ class ObjectGiven(NamedTuple):
     """An object that a request says is carried, or no longer."""
 
     object: WorldObject
-    """Its pose is in ``frame``; without shapes the object of this name that stands in the world is meant."""
+    """Its pose is in ``frame``; without shapes the object of this name in the world is meant."""
     frame: str
     """Empty for the link that carries it."""
     link: str
@@ -50,7 +50,7 @@ class ObjectGiven(NamedTuple):
 
 
 class CarriedGiven(NamedTuple):
-    """What a request says about carried objects."""
+    """Carried objects of a request."""
 
     objects: Sequence[ObjectGiven] = ()
     forgets: bool = False
@@ -90,7 +90,7 @@ class LinkGoal(NamedTuple):
     link: str
     """Empty for the only tip of the group."""
     pose: FloatArray
-    """(4, 4) pose of the link, or of what it carries there, in the model frame."""
+    """(4, 4) pose of the link, or of the object that it carries, in the model frame."""
     tool: FloatArray | None = None
     """(4, 4) pose in the link of the carried object that is meant; None for the link itself."""
 
@@ -101,7 +101,7 @@ NOTHING_GIVEN = StateGiven()
 
 
 class BranchOptions(NamedTuple):
-    """What a request for every branch says beside :class:`IkRequest`."""
+    """Fields of a request for every branch, in addition to :class:`IkRequest`."""
 
     max_solutions: int = 0
     """Zero, or more than ``LARGEST_RESPONSE``: so many."""
@@ -112,7 +112,7 @@ class BranchOptions(NamedTuple):
 
 
 class SelfMotionOptions(NamedTuple):
-    """What a request for self-motions says beside :class:`IkRequest`."""
+    """Fields of a request for self-motions, in addition to :class:`IkRequest`."""
 
     free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Axis of the link about which it may spin, in its own frame; zero for none."""
@@ -136,9 +136,9 @@ class IkRequest:
     avoid_collisions: bool = False
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     branches: BranchOptions = BranchOptions()
-    """Read by ``~/solve_all`` alone."""
+    """Only ``~/solve_all`` reads it."""
     self_motions: SelfMotionOptions = SelfMotionOptions()
-    """Read by ``~/self_motions`` alone."""
+    """Only ``~/self_motions`` reads it."""
 
 
 @dataclass(slots=True)
@@ -156,20 +156,20 @@ class StateRequest:
     """Check a state for collisions and constraints."""
 
     group: str = ''
-    """Only what its joints move may collide; empty for the whole robot."""
+    """Only collisions of links that its joints move count; empty for the whole robot."""
     state: StateGiven = NOTHING_GIVEN
     constraints: ConstraintsGiven = NO_CONSTRAINTS
 
 
 class IkResponse(NamedTuple):
-    """A full state, or why there is none."""
+    """A full state, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause
     text: str
     """One sentence or more about the outcome."""
     state: FullState | None = None
-    """Full state with the group at the solution; None when there is no solution."""
+    """Full state with the group at the solution; None without a solution."""
     result: IkResult | None = None
     """The solver's result; None if it was not called."""
     solve_ns: int = 0
@@ -200,7 +200,7 @@ class Branch(NamedTuple):
     distance: float
     """Root of the sum of squares of the differences from the seed; joints without limits modulo 2 pi."""
     limit_margin: float
-    """Smallest distance of a variable to a limit of its own [rad or m]; inf where there is none."""
+    """Smallest distance of a variable to a limit of its own [rad or m]; inf without limits."""
     label: str
     branch: int
     """Postures of one number differ in their windings; from 0 on in the order of the response."""
@@ -209,7 +209,7 @@ class Branch(NamedTuple):
 
 
 class BranchReport(NamedTuple):
-    """How branches were found, and what became of the others: the fields of ssik_msgs/BranchDiagnostic."""
+    """How branches were found, and why the others were dropped: the fields of ssik_msgs/BranchDiagnostic."""
 
     solver: str = ''
     tier: str = ''
@@ -232,7 +232,7 @@ class BranchReport(NamedTuple):
 
 
 class BranchesResponse(NamedTuple):
-    """Every branch, best first, or why there is none."""
+    """Every branch, best first, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause
@@ -264,4 +264,4 @@ class FkResponse(NamedTuple):
     poses: Sequence[FloatArray] = ()
     """(4, 4) each."""
     frame: str = ''
-    """The frame of the poses; empty where there are none."""
+    """The frame of the poses; empty without poses."""

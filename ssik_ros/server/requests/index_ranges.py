@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Places = slice | NDArray[np.int64]
-"""What a vector is indexed with."""
+"""Index of a vector."""
 
 
 def index_range(indices: NDArray[np.int64]) -> Places:

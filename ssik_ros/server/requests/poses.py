@@ -38,13 +38,13 @@ NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 o
 """Why numbers are no pose, to users: the square of such a length leaves the range of numbers."""
 
 
-def require_pose(what: str, pose: FloatArray) -> None:
+def require_pose(noun: str, pose: FloatArray) -> None:
     """
     Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd.
 
-    :param what: the subject of the message.
+    :param noun: the subject of the message.
     :param pose: the pose.
-    :raises RequestRefused: naming what is wrong.
+    :raises RequestRefused: which names the fault.
     """
     problem = ''
     if not np.isfinite(pose).all():
@@ -52,7 +52,7 @@ def require_pose(what: str, pose: FloatArray) -> None:
     elif not is_within_reason(pose[:3, 3]):
         problem = f'has a coordinate {TOO_FAR}'
     if problem:
-        raise Refusal.BAD_TARGET.error(f'{what} {problem}.')
+        raise Refusal.BAD_TARGET.error(f'{noun} {problem}.')
 
 
 def pose_of_numbers(*numbers: float) -> FloatArray:

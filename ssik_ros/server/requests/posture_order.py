@@ -27,7 +27,7 @@ class Postures(NamedTuple):
 
 
 class PostureOrder:
-    """What the joints of one group say about its postures; ``n`` variables, ``k`` postures."""
+    """Properties of one group's joints that order its postures; ``n`` variables, ``k`` postures."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
@@ -68,7 +68,7 @@ class PostureOrder:
 
         :param q: (k, n).
         :param order: rows.
-        :param apart: what is nearer than this is near [rad or m].
+        :param apart: postures nearer than this count as near [rad or m].
         """
         keep: list[int] = []
         for row in order:

@@ -1,4 +1,4 @@
-"""Why a request is refused: it names or needs what does not exist."""
+"""Reasons to refuse a request: it names or needs something that does not exist."""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -10,7 +10,7 @@ from ssik_ros.results import Cause
 
 
 class Refusal(IntEnum):
-    """What is wrong with a request; surfaces translate it into their own codes."""
+    """Fault of a request; surfaces translate it into their own codes."""
 
     NONE = 0
     UNKNOWN_GROUP = 1
@@ -34,7 +34,7 @@ class Refusal(IntEnum):
     """The request was in order, but solving it failed."""
 
     BAD_TOLERANCE = 12
-    """A tolerance that is no finite number, or negative."""
+    """A tolerance that is negative or not finite."""
     BAD_STEP = 13
     """A step of a path that is not above zero, or divides it into too many samples."""
     BAD_OPTION = 14
@@ -75,7 +75,7 @@ class RequestRefused(RequestError):
         """
         Keep the kind and the sentence.
 
-        :param refusal: what is wrong.
+        :param refusal: the fault.
         :param message: the sentence, with the name that is wrong and those that are right.
         """
         super().__init__(message, refusal=refusal)
@@ -86,7 +86,7 @@ def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> 
     """
     Return the error for a name that does not exist: it ends with the nearest name and the known ones.
 
-    :param refusal: what is wrong.
+    :param refusal: the fault.
     :param message: the same in words, without the full stop.
     :param name: the name as the user wrote it.
     :param known: the names that exist.
@@ -100,7 +100,7 @@ def explain_refusal(
     """
     Return refusal, cause and text of a request that ended with an error.
 
-    :param error: the error; what the request is not to blame for is a fault.
+    :param error: the error; all errors that the request did not cause are faults.
     :param kind, refusal: errors of this kind are this refusal.
     """
     found = refusal if isinstance(error, kind) else Refusal.FAULT

@@ -36,7 +36,7 @@ class RegionPart(NamedTuple):
     dimensions: Sequence[float]
     """As ``DIMENSIONS`` says; empty for a hull."""
     pose: FloatArray
-    """(4, 4) in the frame of the region; cylinders and cones stand along z about their middle."""
+    """(4, 4) in the frame of the region; the axis of cylinders and cones is z, and their middle is the origin."""
     vertices: FloatArray | None = None
     """(v, 3) whose convex hull is meant, for a hull [m]."""
 
@@ -44,21 +44,21 @@ class RegionPart(NamedTuple):
 class Region:
     """A union of solids, checked once and used often."""
 
-    def __init__(self, parts: Sequence[RegionPart], what: str) -> None:
+    def __init__(self, parts: Sequence[RegionPart], noun: str) -> None:
         """
         Take the solids.
 
         :param parts: at least one.
-        :param what: whose region it is, for messages.
+        :param noun: whose region it is, for messages.
         :raises RequestRefused: for no solid, an unknown kind, or numbers that make none.
         """
         if not parts:
             raise Refusal.CONSTRAINTS.error(
-                f'{what} has no region: give it at least one solid or mesh.'
+                f'{noun} has no region: give it at least one solid or mesh.'
             )
         self.centre: FloatArray = parts[0].pose[:3, 3].copy()
         """(3) place of the first solid, which distances are measured from [m]."""
-        self._tests = [_make_test(part, what) for part in parts]
+        self._tests = [_make_test(part, noun) for part in parts]
 
     def contains(self, point: FloatArray) -> bool:
         """
@@ -69,26 +69,26 @@ class Region:
         return any(inside(pose[:3, :3].T @ (point - pose[:3, 3])) for pose, inside in self._tests)
 
 
-def _make_test(part: RegionPart, what: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
+def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
     """Return the pose (4, 4) of a solid, and whether a point (3) in its own frame is inside."""
     if not np.isfinite(part.pose).all():
         raise Refusal.CONSTRAINTS.error(
-            f'{what} has a solid whose pose is no finite rigid transform.'
+            f'{noun} has a solid whose pose is no finite rigid transform.'
         )
     if not is_within_reason(part.pose[:3, 3]):
-        raise Refusal.CONSTRAINTS.error(f'{what} has a solid {TOO_FAR}.')
+        raise Refusal.CONSTRAINTS.error(f'{noun} has a solid {TOO_FAR}.')
     if part.kind == Solid.HULL:
-        return part.pose, _hull(part.vertices, what)
+        return part.pose, _hull(part.vertices, noun)
     if part.kind not in DIMENSIONS:
         raise Refusal.CONSTRAINTS.error(
-            f'{what} has a solid of kind {part.kind}; box, sphere, cylinder and cone are '
+            f'{noun} has a solid of kind {part.kind}; box, sphere, cylinder and cone are '
             'understood, and meshes as their convex hulls.'
         )
     kind = Solid(part.kind)
     sizes = [float(value) for value in part.dimensions[: DIMENSIONS[kind]]]
     if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size <= FARTHEST for size in sizes):
         raise Refusal.CONSTRAINTS.error(
-            f'{what} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
+            f'{noun} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
             f'{DIMENSIONS[kind]} finite ones of at least zero.'
         )
     return part.pose, _solid(kind, sizes)
@@ -121,7 +121,7 @@ def load_hulls() -> Any:
     return scipy.spatial
 
 
-def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool]:
+def _hull(vertices: FloatArray | None, noun: str) -> Callable[[FloatArray], bool]:
     """Return whether a point (3) is within the convex hull of vertices."""
     hulls = load_hulls()
     try:
@@ -131,7 +131,7 @@ def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool
     except (hulls.QhullError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise Refusal.CONSTRAINTS.error(
-            f'{what} has a mesh without a volume: {reason}.'
+            f'{noun} has a mesh without a volume: {reason}.'
         ) from error
     normals, offsets = equations[:, :3], equations[:, 3]
     return lambda p: bool((normals @ p + offsets <= SURFACE).all())

@@ -1,7 +1,7 @@
 """
 Requests and responses of the services for task sets.
 
-Task sets, targets and tips are those of a task set file; poses are (4, 4) in named frames.
+Task sets, targets and tips come from a task set file; poses are (4, 4) in named frames.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ class TaskSetsRequest:
     priority: str = ''
     """Empty for the file's."""
     max_iterations: int = 0
-    """Zero for those of the first task set."""
+    """Zero for tasks of the first task set."""
 
 
 @dataclass(slots=True)
 class CheckedRequest:
-    """What requests for several configurations of one task set have in common."""
+    """Common fields of requests for several configurations of one task set."""
 
     task_set: str = ''
     """Empty for the only one of the file."""
@@ -73,7 +73,7 @@ class LedPathRequest(CheckedRequest):
     """Lead a tip straight to its target, or through poses."""
 
     tip: str = ''
-    """Empty for that of the task set's first task."""
+    """Empty for the frame of the task set's first task."""
     points: int = 0
     """Of a straight path, the start included."""
     waypoints: Sequence[FramedPose] = ()
@@ -86,7 +86,7 @@ class LedPathRequest(CheckedRequest):
 
 
 class TaskLeft(NamedTuple):
-    """What is left between a tip and its target."""
+    """Remaining error of a tip."""
 
     task_set: str
     tip: str
@@ -97,7 +97,7 @@ class TaskLeft(NamedTuple):
 
 
 class TaskSetsResponse(NamedTuple):
-    """Where the joints came, and what is left."""
+    """Final joint positions and remaining errors."""
 
     refusal: Refusal
     cause: Cause

@@ -1,4 +1,4 @@
-"""What a candidate posture has to pass beside its pose: constraints first, then collisions."""
+"""Checks of a candidate posture that reaches the pose: constraints first, then collisions."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ class CandidateChecks:
         """
         Take the checks.
 
-        :param constraints: those of the request, if it has any.
+        :param constraints: constraints of the request, if it has any.
         :param colliding: finds colliding bodies, if collisions are to be avoided.
         """
         self.constraints = constraints

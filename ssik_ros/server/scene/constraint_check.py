@@ -44,13 +44,13 @@ GIMBAL = 1e-7
 
 
 class ConstraintVerdict(NamedTuple):
-    """What became of one constraint in one state."""
+    """Result of one constraint in one state."""
 
     holds: bool
     distance: float
     """As MoveIt reports it: weighted distance from the middle [rad or m]."""
     text: str
-    """What is off, by how much; empty where it holds."""
+    """The part that is violated, and by how much; empty if the constraint holds."""
 
 
 _Test = Callable[[FullState], ConstraintVerdict]
@@ -70,9 +70,9 @@ class ConstraintCheck:
 
         :param frames: the robot's frames.
         :param wishes: the constraints.
-        :param place_frame: returns the pose (4, 4) of a frame that is no link in the model frame, None for the model
+        :param place_frame: returns the pose (4, 4) of a frame that is not a link in the model frame, None for the model
             frame itself; raises :class:`RequestRefused` for an unknown one.
-        :raises RequestRefused: for what is not understood, by name.
+        :raises RequestRefused: for fields that are not understood, by name.
         """
         if wishes.others:
             raise Refusal.CONSTRAINTS.error(
@@ -99,7 +99,7 @@ class ConstraintCheck:
 
     def complaint(self, state: FullState) -> str:
         """
-        Return what is off with the first constraint that does not hold; empty where all hold.
+        Return the fault of the first constraint that does not hold; empty if all hold.
 
         :param state: the full state.
         """
@@ -257,7 +257,7 @@ class ConstraintCheck:
 
 
 def _weight(weight: float) -> float:
-    """Return a weight; what is no positive number counts as one, as in MoveIt."""
+    """Return a weight; values that are not positive numbers count as one, as in MoveIt."""
     return weight if 0.0 < weight < math.inf else 1.0
 
 

@@ -11,14 +11,14 @@ from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 
 class LedLink:
-    """Kinematics of what is led: the tip of a chain, or a frame that is rigid with it."""
+    """Kinematics of the led frame: the tip of a chain, or a frame that is rigid with it."""
 
     def __init__(self, chain: ChainKinematics, tool: FloatArray | None = None) -> None:
         """
         Take the chain.
 
         :param chain: from the base to the link.
-        :param tool: (4, 4) pose in the link of what is led; None for the link itself.
+        :param tool: (4, 4) pose of the led frame in the link; None for the link itself.
         """
         self._chain, self._tool = chain, tool
 
@@ -47,11 +47,11 @@ class LedLink:
 
 def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None:
     """
-    Return the pose (4, 4) in a tip frame of what is led; None for the tip itself.
+    Return the pose (4, 4) in a tip frame of the led frame; None for the tip itself.
 
     :param robot: the robot.
     :param tip: the tip link.
-    :param led: a link, or what it carries; an empty link is the tip.
+    :param led: a link, or the object that it carries; an empty link is the tip.
     :raises RequestRefused: for a link that is not rigidly attached to the tip.
     """
     link = led.link or tip

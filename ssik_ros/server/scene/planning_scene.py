@@ -54,7 +54,7 @@ class PlanningScene:
         Index the robot's states and frames.
 
         :param robot: the robot.
-        :param world: the objects around; None for none.
+        :param world: the objects around; None without objects.
         :param transforms: finds frames that are neither links nor objects.
         :param padding: bodies nearer than this to each other collide [m].
         :param initial: positions of variables without a reported position; other variables have their defaults.
@@ -68,7 +68,7 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return where a frame is that is no link, or why this is unknown."""
+        """Return the pose of a frame that is not a link, or why it is unknown."""
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed
@@ -116,7 +116,7 @@ class PlanningScene:
         :param request: the request.
         :param state: the state that the request is about.
         :param current: where the robot is.
-        :raises RequestRefused: for what cannot be checked.
+        :raises RequestRefused: for parts that cannot be checked.
         """
         if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
             return None
@@ -134,7 +134,7 @@ class PlanningScene:
 
         :param given: the constraints.
         :param current: where the robot is.
-        :raises RequestRefused: for what is not understood.
+        :raises RequestRefused: for fields that are not understood.
         """
         if given is NO_CONSTRAINTS or given.are_none:
             return None
@@ -148,7 +148,7 @@ class PlanningScene:
         """
         Return the objects around the robot, with those that a request says are carried.
 
-        :param given: what the request says.
+        :param given: carried objects of the request.
         :param state: the state that the request is about.
         :param current: where the robot is.
         :raises RequestRefused: for objects that are none, and unknown links and frames.
@@ -176,10 +176,10 @@ class PlanningScene:
         Return an object as the link has it that carries it.
 
         :param given: the object.
-        :param around: where an object without shapes stands.
+        :param around: the world that holds objects without shapes.
         :param state: the state in which it is carried.
         :param current: where the robot is.
-        :raises RequestRefused: for an object that is none, and an unknown link or frame.
+        :raises RequestRefused: for a malformed object, and for an unknown link or frame.
         """
         if given.link not in self.robot.tree.link_index:
             text = f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '

@@ -34,13 +34,13 @@ class RobotCollisions:
         self._last: tuple[Surroundings, CollisionScene] | None = None
 
     def warm_up(self) -> None:
-        """Read the geometry; requests for a check are told what is wrong with it."""
+        """Read the geometry; responses to requests for a check name its faults."""
         with contextlib.suppress(RequestRefused):
             self._require_checker()
 
     def finder(self, around: Surroundings) -> PairFinder:
         """
-        Return what finds the bodies that collide in a state.
+        Return a function that finds the bodies that collide in a state.
 
         :param around: objects in the world and carried ones.
         :raises RequestRefused: as :meth:`scene`.
@@ -61,7 +61,7 @@ class RobotCollisions:
 
         :param around: objects in the world and carried ones.
         :param state: where the robot is.
-        :param group: only what its joints move counts; None for all.
+        :param group: only links that its joints move count; None for all.
         :raises RequestRefused: as :meth:`scene`.
         """
         scene = self.scene(around)
@@ -78,7 +78,7 @@ class RobotCollisions:
         Return the robot among objects.
 
         :param around: objects in the world and carried ones.
-        :raises RequestRefused: when there is no library, no geometry, or only a part of it, so that a result
+        :raises RequestRefused: when the library, the geometry or a part of it is missing, so that a result
             would not be free of collisions but unchecked.
         """
         checker = self._require_checker()
@@ -110,7 +110,7 @@ class RobotCollisions:
         return moved
 
     def _require_checker(self) -> CollisionChecker:
-        """Return the checker, made by the first who needs it, after saying what it leaves out."""
+        """Return the checker, made by the first who needs it, after a report of missing geometry."""
         with self._lock:
             if self._checker is None:
                 try:

@@ -1,4 +1,4 @@
-"""Full states from what messages name: requests strictly, live joint states leniently."""
+"""Full states from messages: requests are read strictly, live joint states leniently."""
 
 from collections.abc import Mapping, Sequence
 import logging
@@ -30,7 +30,7 @@ CACHED_NAME_LISTS = 64
 CACHED_CHARACTERS = 200_000
 """Of all names of a list that is remembered."""
 FOLLOWING = 1e-6
-"""A follower given so near to what its leader makes of it does not contradict it [rad or m]."""
+"""A follower given so near to the value from its leader does not contradict it [rad or m]."""
 QUATERNION_LENGTHS = (1e-150, 1e150)
 """Quaternions outside are taken for none: their squared length leaves the range of numbers."""
 
@@ -44,7 +44,7 @@ class _Places(NamedTuple):
     """Position variable of each of ``given``."""
     has_given: bool
     driven: tuple[tuple[int, int, float, float], ...]
-    """(index into the list, leader's variable, multiplier, offset) of followers given alone."""
+    """(index into the list, leader's variable, multiplier, offset) of followers whose leader is not given."""
     following: tuple[tuple[int, int], ...]
     """(index into the list, own variable) of followers given with their leaders."""
     unknown: tuple[str, ...]
@@ -95,7 +95,7 @@ class StateReader:
         A follower given without its leader moves the leader; given with it, the leader wins.
 
         :param current: the values of everything that is not named.
-        :param given: what a request names.
+        :param given: values of a request by name.
         :raises RequestRefused: for an unknown joint, missing values, or one that is not finite.
         """
         state = current
@@ -127,7 +127,7 @@ class StateReader:
         """
         Return the joints that a request leaves where the robot is, without followers.
 
-        :param given: what the request names.
+        :param given: values of a request by name.
         """
         tree = self.robot.tree
         named = {*given.names, *given.multi_dof_names}
@@ -237,7 +237,7 @@ class StateReader:
         return written
 
     def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
-        """Set leaders by the followers that are given alone, then all followers by their leaders."""
+        """Set leaders by the followers whose leader is not given, then all followers by their leaders."""
         for index, leader, multiplier, offset in places.driven:
             positions[leader] = (values[index] - offset) / multiplier
         if places.moves_leaders:

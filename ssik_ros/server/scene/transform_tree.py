@@ -55,7 +55,7 @@ class TransformTree:
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return where a frame is relative to the nearest frame that is known, or why there is none.
+        Return the pose of a frame in the nearest frame that is known, or the reason of a failure.
 
         :param name: the frame.
         :param known: names.

@@ -1,4 +1,4 @@
-"""What stands around a robot and what it carries: changed by messages, read by requests as one snapshot."""
+"""Objects around a robot and objects that it carries: changed by messages, read by requests as one snapshot."""
 
 from collections.abc import Iterable, Sequence
 import dataclasses
@@ -21,7 +21,7 @@ LONGEST_NAME = 1_000
 
 
 class PlacedFrame(NamedTuple):
-    """A frame that is no link, where it is."""
+    """A frame that is not a link, with its pose."""
 
     base: str
     """A link, or empty for the model frame."""
@@ -37,7 +37,7 @@ class Surroundings(NamedTuple):
 
     def find_frame(self, name: str) -> PlacedFrame | None:
         """
-        Return where an object or a subframe (``object/subframe``) is; None where there is none of this name.
+        Return where an object or a subframe (``object/subframe``) is; None if the name is unknown.
 
         :param name: of the frame.
         """
@@ -65,7 +65,7 @@ class Surroundings(NamedTuple):
 
     def standing_named(self, name: str) -> WorldObject | None:
         """
-        Return an object of the world; None where there is none of this name.
+        Return an object of the world; None if the name is unknown.
 
         :param name: its name.
         """
@@ -84,7 +84,7 @@ class SceneWorld:
         self._now = NOTHING_AROUND
 
     def now(self) -> Surroundings:
-        """Return what is there."""
+        """Return all objects."""
         return self._now
 
     def add(self, item: WorldObject) -> None:
@@ -125,7 +125,7 @@ class SceneWorld:
         Put an object somewhere else.
 
         :param pose: (4, 4) in the model frame.
-        :raises ModelError: when there is no such object, or the pose is not finite.
+        :raises ModelError: when the object does not exist, or the pose is not finite.
         """
         with self._lock:
             old = self._require(name)
@@ -137,7 +137,7 @@ class SceneWorld:
         """
         Take an object away; an empty name means all of them.
 
-        :raises ModelError: when there is no such object.
+        :raises ModelError: when the object does not exist.
         """
         with self._lock:
             if name:
@@ -147,7 +147,7 @@ class SceneWorld:
 
     def attach(self, carried: CarriedObject) -> None:
         """
-        Let a link carry an object, which then stands no more.
+        Let a link carry an object, which leaves the world.
 
         :raises ModelError: for shapes that are none, or none at all.
         """

@@ -18,7 +18,7 @@ class StreamReport(NamedTuple):
 
     cycles: int
     statuses: dict[str, int]
-    """Cycles by status, and by cause where there is one."""
+    """Cycles by status, and by cause of cycles that have one."""
     missed: int
     """Cycles without a new target after the first target."""
     late: int

@@ -1,7 +1,7 @@
 """
 Task sets that follow targets in cycles: each cycle returns one command and its status.
 
-Times are those of a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides which
+Times are read from a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides which
 of two targets is newer.
 """
 
@@ -150,7 +150,7 @@ class TaskSetStream:
         self.joints = tuple(joints.values())
         """The joints that are commanded."""
         self.places = self._worlds.places(self.joints)
-        """Where in a full state their values stand."""
+        """Positions of their values in a full state."""
         velocity = task_sets.robot.tree.velocity[self._worlds.places(self.world.joints)]
         self._steps = velocity * settings.period * settings.speed_scale
         limits = task_sets.robot.tree.velocity[self.places]
@@ -168,7 +168,7 @@ class TaskSetStream:
         self.begins = True
         """Whether the next motion begins where the robot is, and not at the last command."""
         self.disordered = 0
-        """Targets left out because their stamps were older than that of the one before."""
+        """Targets left out because their stamps were older than the stamp of the one before."""
 
     def take(self, name: str, pose: FramedPose, stamp: int, now: float) -> None:
         """
@@ -253,12 +253,12 @@ class TaskSetStream:
         )
 
     def _measure(self) -> SolveResult:
-        """Return what is left where the joints are."""
+        """Return the remaining errors at the present state."""
         return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
         """
-        Take a step that brings the tips nearer, or none; return what is left, and whether the step was shortened.
+        Take a step that brings the tips nearer, or none; return the remaining errors, and whether the step was shortened.
 
         If a target cannot be met, a solve may end anywhere, and the arm would wander from cycle to cycle. The step is
         therefore repeated with growing damping, towards the gradient, until it reduces the error.
@@ -349,7 +349,7 @@ class TaskSetStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return what is left of each task, weighted and squared, in the order of the task sets."""
+    """Return the remaining error of each task, weighted and squared, in the order of the task sets."""
     costs = []
     for task, linear, angular in result.per_task:
         for_linear, for_angular, overall = task.weights

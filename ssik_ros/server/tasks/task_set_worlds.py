@@ -80,7 +80,7 @@ class TaskSetWorlds:
 
     def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """
-        Return the difference of joint values; that of cyclic joints within half a winding.
+        Return the difference of joint values, for cyclic joints within half a winding.
 
         :param before, after: like ``Environment.q``.
         """
@@ -121,7 +121,7 @@ class TaskSetWorlds:
 
     def places(self, joints: Sequence[IkJoint]) -> IntArray:
         """
-        Return where in a full state the values of some joints stand.
+        Return the positions of some joints' values in a full state.
 
         :param joints: of any of the environments.
         """
@@ -137,7 +137,7 @@ class TaskSetWorlds:
 
 
 def _places_of_values(robot: RobotModel, world: Environment) -> IntArray:
-    """Return where in a full state of the robot each value of an environment stands."""
+    """Return the position of each value of an environment in a full state of the robot."""
     places = np.zeros(len(world.values), dtype=np.int64)
     for part, (at, size) in places_of_joints(robot.tree).items():
         first = world.joint(part).place_in_values

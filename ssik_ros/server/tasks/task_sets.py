@@ -84,7 +84,7 @@ class TaskSets:
         Return joint values that meet targets.
 
         :param request: task sets, targets and state by name.
-        :param current: where the robot is, for what the request does not name.
+        :param current: state of the robot, for joints that the request does not name.
         """
         names = self.find_task_sets(request.task_sets)
         if request.max_iterations > MOST_ITERATIONS:
@@ -264,7 +264,7 @@ class TaskSets:
         state: FullState,
         checks: CandidateChecks | None,
     ) -> '_Validation | None':
-        """Return what judges configurations; None where everything goes."""
+        """Return a function that judges configurations; None if all are accepted."""
         if checks is None:
             return None
         missing = [joint.name for joint in task_set.joints if joint not in joints]
@@ -287,7 +287,7 @@ class _Validation:
         state: FullState,
         checks: CandidateChecks,
     ) -> None:
-        """Keep what a full state is made of."""
+        """Keep the parts of a full state."""
         self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
         self._places = value_places(joints)
         self.refused = 0
@@ -305,27 +305,27 @@ class _Validation:
 
 
 def in_root(
-    scene: PlanningScene, what: str, framed: FramedPose, state: FullState, current: FullState
+    scene: PlanningScene, noun: str, framed: FramedPose, state: FullState, current: FullState
 ) -> FloatArray:
     """
     Return a pose (4, 4) in the root link, which is the world of the environments.
 
     :param scene: knows the frames.
-    :param what: the name of the pose in messages.
+    :param noun: the name of the pose in messages.
     :param framed: the pose.
-    :param state: where the root link stands.
+    :param state: state with the pose of the root link.
     :param current: where the robot is.
-    :raises RequestRefused: for an unknown frame, and a pose that is none.
+    :raises RequestRefused: for an unknown frame, and an invalid pose.
     """
     frame = scene.frames.in_model_frame(framed.frame, current)
-    require_pose(f'The pose of the {what}', framed.pose)
+    require_pose(f'The pose of the {noun}', framed.pose)
     in_model = framed.pose if frame is None else frame @ framed.pose
     placed: FloatArray = invert_pose(state.root_pose) @ in_model
     return placed
 
 
 def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[IkJoint]:
-    """Return joints by name, those of a task set for none."""
+    """Return joints by name; without names, the joints of a task set."""
     for name in names:
         if name not in world.joint_names:
             text = f'The robot has no joint {quote(name)}'
@@ -367,7 +367,7 @@ def _require_path(request: LedPathRequest) -> None:
 
 
 def _tasks_left(result: SolveResult) -> list[TaskLeft]:
-    """Return what is left of each task."""
+    """Return the remaining error of each task."""
     return [
         TaskLeft(
             task.task_set.name,
@@ -384,7 +384,7 @@ def _tasks_left(result: SolveResult) -> list[TaskLeft]:
 def _why_none(
     checks: CandidateChecks | None, validate: _Validation | None, clock_ended: bool
 ) -> tuple[Cause, str]:
-    """Return why there is no configuration."""
+    """Return the reason of a failure."""
     if checks is not None and validate is not None and validate.refused:
         return checks.cause, f'No configuration: {checks.describe()}.'
     if clock_ended:
