@@ -105,11 +105,13 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     :param candidates: the names that exist.
     :returns: the nearest candidate, or None when nothing is similar.
     """
+    if not isinstance(name, str):
+        return None
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
     meant = next((word for word in OTHER_WORDS.get(name, ()) if word in known), None)
     if meant is not None:
         return known[meant]
-    close = _close_matches(name.lower(), known, 0.6) if isinstance(name, str) else []
+    close = _close_matches(name.lower(), known, 0.6)
     return known[close[0]] if close else None
 
 
