@@ -26,6 +26,8 @@ LONGEST_RUN = 600
 """Seconds after which the tests of a mutant are ended; that proves nothing."""
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
 
+ABSENCE = 'ssik_ros/solvers/closed_form/arm.py'
+SINGULAR_POSES = 'test/closed_form/test_singular_poses.py'
 SEARCH = 'ssik_ros/kernels/search/restart_search.py'
 DESCENT = 'ssik_ros/kernels/search/descent.py'
 SOLVER = 'ssik_ros/solvers/search/solver.py'
@@ -404,7 +406,7 @@ MUTANTS = (
         1,
         'the step of six rows forgets limits',
         f'{NEWTON}/six_rows.py',
-        'if not limited or not steps.stop_at_limits(variable_i, w, scales):',
+        'if not limited or not steps.stop_at_limits(t.variable_i, w, scales):',
         'if True:',
         (NEWTON_STEP,),
     ),
@@ -613,7 +615,7 @@ MUTANTS = (
         1,
         'task sets: stops at limits at the cost of task sets above',
         TASK_STEPS,
-        '        left = orthogonal_rows.reject(axis, w.basis, rank)\n        if left <= orthogonal_rows.COVERED:',
+        '        left = linalg.reject(axis, w.basis, rank, nv)\n        if left <= orthogonal_rows.COVERED:',
         '        left = 1.0\n        if left <= orthogonal_rows.COVERED:',
         (f'{PRIORITY_TESTS}::test_limits_that_lower_task_sets_reach_leave_the_upper_ones_alone',),
     ),
@@ -668,10 +670,26 @@ MUTANTS = (
     Mutant(
         2,
         'calls a pose out of reach that samples and starts have missed',
-        'ssik_ros/solvers/closed_form/solver.py',
-        'elif self.is_complete or found.is_too_far:',
-        'elif True:',
+        ABSENCE,
+        'return Cause.UNREACHABLE if plan.is_complete else Cause.NOT_FOUND',
+        'return Cause.UNREACHABLE',
         (f'{POSTURE_SEARCH}::test_a_search_that_finds_nothing_makes_no_proof',),
+    ),
+    Mutant(
+        2,
+        'takes branches outside the limits of a singular pose for a proof',
+        ABSENCE,
+        '    if found.is_doubtful:\n        return Cause.NOT_FOUND\n',
+        '',
+        (f'{SINGULAR_POSES}::test_branches_outside_the_limits_prove_nothing_at_a_singular_pose',),
+    ),
+    Mutant(
+        2,
+        'proves by axes that fit a class only nearly',
+        'ssik_ros/solvers/closed_form/plan.py',
+        'is_inexact = fit > EXACT_FIT * geometry.size',
+        'is_inexact = False',
+        (f'{SINGULAR_POSES}::test_axes_that_are_parallel_only_nearly_prove_nothing',),
     ),
     Mutant(
         2,
