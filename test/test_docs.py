@@ -151,3 +151,23 @@ def inline_code(page: Path) -> list[str]:
     return [f'`{code}`' for code in re.findall(r'`([^`\n]+)`', prose(text))] + [
         f'`{line}' for block in blocks for line in block.splitlines()
     ]
+
+
+def test_contributing_names_every_folder():
+    text = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
+    inner = [path for path in (ROOT / 'ssik_ros').iterdir() if (path / '__init__.py').exists()]
+    outer = (
+        'bench',
+        'config',
+        'docs',
+        'examples',
+        'fuzz',
+        'interfaces',
+        'launch',
+        'moveit_plugin',
+    )
+    outer = (*outer, 'requirements', 'resource', 'test', 'tools')
+    names = [*(path.name for path in inner), *outer]
+    assert [
+        name for name in names if f'`{name}/`' not in text and f'`ssik_ros/{name}/`' not in text
+    ] == []
