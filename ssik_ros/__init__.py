@@ -42,6 +42,7 @@ _HOMES = {
     'RobotState': 'ssik_ros.model.robot_state',
     'Rows': 'ssik_ros.problem.problem',
     'Solution': 'ssik_ros.manipulator.solution',
+    'Solutions': 'ssik_ros.manipulator.solution',
     'solve_ik': 'ssik_ros.solvers.search.pose_ik.solve_ik',
     'SolveRequest': 'ssik_ros.problem.contract',
     'SsikError': 'ssik_ros.errors',
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         Continuum as Continuum,
         RefinementMode as RefinementMode,
         Solution as Solution,
+        Solutions as Solutions,
     )
     from ssik_ros.manipulator.tolerance_policy import (
         DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY,
