@@ -780,8 +780,8 @@ MUTANTS = (
         3,
         'Newton starts at chance',
         'ssik_ros/solvers/search/settings.py',
-        'np.random.Generator(np.random.PCG64(seed))',
-        'np.random.Generator(np.random.PCG64())',
+        'uniform_numbers(seed, nv)',
+        'uniform_numbers(__import__("time").time_ns(), nv)',
         (f'{NEWTON_PROMISES}::test_the_sequence_of_starts_belongs_to_its_seed',),
     ),
     Mutant(

@@ -16,6 +16,7 @@ from ssik_ros.arguments import read_count, read_float, read_numbers, refuse, sho
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import handling, packing
+from ssik_ros.problem.seeded_numbers import uniform_numbers
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import JointType, Reason
 from ssik_ros.tasks.handling import evaluate, take_step
@@ -255,7 +256,7 @@ class _ConfigurationSearch:
         alphas = [root ** -(k + 1) % 1.0 for k in range(nv)]
         shifts = np.full(nv, 0.5)
         if self.settings.seed is not None:
-            shifts = np.random.default_rng(self.settings.seed).uniform(size=nv)
+            shifts = uniform_numbers(self.settings.seed, nv)
         return np.array([self.settings.max_dist, *self.settings.p_metric, *alphas, *shifts])
 
     def _accept(self, values: FloatArray) -> bool:

@@ -25,6 +25,7 @@ from ssik_ros.errors import (
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import laws, serial, state
 from ssik_ros.problem.problem import Problem
+from ssik_ros.problem.seeded_numbers import uniform_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
 
@@ -322,8 +323,7 @@ def _sequence(nv: int, seed: int) -> FloatArray:
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (nv + 1))
     alpha = np.array([ratio ** -(k + 1.0) % 1.0 for k in range(nv)])
-    shift = np.random.Generator(np.random.PCG64(seed)).random(nv)
-    return np.stack([alpha, shift])
+    return np.stack([alpha, uniform_numbers(seed, nv)])
 
 
 def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
