@@ -33,8 +33,8 @@ def add_target_options(
     add_option(target, '--xyz X...', text, type=float)
     add_option(target, '--joints --q Q...', 'the pose of these joint positions', type=float)
     turn = targets.add_mutually_exclusive_group()
-    add_option(turn, '--quat X...', 'qx qy qz qw beside --xyz, for each tip', type=float)
-    add_option(turn, '--rpy X...', 'roll pitch yaw beside --xyz, for each tip [rad]', type=float)
+    add_option(turn, '--quat X...', 'qx qy qz qw, with --xyz, for each tip', type=float)
+    add_option(turn, '--rpy X...', 'roll pitch yaw, with --xyz, for each tip [rad]', type=float)
     return target
 
 

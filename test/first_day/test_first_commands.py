@@ -73,6 +73,8 @@ NAMED_LATER = {
     f'solve panda --pose {POSE} --rpy 0 0 0': '--quat and --rpy go with --xyz',
     'solve panda --xyz 0.4 0.1 0.5 --quat 1 0 0': 'qx qy qz qw',
     'doctor panda --robot ur5e': 'Name one robot',
+    'path weld.yaml --group arm': 'a YAML names its robot',
+    'view panda --rpy 0 0 0': '--quat and --rpy go with --xyz',
 }
 
 

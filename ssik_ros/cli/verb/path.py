@@ -99,6 +99,11 @@ def _read_problem(arguments: argparse.Namespace) -> PathProblem:
         return PathProblem(arguments.file.stem, chosen.robot, chosen.group, waypoints, {})
     if arguments.file.suffix.lower() == '.csv':
         raise InvalidOption(f"Waypoints need a robot: ssik path ROBOT '{arguments.file}'.")
+    others = ('srdf', 'group', 'base', 'tip', 'robot_name', 'xacro_arg')
+    if any(getattr(arguments, name) for name in others):
+        raise InvalidOption(
+            'Options of the robot go with ssik path ROBOT FILE; a YAML names its robot and group itself.'
+        )
     return read_problem(arguments.file)
 
 

@@ -137,6 +137,7 @@ def _read_targets(
         and arguments.xyz_rpy is None
         and arguments.xyz is None
         and arguments.joints is None
+        and arguments.quat is arguments.rpy is None
     ):
         return None
     if not isinstance(session, Session):
