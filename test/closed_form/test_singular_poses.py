@@ -292,6 +292,7 @@ def test_postures_that_descents_hardly_reach_are_found(name):
         assert found.errors[:, 2].max() <= TOLERANCE
 
 
+@pytest.mark.slow
 def test_a_wrist_on_axis_1_is_found_by_elimination():
     # The roots belong to a curve of postures, and are arbitrary.
     arm, rng = catalogue_arm('hc10'), np.random.default_rng(206)
