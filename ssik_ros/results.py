@@ -201,10 +201,8 @@ class IkResult:
         """Return whether there is at least one verified solution."""
         return self.status == _SOLVED
 
-    @property
-    def success(self) -> bool:
-        """Return the same as :attr:`solved`; the word of every result."""
-        return self.status == _SOLVED
+    success = solved
+    """The same by the word of every result."""
 
     @property
     def is_proved(self) -> bool:

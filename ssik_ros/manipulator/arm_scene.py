@@ -122,9 +122,11 @@ def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
         where = {str(key): value for key, value in item.items() if key != 'size'}
         if where.keys() == {'pose'}:
             return item['size'], _place(where['pose'], name)
-        unknown = where.keys() - POSE_WORDS
-        if unknown:
-            word = min(unknown)
+        if 'pose' in where:
+            raise InvalidOption(
+                f'{name}: an object has a pose, or xyz and one rotation, not both.'
+            )
+        for word in sorted(where.keys() - POSE_WORDS):
             raise InvalidOption.unknown(
                 f'{name}: an object has no {quote(word)}', word, ('size', 'pose', *POSE_WORDS)
             )

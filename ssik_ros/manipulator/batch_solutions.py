@@ -55,15 +55,13 @@ class BatchSolutions:
         return counts
 
     @property
-    def success(self) -> NDArray[np.bool_]:
-        """Return the same as :attr:`solved`; the word of every result."""
-        return self.solved
-
-    @property
     def solved(self) -> NDArray[np.bool_]:
         """Return which poses have a solution (m,)."""
         solved: NDArray[np.bool_] = self.status == IkStatus.SOLVED
         return solved
+
+    success = solved
+    """The same by the word of every result."""
 
     def best(self) -> FloatArray:
         """Return the first solution of each pose (m, n), NaN for poses without one."""

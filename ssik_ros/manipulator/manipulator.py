@@ -462,10 +462,10 @@ class Manipulator(ArmTasks):
                 lambda: prepared.explain(prepared.solve(target, seed), self.policy)
             )
         found = prepared.solve(T_target, q_seed)
-        solutions = as_solutions(found)
-        if explain:
-            return solutions, prepared.explain(found, self.policy)
-        return solutions or no_solutions(lambda: prepared.explain(found, self.policy))
+        solutions = as_solutions(found) or no_solutions(
+            lambda: prepared.explain(found, self.policy)
+        )
+        return (solutions, prepared.explain(found, self.policy)) if explain else solutions
 
     solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]
     ik = solve

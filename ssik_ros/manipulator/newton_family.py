@@ -281,9 +281,11 @@ class NewtonFamily:
         """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
         names = ('dt', 'velocity_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')
-        known = {*names, *more, *SearchSettings.__dataclass_fields__} - {'law'}
-        for name in options.keys() - known:
-            raise InvalidOption.unknown(f'A tracker has no option {quote(name)}', name, known)
+        known = {*names, *more, *SearchSettings.__dataclass_fields__}
+        for name in sorted(options.keys() - known):
+            raise InvalidOption.unknown(
+                f'A tracker has no option {quote(name)}', name, known - {'law'}
+            )
         own = {name: options[name] for name in names if name in options}
         settings = {name: value for name, value in options.items() if name not in names}
         if 'max_joint_step' in settings:

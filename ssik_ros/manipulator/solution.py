@@ -40,7 +40,7 @@ class Solution(NamedTuple):
 
 @tells_near_names
 class Solutions(list[Solution]):
-    """The solutions of a pose, best first; ``reason`` and ``cause`` say why there are none."""
+    """The solutions of a pose, best first. An empty list has the ``cause`` and the ``reason`` of the failure."""
 
     __slots__ = ('_explain',)
     _explain: Callable[[], Diagnostic]
@@ -54,20 +54,27 @@ class Solutions(list[Solution]):
     @property
     def cause(self) -> Cause:
         """Return the cause of an empty list; NONE if there are solutions."""
-        return self._explain().cause if self._has_report() else Cause.NONE
+        report = self._report()
+        return Cause.NONE if report is None else report.cause
 
     @property
     def reason(self) -> str:
         """Return the cause as a sentence; empty if there are solutions."""
-        return self._explain().summary() if self._has_report() else ''
+        report = self._report()
+        return '' if report is None else report.summary()
 
-    def _has_report(self) -> bool:
-        """Return whether the list is empty since it was returned."""
-        return not self and hasattr(self, '_explain')
+    def _report(self) -> Diagnostic | None:
+        """Return the report of a list that was returned empty and is empty still."""
+        return None if self or not hasattr(self, '_explain') else self._explain()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a list for copies and pickles: it has no report."""
-        return list, (list(self),)
+        """Let copies and pickles keep the report, not the arm that would make it."""
+        return _with_report, (list(self), self._report())
+
+
+def _with_report(rows: list[Solution], report: Diagnostic | None) -> Solutions:
+    """Return solutions with the report of an empty list."""
+    return Solutions(rows) if report is None else no_solutions(lambda: report)
 
 
 class Candidates(NamedTuple):

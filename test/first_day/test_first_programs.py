@@ -5,6 +5,7 @@ The first guess must work. Where it cannot work, the error must name the call th
 ``GUESSES``.
 """
 
+import copy
 import pickle
 
 import numpy as np
@@ -200,7 +201,12 @@ def test_an_empty_list_says_why(arm, target):
     assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
     found.clear()
     assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
-    assert pickle.loads(pickle.dumps(empty)) == []
+    solutions, diagnostic = arm.solve(ssik_ros.pose((9.0, 0.0, 0.0)), explain=True)
+    assert (solutions.reason, solutions.cause) == (diagnostic.summary(), diagnostic.cause)
+    for copied in (pickle.loads(pickle.dumps(solutions)), copy.deepcopy(solutions)):
+        assert copied == [] and copied.reason == solutions.reason
+    again = pickle.loads(pickle.dumps(arm.solve(target)))
+    assert again.success and again.cause == ssik_ros.Cause.NONE
 
 
 def test_objects_may_be_mappings(arm):
@@ -213,6 +219,8 @@ def test_objects_may_be_mappings(arm):
     )
     assert (scene.objects[0].pose == scene.objects[1].pose).all()
     assert scene.objects[2].pose[:3, 3].tolist() == [1.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match='not both'):
+        arm.scene(spheres=[{'size': 0.1, 'xyz': (1.0, 0.0, 0.0), 'pose': np.eye(4)}])
 
 
 def test_an_arm_with_five_joints_says_what_to_leave_free():
