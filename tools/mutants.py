@@ -687,7 +687,7 @@ MUTANTS = (
         2,
         'proves by axes that fit a class only nearly',
         'ssik_ros/solvers/closed_form/plan.py',
-        'is_inexact = fit > EXACT_FIT * geometry.size',
+        'is_inexact = drift > EXACT_FIT * geometry.size',
         'is_inexact = False',
         (f'{SINGULAR_POSES}::test_axes_that_are_parallel_only_nearly_prove_nothing',),
     ),

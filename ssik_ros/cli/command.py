@@ -71,7 +71,8 @@ MEANT = {
     'why': 'solve',
 }
 """Verbs of other programs, and their names here."""
-NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
+UNSIGNED = r'(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?'
+"""Pattern of a number without its sign."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,7 +118,7 @@ def _split_lists(words: Sequence[str]) -> list[str]:
     split: list[str] = []
     for word in words:
         parts = [part for part in re.split(r'[,\s\[\]]+', word) if part]
-        is_list = len(parts) > 1 and all(NUMBER.fullmatch(part) for part in parts)
+        is_list = len(parts) > 1 and all(re.fullmatch(f'[-+]?{UNSIGNED}', part) for part in parts)
         split += parts if is_list else [word]
     return split
 
@@ -196,7 +197,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     module = importlib.import_module(verb.module)
     parser.epilog = 'examples:\n' + '\n'.join(f'  {line}' for line in module.EXAMPLES)
     # Words such as -1e-3 are numbers, not options; argparse itself knows only -1 and -0.001.
-    parser._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
+    parser._negative_number_matcher = re.compile(f'^-{UNSIGNED}$')
     module.add_arguments(parser)
     for action in parser._actions:
         _tell_default(action)

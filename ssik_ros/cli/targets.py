@@ -14,6 +14,11 @@ from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.pose_input import pose, read_pose
 
+TARGETS = ('pose', 'xyz_rpy', 'xyz', 'joints')
+"""Names of the options of which one gives the target."""
+ROTATIONS = ('quat', 'rpy')
+"""Names of the options that add an orientation to ``xyz``."""
+
 
 def add_target_options(
     targets: argparse._ArgumentGroup, *, is_needed: bool
@@ -38,13 +43,27 @@ def add_target_options(
     return target
 
 
+def has_target(arguments: argparse.Namespace) -> bool:
+    """
+    Return whether an option of a target is given.
+
+    :param arguments: the parsed arguments.
+    """
+    return any(getattr(arguments, name) is not None for name in (*TARGETS, *ROTATIONS))
+
+
 def is_position_only(arguments: argparse.Namespace) -> bool:
     """
     Return whether a position is given without an orientation.
 
     :param arguments: the parsed arguments.
     """
-    return arguments.xyz is not None and arguments.quat is None and arguments.rpy is None
+    return arguments.xyz is not None and not _has_rotation(arguments)
+
+
+def _has_rotation(arguments: argparse.Namespace) -> bool:
+    """Return whether an orientation is given by an option of its own."""
+    return any(getattr(arguments, name) is not None for name in ROTATIONS)
 
 
 def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
@@ -56,7 +75,7 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     :raises InvalidTarget: when the numbers are no poses of the group's tips.
     """
     tips = len(oracle.group.tips)
-    if arguments.xyz is None and not arguments.quat is arguments.rpy is None:
+    if arguments.xyz is None and _has_rotation(arguments):
         raise InvalidOption('--quat and --rpy go with --xyz.')
     if arguments.joints is not None:
         positions = read_positions(arguments.joints, oracle.group, '--joints')

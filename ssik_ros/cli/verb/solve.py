@@ -20,6 +20,7 @@ from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_sche
 from ssik_ros.strict_yaml import parse_yaml
 
 ALL = 1000
+"""Most solutions of ``--all``; an arm with seven joints has no end of them."""
 
 EXAMPLES = (
     'ssik solve panda --pose 0.4 0.1 0.5 1 0 0 0',

@@ -11,7 +11,7 @@ import threading
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
-from ssik_ros.cli.targets import add_target_options, read_targets
+from ssik_ros.cli.targets import add_target_options, has_target, read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
@@ -132,13 +132,7 @@ def _read_targets(
     arguments: argparse.Namespace, session: PostureSession
 ) -> dict[str, FloatArray] | None:
     """Return the target of each tip in the model frame, if the options name one."""
-    if (
-        arguments.pose is None
-        and arguments.xyz_rpy is None
-        and arguments.xyz is None
-        and arguments.joints is None
-        and arguments.quat is arguments.rpy is None
-    ):
+    if not has_target(arguments):
         return None
     if not isinstance(session, Session):
         raise InvalidOption('--pose, --xyz-rpy and --joints are for planning groups.')

@@ -273,15 +273,16 @@ def _pack(
     chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
 ) -> AnalyticPlan:
     """Return the plan of one proposal. A proposal with negligible drift counts as exact and gets no elimination."""
-    nearby, drift, is_inexact = geometry, 0.0, False
-    is_exact_geometry = max(geometry.near, geometry.parallel) <= EXACT_MEETING
+    is_near_allowed = max(geometry.near, geometry.parallel) > EXACT_MEETING
     # Rules name axes of six revolute joints.
-    if not is_exact_geometry or (len(geometry.axes) == 6 and not geometry.slides):
-        fitted = _nearest_chain(geometry, match, held)
-        fit = _drift(geometry, fitted)
-        is_inexact = fit > EXACT_FIT * geometry.size
-        if not is_exact_geometry:
-            nearby, drift = fitted, fit
+    has_all_axes = len(geometry.axes) == 6 and not geometry.slides
+    nearby = geometry
+    if is_near_allowed or has_all_axes:
+        nearby = _nearest_chain(geometry, match, held)
+    drift = _drift(geometry, nearby)
+    is_inexact = drift > EXACT_FIT * geometry.size
+    if not is_near_allowed:
+        nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and NEARBY * drift <= NEAR
     cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
