@@ -164,7 +164,7 @@ class _SrdfReader:
         :param element: the element.
         :param attribute: the attribute.
         :param known: the names that the attribute may have; None for any.
-        :param noun: noun for the named thing in the warning ("joint").
+        :param noun: word for the named thing in the warning ("joint").
         """
         name = element.get(attribute)
         if not name:

@@ -79,7 +79,7 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     Return objects as a tuple.
 
     :param name: the argument, for messages.
-    :param objects: the argument of a caller.
+    :param objects: the value of the argument.
     :raises InvalidOption: for anything but objects.
     """
     if not isinstance(objects, Iterable):

@@ -58,7 +58,7 @@ def require_xml_text(text: str, noun: str) -> str:
     Return a text that may be read as the document itself, never as the path of a file.
 
     :param text: the text of a message.
-    :param noun: noun for the text in messages ("robot description").
+    :param noun: word for the text in messages ("robot description").
     :raises ModelError: when it is not XML text.
     """
     if not is_xml_text(text):
@@ -86,7 +86,7 @@ def read_source(
     Return the XML text of a description.
 
     :param source: a path, or XML text (it starts with ``<``).
-    :param noun: noun for the description in messages ("robot description").
+    :param noun: word for the description in messages ("robot description").
     :param xacro_args: arguments for xacro, by name.
     :raises DescriptionNotFound: if the file does not exist.
     :raises ModelError: when the text still contains xacro or xacro fails.

@@ -202,7 +202,7 @@ def parse_xml(
     Return the root element of a document, which is ``<robot>``.
 
     :param text: the document.
-    :param noun: noun for the document in messages ("robot description").
+    :param noun: word for the document in messages ("robot description").
     :param most: how many elements of a tag the root may have; reading ends at the first one more.
     :param hint: a sentence about what to do then.
     :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
@@ -246,7 +246,7 @@ def by_name(named: Iterable[tuple[XmlElement, str, Named]], noun: str) -> dict[s
     Return the values of elements by name, in their order.
 
     :param named: elements, names, and values.
-    :param noun: noun for the elements in messages ("Link").
+    :param noun: word for the elements in messages ("Link").
     :raises ModelError: when a name comes twice.
     """
     found: dict[str, Named] = {}

@@ -19,7 +19,7 @@ class Followed(NamedTuple):
     positions: tuple[float, ...]
     """Positions of all variables [rad or m]; empty if the loops could not be closed."""
     problem: str
-    """The problem, which positions may have although they are usable; empty without a problem."""
+    """The problem, which usable positions may have, too; empty without a problem."""
 
 
 class PassiveJoints:

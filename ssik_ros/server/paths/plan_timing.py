@@ -32,7 +32,7 @@ class TimedPlan(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """Rows and times of a plan."""
+    """Points that the arm moves through, with the rows of the plan among them."""
 
     q: FloatArray
     """(p, n) joined by straight motions."""
