@@ -203,6 +203,8 @@ def folder(tmp_path_factory):
     (index / package).write_text('')
     seam = [f'{0.001 * index},0,0,1,0,0,0' for index in range(90)]
     (path / 'weld.csv').write_text('\n'.join(['x,y,z,qw,qx,qy,qz', *seam]))
+    line = [f'{0.4 + 0.005 * index},0.2,0.3,0,1,0,0' for index in range(20)]
+    (path / 'waypoints.csv').write_text('\n'.join(['x,y,z,qw,qx,qy,qz', *line]))
     (path / 'tasks.csv').write_text('x,y,z,qw,qx,qy,qz\n0.3,0.2,0.3,0,1,0,0\n')
     write_file_of_page(path / 'weld.yaml', 'tool_paths.md', 'name: weld')
     write_file_of_page(path / 'cell.yaml', 'placement.md', 'name: press')

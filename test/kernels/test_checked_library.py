@@ -120,7 +120,7 @@ def ask(tmp_path_factory):
     (kernels / 'geometry').mkdir()
     for name in ('__init__.py', 'addresses.py', 'lanes.py', 'so3.py'):
         shutil.copy(KERNELS / 'geometry' / name, kernels / 'geometry')
-    for name in ('__init__.py', 'errors.py'):
+    for name in ('__init__.py', 'errors.py', 'other_words.py'):
         shutil.copy(ROOT / 'ssik_ros' / name, folder / 'ssik_ros')
     (kernels / 'small.py').write_text(SOURCE)
     (kernels / 'native' / 'kernels.txt').write_text(LIST)

@@ -40,7 +40,9 @@ def test_a_search_imports_no_generators():
     program = """
 import sys, ssik_ros
 arm = ssik_ros.Manipulator.from_prebuilt('panda')
-assert arm.solve(arm.fk(arm.neutral), max_solutions=1, timeout=1.0)
+q = arm.neutral + 0.1
+assert arm.solve(arm.fk(q), max_solutions=1, timeout=1.0)
+assert arm.ik_LM(arm.fk(q)).success
 print('numpy.random' in sys.modules)
 """
     text = subprocess.run(
