@@ -48,8 +48,8 @@ AT_ONCE = 50
 """Number of values of a sampled joint in the second try, if the first one found no branch."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
-FEW_STARTS, MANY_STARTS = 16, 64
-"""Starts of the posture search if no sample has met the pose: few for classes whose samples are cheap."""
+FIRST_STARTS = 64
+"""Starts of the posture search if no sample has met the pose."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
@@ -353,15 +353,17 @@ class AnalyticArm:
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
         if posture.q is None and not posture.is_too_far:
-            posture, more = self._beside_limits(pose, request, posture, found.branches, tolerance)
+            is_new = posture.is_outside and not found.branches
+            outside = self._outside_limits(pose, request, is_new)
+            if len(outside) and not found.branches:
+                found = found._replace(raw=found.raw + 1, certified=1, branches=1, dropped=1)
+            is_reached = bool(found.branches)
+            posture, more = self._beside_limits(
+                request, aim, posture, outside, is_reached, tolerance
+            )
             starts += more
         if posture.q is None:
-            found = found._replace(starts=starts, is_too_far=posture.is_too_far)
-            if not (posture.is_outside and found.branches == 0):
-                return found
-            free = limits._replace(are_kept=False)
-            met = int(search_for.find(aim, request.seed, free, tolerance).q is not None)
-            return found._replace(raw=found.raw + met, certified=met, branches=met, dropped=met)
+            return found._replace(starts=starts, is_too_far=posture.is_too_far)
         row = place(plan, posture.q, aim, request.seed, limits[:2], request.mode)
         values = posture.q[plan.held : plan.held + 1].copy()
         there = self.branches(pose, request._replace(held_values=values))
@@ -371,34 +373,50 @@ class AnalyticArm:
             samples=found.samples + 1, starts=starts
         )
 
+    def _outside_limits(
+        self, pose: FloatArray, request: BranchRequest, is_searched: bool
+    ) -> FloatArray:
+        """
+        Return postures (k, n) that reach a pose whatever the limits; may be empty.
+
+        :param is_searched: whether a posture search may find one where no sample of the held joint meets the pose.
+        """
+        free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
+        everywhere = self.branches(pose, free)
+        if everywhere is not None and len(everywhere.q):
+            return everywhere.q
+        posture = Searched(None)
+        if is_searched:
+            limits = self._limits(request)._replace(are_kept=False)
+            tolerance, aim = self.accepted(request.tolerance), _tip_pose(pose, request)
+            search_for = self._posture_search(self._plan_for(request.held).held)
+            posture = search_for.find(aim, request.seed, limits, tolerance)
+        return np.empty((0, self.plan.size)) if posture.q is None else posture.q[None]
+
     def _beside_limits(
         self,
-        pose: FloatArray,
         request: BranchRequest,
+        aim: FloatArray,
         posture: Searched,
-        known: int,
+        outside: FloatArray,
+        is_reached: bool,
         tolerance: float,
     ) -> tuple[Searched, int]:
         """
         Return the result of a last try after a posture search, and its descents.
 
         Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
-        New descents begin at spread starts and at the branches that miss the limits least, unless the pose has none: it
-        is most likely out of reach. The ends of all descents are refined.
+        New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
+        whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined.
 
-        :param known: number of branches that the samples have found outside the limits.
+        :param aim: (4, 4) pose of the tip in the base.
+        :param outside: (k, n) postures that reach the pose whatever the limits.
+        :param is_reached: whether there is such a posture, maybe not in ``outside``.
         """
-        singular, limits, aim = (
-            self._singular_poses(),
-            self._limits(request),
-            _tip_pose(pose, request),
-        )
-        free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
-        outside, starts = self.branches(pose, free), 0
-        close = list(posture.close)
-        if known or (outside is not None and len(outside.q)):
-            rows = np.empty((0, self.plan.size)) if outside is None else outside.q
-            seeds = singular.nearest_inside(rows, limits, LAST_BRANCHES)
+        singular, limits = self._singular_poses(), self._limits(request)
+        close, starts = list(posture.close), 0
+        if is_reached or close:
+            seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
             search_for = self._posture_search(self._plan_for(request.held).held)
             ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
             close += ends
@@ -419,9 +437,7 @@ class AnalyticArm:
     def _posture_search(self, held: int) -> PostureSearch:
         """Return the posture search that moves joint ``held``; the first call creates it."""
         if held not in self._searches:
-            is_fast = self._plan_for(held).ints[search.KIND] in TURNING
-            starts = FEW_STARTS if is_fast else MANY_STARTS
-            self._searches[held] = PostureSearch(self.chain, held, starts)
+            self._searches[held] = PostureSearch(self.chain, held, FIRST_STARTS)
         return self._searches[held]
 
     def prepare_arcs(self, request: BranchRequest) -> Prepared:
