@@ -1,6 +1,7 @@
 """Campaigns: planted postures reach their poses, judges see all faults, faults replay, a short campaign is clean."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,9 @@ from bench.campaign.robots import (
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
+
+FAULTS = Path(__file__).parent / 'campaign_faults'
+"""Faults of earlier versions, as campaigns wrote them."""
 
 
 def planter(name, seed=0):
@@ -174,6 +178,13 @@ def test_what_is_mended_replays_as_right(tmp_path, capsys):
     failures.Store(tmp_path, most=1).add(fault)
     assert failures.replay(list(tmp_path.glob('*.json'))) == 0
     assert 'nothing is wrong' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('path', sorted(FAULTS.glob('*.json')), ids=lambda path: path.stem)
+def test_what_campaigns_have_found_stays_mended(path):
+    group = failures.group_of(json.loads(path.read_text()))
+    faults = judge(group, Tally(), ('solve', 'Analytic', 'reach'))
+    assert [fault for fault in faults if fault.claim in failures.WRONG] == []
 
 
 def test_judges_that_draw_draw_the_same_in_a_replay():

@@ -41,7 +41,9 @@ class Solver:
 
     def __init__(self, chain, start=None):
         self.chain = chain
-        self.start = general_6r.choose_start(chain.axes, chain.points) if start is None else start
+        self.start = start
+        if start is None:
+            self.start, _ = general_6r.choose_start(chain.axes, chain.points)
         self.constants = general_6r.prepare(chain.axes, chain.points, self.start)
         self.work, self.ints = general_6r.workspace()
 
@@ -251,7 +253,7 @@ def test_the_place_of_points_on_their_axes_and_the_sense_of_axes_do_not_matter()
 
 def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
     chain = lock(IIWA, 3, 0.9)
-    assert general_6r.choose_start(chain.axes, chain.points) == -1
+    assert general_6r.choose_start(chain.axes, chain.points) == (-1, 0.0)
 
 
 def test_the_same_question_has_the_same_bytes_whatever_the_workspace_holds():

@@ -52,6 +52,8 @@ NEAR = 1e-2
 EXACT_FIT = 1e-10
 """Largest drift of axes of a class whose candidates may prove that a pose has no solution, in sizes of the chain. It is
 above the rounding of right angles that makers write, such as 1.57079632679."""
+EXACT_DIGITS = 8.0
+"""Digits to which an elimination must find known postures, if its candidates may prove that a pose has no solution."""
 NEARBY = 20.0
 """Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
 SAME = 1e-3
@@ -170,12 +172,13 @@ def _possible_plans(
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
     """Yield the plans by elimination, one for each joint that may be held."""
     for held in held_joints:
-        start, constants = _prepare_elimination(chain, held)
+        start, constants, digits = _prepare_elimination(chain, held)
         if start < 0:
             continue
         lock = '' if held < 0 else f", with joint '{chain.joint_names[held]}' held"
         n = len(chain.joint_names)
         ints = _pack_ints(chain, held, candidates.GENERAL, 0, start)
+        ints[search.INEXACT] = digits < EXACT_DIGITS
         yield AnalyticPlan(
             chain=chain,
             name='general_6r' if n >= 6 else f'general_{n}r',
@@ -207,16 +210,16 @@ def _why_elimination(n: int) -> str:
     return 'no axes are special: elimination'
 
 
-def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray]:
-    """Return the joint where the loop is cut, -1 if no cut works, and the constants of the elimination."""
+def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray, float]:
+    """Return where the loop is cut, -1 if no cut works, the constants of the elimination, and its correct digits."""
     geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
         # The value is arbitrary; zero could make the chain special.
         geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
-    start = general_6r.choose_start(geometry.axes, geometry.points)
+    start, digits = general_6r.choose_start(geometry.axes, geometry.points)
     if start < 0:
-        return -1, np.zeros(0)
-    return start, general_6r.prepare(geometry.axes, geometry.points, start)
+        return -1, np.zeros(0), digits
+    return start, general_6r.prepare(geometry.axes, geometry.points, start), digits
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
@@ -285,7 +288,9 @@ def _pack(
         nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and NEARBY * drift <= NEAR
-    cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
+    cut, constants = -1, np.zeros(0)
+    if not is_exact:
+        cut, constants, _ = _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.INEXACT] = is_inexact

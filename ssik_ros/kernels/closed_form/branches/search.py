@@ -61,6 +61,9 @@ reach by a continuum of postures, and exactly by few of them.
 
 CLOSING = 1e-7
 """If Newton leaves a larger residual, in sizes of the chain and in radians, a candidate surely misses the pose."""
+CLOSING_ELIMINATED = 1e-5
+"""CLOSING for candidates of an elimination: where four roots coincide, they miss a solution by more than 1e-7, and Newton
+gains nothing."""
 IRREGULAR = 1e-4
 """Smallest pivot of the Jacobian, relative to its largest entry; if not larger, other postures may be near a
 solution."""
@@ -351,6 +354,7 @@ def _is_proof(run, count):
     lower, upper = limits_of(run)
     scratch, target, mode = certification_scratch(run), target_of(run), ranking.WITHIN_LIMITS
     aim = aim_at(run, free, n, _extent(run))
+    closing = CLOSING if run.ints[CUT] < 0 else CLOSING_ELIMINATED
     for row in range(count):
         copy(q, raw[row])
         _measure(run, q, left)
@@ -359,7 +363,7 @@ def _is_proof(run, count):
         error = certify.certify(
             axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
         )
-        if error > max(CLOSING * (1.0 + aim.unit), run.options[TOLERANCE]):
+        if error > max(closing * (1.0 + aim.unit), run.options[TOLERANCE]):
             continue
         is_clear = error <= run.options[TOLERANCE]
         is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)

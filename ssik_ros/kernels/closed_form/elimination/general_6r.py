@@ -431,11 +431,13 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
     return angles, g
 
 
-def _rate_cut(constants: Any, trials: Any, found: Any, work: Any, ints: Any) -> float:
+def _rate_cut(
+    constants: Any, trials: Any, found: Any, work: Any, ints: Any
+) -> tuple[float, float]:
     """
-    Return the rating of a cut: digits to which it finds the worst of several postures, 0 if it misses one.
+    Return the rating of a cut, and the digits to which it finds the worst of several postures; zeros if it misses one.
 
-    Doubts cost digits, because they cost time later.
+    Doubts cost digits of the rating, because they cost time later.
 
     :param constants: (CUT,).
     :param trials: postures and their targets.
@@ -448,10 +450,10 @@ def _rate_cut(constants: Any, trials: Any, found: Any, work: Any, ints: Any) -> 
         distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))
         if not nearest < FOUND:
-            return 0.0
+            return 0.0, 0.0
         digits = min(digits, -math.log10(nearest + 1e-15))
         doubts += not certain
-    return max(0.1, digits - DIGITS_FOR_DOUBT * doubts / len(trials))
+    return max(0.1, digits - DIGITS_FOR_DOUBT * doubts / len(trials)), digits
 
 
 def _joint_of(cut: int) -> int:
@@ -459,11 +461,12 @@ def _joint_of(cut: int) -> int:
     return cut if cut < JOINTS else 11 - cut
 
 
-def choose_start(axes: Any, points: Any) -> int:
+def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     """
-    Return the best place to cut the loop of a chain, with a second place for doubtful targets; -1 if no cut works.
+    Return the best place to cut the loop of a chain, and the digits to which it finds the worst of several postures.
 
-    The number is for :func:`prepare` and :func:`prepare_constants`; it holds two cuts.
+    The place is a number for :func:`prepare` and :func:`prepare_constants`; it holds a second cut for doubtful targets.
+    It is -1 if no cut works.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
@@ -474,18 +477,18 @@ def choose_start(axes: Any, points: Any) -> int:
     trials = [_trial(axes.reshape(6, 3), points.reshape(6, 3), i) for i in range(TRIALS)]
     constants, found = np.zeros(CUT), np.zeros((ROWS, JOINTS + 1))
     work, ints = workspace()
-    ratings = np.zeros(CUTS)
+    ratings, digits = np.zeros(CUTS), np.zeros(CUTS)
     for cut in range(CUTS):
         prepare_cut(constants, axes, points, cut, work)
-        ratings[cut] = _rate_cut(constants, trials, found, work, ints)
+        ratings[cut], digits[cut] = _rate_cut(constants, trials, found, work, ints)
         if ratings[cut] > 0.0 and constants[AT_FIXED] != 0.0:
             ratings[cut] += DIGITS_FOR_SPEED
     best = int(ratings.argmax())
     if ratings[best] == 0.0:
-        return -1
+        return -1, 0.0
     others = [c if _joint_of(c) != _joint_of(best) else best for c in range(CUTS)]
     second = max((c for c in others if c != best), key=lambda c: float(ratings[c]))
-    return best + CUTS * (second + 1 if ratings[second] > 0.0 else 0)
+    return best + CUTS * (second + 1 if ratings[second] > 0.0 else 0), float(digits[best])
 
 
 def prepare(axes: Any, points: Any, start: int) -> Any:
