@@ -217,6 +217,7 @@ QUICK = ('solve', 'Analytic', 'Auto', 'reach', 'branches', 'self_motions', 'laws
 """Judges that take milliseconds for a pose."""
 
 
+@pytest.mark.slow
 def test_a_short_campaign_is_clean(tmp_path, capsys):
     arguments = ['--poses', '360', '--group', '4', '--chains', '25', '--kinds', 'regular']
     code = command.main([*arguments, '--judges', *QUICK, '--output', str(tmp_path)])
