@@ -5,11 +5,12 @@ Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the o
 MoveItConfigsBuilder; then the shipped robots follow.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 import logging
 import os
 from pathlib import Path
+import re
 import site
 import sys
 import sysconfig
@@ -43,6 +44,10 @@ FOLDERS = ('config', 'srdf', 'urdf', 'robots', '.')
 """Folders in which packages keep their descriptions."""
 PARTS = ('macro', 'ros2_control', 'gazebo', 'control')
 """Words in the names of xacro files that do not describe robots."""
+DEPENDENCY = re.compile(r'<(?:exec_|run_)?depend\b[^>]*>\s*([\w-]+)\s*<')
+"""A package that is needed when another one runs, in a package.xml."""
+LARGEST_MANIFEST = 100_000
+"""Characters of a package.xml that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,7 @@ def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
         robots.append(srdf.name.split('.')[0])
     urdf = given.urdf or _find_urdf(folder, robots, urdf_entry, given.robot is not None)
     if urdf is None or srdf is None:
-        raise _refuse_choice(folder, robots[0], urdf, srdf)
+        raise _refuse_choice(folder, robots, urdf, srdf)
     return MoveItConfig(
         robot_name=given.robot or (robots[-1] if given.srdf is None else robots[0]),
         directory=folder,
@@ -257,7 +262,7 @@ def _find_srdf(
 
 
 def _find_urdf(
-    folder: Path, robots: Iterable[str], entry: Mapping[str, Any], is_chosen: bool
+    folder: Path, robots: Sequence[str], entry: Mapping[str, Any], is_chosen: bool
 ) -> Path | None:
     """Return the URDF of the first robot that has one: the package's xacro, the assistant's entry, the only one."""
     own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
@@ -279,11 +284,59 @@ def _find_urdf(
         raise DescriptionNotFound(
             f'The MoveIt configuration {quote(folder)} takes its URDF {quote(relative)} from the package '
             f'{quote(package)}, '
-            + ('which is not installed.' if described is None else 'which has no such file.')
-            + ' Install it, or name a URDF by robot_description_file.',
+            + (
+                'which is not installed.'
+                if described is None
+                else _without_file(described, str(relative))
+            )
+            + ' Install it, or name a URDF by robot_description_file (ssik: --urdf).',
             package=package,
         )
-    return by_name or (None if is_chosen else _only(_descriptions(folder, 'urdf')))
+    own = None if is_chosen else _only(_descriptions(folder, 'urdf'))
+    return by_name or own or _find_in_dependencies(folder, robots)
+
+
+def _without_file(package: Path, relative: str) -> str:
+    """Return the text that a package lacks a URDF, with those in its folder."""
+    paths = sorted((package / relative).parent.glob('*.urdf*'))
+    files = list_names(path.name for path in paths)
+    return 'which has no such file' + (f'; beside it are {files}.' if files else '.')
+
+
+def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
+    """Return the URDF of a robot in a package that this one depends on, with a log line; None without a choice."""
+    needed = _dependencies(folder)
+    paths = [path for package, path in _installed_urdfs(robots) if package in needed]
+    found = _only(paths) if len({path.parent for path in paths}) == 1 else None
+    if found is not None:
+        _LOGGER.warning(
+            '%s has no URDF: %s is used, of a package that it depends on.',
+            quote(folder),
+            quote(found),
+        )
+    return found
+
+
+def _dependencies(folder: Path) -> set[str]:
+    """Return the names of the packages that a package depends on when it runs."""
+    manifest = existing_file(folder / 'package.xml')
+    if manifest is None:
+        return set()
+    with manifest.open(encoding='utf-8', errors='replace') as file:
+        return set(DEPENDENCY.findall(file.read(LARGEST_MANIFEST)))
+
+
+def _installed_urdfs(robots: Sequence[str]) -> list[tuple[str, Path]]:
+    """Return package and file of the URDFs in installed packages that have the name of a robot."""
+    return [
+        (package.name, path)
+        for share in share_directories()
+        for package in sorted(share.glob('*'))
+        for place in FOLDERS
+        for robot in robots
+        for ending in ('', '.xacro')
+        if (path := existing_file(package / place / f'{robot}.urdf{ending}')) is not None
+    ]
 
 
 def _first(paths: Iterable[Path]) -> Path | None:
@@ -311,21 +364,24 @@ def _descriptions(folder: Path, kind: str) -> list[Path]:
 
 
 def _refuse_choice(
-    folder: Path, robot: str, urdf: Path | None, srdf: Path | None
+    folder: Path, robots: Sequence[str], urdf: Path | None, srdf: Path | None
 ) -> DescriptionNotFound:
-    """Return the error for a package that does not say which files make the robot."""
+    """Return the error for a package that does not say which files make the robot, the first of ``robots``."""
     parts, choices = [], False
     for kind, found, option in (
         ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
         ('SRDF', srdf, 'semantic_file (ssik: --srdf)'),
     ):
         if found is None:
-            named = folder / 'config' / f'{robot}.{kind.lower()}'
+            named = folder / 'config' / f'{robots[0]}.{kind.lower()}'
             paths = _descriptions(folder, kind.lower())
-            files = list_names(str(path.relative_to(folder)) for path in paths)
+            files = list_names(str(path.relative_to(folder)) for path in paths) or 'none'
+            others = [str(path) for _, path in _installed_urdfs(robots)] if kind == 'URDF' else []
+            if others:
+                files += f'; of other packages: {list_names(others)}'
             choices = choices or bool(paths)
             parts.append(
-                f'There is no file {quote(named)}; {kind} files of the package: {files or "none"}. '
+                f'There is no file {quote(named)}; {kind} files of the package: {files}. '
                 f'Name one by {option}.'
             )
     text = f'The MoveIt configuration {quote(folder)} does not say which robot it is for.'
@@ -333,7 +389,7 @@ def _refuse_choice(
     if not choices:
         text, hint = f'The MoveIt configuration {quote(folder)} lacks a description.', ''
     message = ' '.join([text, *parts, hint]).rstrip()
-    return DescriptionNotFound(message, path=str(folder), robot=robot)
+    return DescriptionNotFound(message, path=str(folder), robot=robots[0])
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:

@@ -107,6 +107,14 @@ def test_a_description_package_that_is_not_installed_is_named(prefix):
         find_moveit_config('arm')
 
 
+def test_the_files_beside_the_missing_one_are_named(prefix):
+    write(prefix, 'arm_description', {'urdf/robot_v2.urdf.xacro': ARM})
+    files = {**PLAIN, '.setup_assistant': ASSISTANT.format(key='URDF', srdf='SRDF')}
+    write(prefix, 'arm_moveit_config', files)
+    with pytest.raises(DescriptionNotFound, match='beside it are robot_v2'):
+        find_moveit_config('arm')
+
+
 @pytest.mark.parametrize('missing', ['config/arm.urdf', 'config/arm.srdf'])
 def test_a_missing_file_of_a_package_is_named(prefix, missing):
     write(prefix, 'arm_moveit_config', {k: v for k, v in PLAIN.items() if k != missing})
@@ -227,6 +235,47 @@ def test_a_package_without_a_urdf_takes_a_given_one(prefix, tmp_path):
         find_moveit_config('cell')
     found = find_moveit_config('cell', urdf=tmp_path / 'own.urdf')
     assert (found.urdf_path, found.srdf_path) == (tmp_path / 'own.urdf', folder / 'config/lx.srdf')
+
+
+CONFIG = {'srdf/cs.srdf': SRDF, 'config/kinematics.yaml': 'g: {}'}
+MANIFEST = '<package format="3"><exec_depend>arm_description</exec_depend></package>'
+
+
+@pytest.mark.parametrize('ending', ['', '.xacro'])
+def test_a_urdf_in_a_package_that_is_depended_on_is_used_and_said(prefix, caplog, ending):
+    described = write(prefix, 'arm_description', {f'urdf/cs.urdf{ending}': ARM})
+    write(prefix, 'other_description', {'urdf/cs.urdf': ARM})
+    write(prefix, 'robot_moveit_config', {**CONFIG, 'package.xml': MANIFEST})
+    found = find_moveit_config('robot_moveit_config')
+    assert found.urdf_path == described / f'urdf/cs.urdf{ending}'
+    assert [record.getMessage() for record in caplog.records] == [
+        f"'{found.directory}' has no URDF: '{found.urdf_path}' is used, of a package that it depends on."
+    ]
+
+
+@pytest.mark.parametrize(
+    'files',
+    [
+        {**CONFIG},
+        {**CONFIG, 'package.xml': '<package><exec_depend>arm_des'},
+        {**CONFIG, 'package.xml': MANIFEST.replace('exec_depend', 'test_depend')},
+    ],
+)
+def test_a_urdf_in_a_package_that_is_not_depended_on_is_only_named(prefix, files):
+    described = write(prefix, 'arm_description', {'urdf/cs.urdf': ARM})
+    write(prefix, 'robot_moveit_config', files)
+    with pytest.raises(DescriptionNotFound) as refused:
+        find_moveit_config('robot_moveit_config')
+    assert f'of other packages: {described}/urdf/cs.urdf. Name one by' in str(refused.value)
+
+
+def test_of_two_urdfs_that_are_depended_on_none_is_chosen(prefix):
+    both = '<exec_depend>arm_description</exec_depend><depend>new_description</depend>'
+    for package in ('arm_description', 'new_description'):
+        write(prefix, package, {'urdf/cs.urdf': ARM})
+    write(prefix, 'robot_moveit_config', {**CONFIG, 'package.xml': both})
+    with pytest.raises(DescriptionNotFound, match='of other packages'):
+        find_moveit_config('robot_moveit_config')
 
 
 def test_a_description_package_beside_the_configuration_need_not_be_installed(tmp_path):
