@@ -79,6 +79,12 @@ def share_directories() -> Iterator[Path]:
             yield Path(prefix) / 'share'
 
 
+def _installed_packages() -> Iterator[Path]:
+    """Return the share folders of all ROS packages, nearest overlay first."""
+    for share in share_directories():
+        yield from sorted(share.glob('*'))
+
+
 def find_package(name: str) -> Path | None:
     """
     Return the share folder of an installed ROS package, or None.
@@ -250,13 +256,7 @@ def _find_srdf(
 ) -> Path | None:
     """Return the SRDF of the first robot that has one: the assistant's entry, by its name, the only one."""
     entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
-    names = [
-        folder / place / f'{robot}.srdf{ending}'
-        for robot in robots
-        for place in FOLDERS
-        for ending in ('', '.xacro')
-    ]
-    by_name = _first(names)
+    by_name = _first_named(folder, 'srdf', robots)
     found = (by_name or entry) if is_chosen else (entry or by_name)
     return found or (None if is_chosen else _only(_descriptions(folder, 'srdf')))
 
@@ -266,13 +266,7 @@ def _find_urdf(
 ) -> Path | None:
     """Return the URDF of the first robot that has one: the package's xacro, the assistant's entry, the only one."""
     own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
-    names = [
-        folder / place / f'{robot}.urdf{ending}'
-        for robot in robots
-        for place in FOLDERS
-        for ending in ('', '.xacro')
-    ]
-    by_name = own or _first(names)
+    by_name = own or _first_named(folder, 'urdf', robots)
     if own is not None or (is_chosen and by_name is not None):
         return by_name
     package, relative = entry.get('package'), entry.get('relative_path')
@@ -305,16 +299,16 @@ def _without_file(package: Path, relative: str) -> str:
 
 def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
     """Return the URDF of a robot in a package that this one depends on, with a log line; None without a choice."""
-    needed = _dependencies(folder)
-    paths = [path for package, path in _installed_urdfs(robots) if package in needed]
-    found = _only(paths) if len({path.parent for path in paths}) == 1 else None
-    if found is not None:
-        _LOGGER.warning(
-            '%s has no URDF: %s is used, of a package that it depends on.',
-            quote(folder),
-            quote(found),
-        )
-    return found
+    packages = map(find_package, sorted(_dependencies(folder)))
+    paths = _urdfs_of(filter(None, packages), robots)
+    if len(paths) != 1:
+        return None
+    _LOGGER.warning(
+        '%s has no URDF: %s is used, from a package that it depends on.',
+        quote(folder),
+        quote(paths[0]),
+    )
+    return paths[0]
 
 
 def _dependencies(folder: Path) -> set[str]:
@@ -326,17 +320,20 @@ def _dependencies(folder: Path) -> set[str]:
         return set(DEPENDENCY.findall(file.read(LARGEST_MANIFEST)))
 
 
-def _installed_urdfs(robots: Sequence[str]) -> list[tuple[str, Path]]:
-    """Return package and file of the URDFs in installed packages that have the name of a robot."""
-    return [
-        (package.name, path)
-        for share in share_directories()
-        for package in sorted(share.glob('*'))
-        for place in FOLDERS
+def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
+    """Return for each package that has one the URDF with the name of a robot."""
+    found = (_first_named(package, 'urdf', robots) for package in packages)
+    return [path for path in found if path is not None]
+
+
+def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
+    """Return the first URDF or SRDF of a package that has the name of a robot."""
+    return _first(
+        folder / place / f'{robot}.{kind}{ending}'
         for robot in robots
+        for place in FOLDERS
         for ending in ('', '.xacro')
-        if (path := existing_file(package / place / f'{robot}.urdf{ending}')) is not None
-    ]
+    )
 
 
 def _first(paths: Iterable[Path]) -> Path | None:
@@ -376,9 +373,9 @@ def _refuse_choice(
             named = folder / 'config' / f'{robots[0]}.{kind.lower()}'
             paths = _descriptions(folder, kind.lower())
             files = list_names(str(path.relative_to(folder)) for path in paths) or 'none'
-            others = [str(path) for _, path in _installed_urdfs(robots)] if kind == 'URDF' else []
+            others = _urdfs_of(_installed_packages(), robots) if kind == 'URDF' else []
             if others:
-                files += f'; of other packages: {list_names(others)}'
+                files += f'; of other packages: {list_names(map(str, others))}'
             choices = choices or bool(paths)
             parts.append(
                 f'There is no file {quote(named)}; {kind} files of the package: {files}. '

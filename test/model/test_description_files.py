@@ -249,8 +249,17 @@ def test_a_urdf_in_a_package_that_is_depended_on_is_used_and_said(prefix, caplog
     found = find_moveit_config('robot_moveit_config')
     assert found.urdf_path == described / f'urdf/cs.urdf{ending}'
     assert [record.getMessage() for record in caplog.records] == [
-        f"'{found.directory}' has no URDF: '{found.urdf_path}' is used, of a package that it depends on."
+        f"'{found.directory}' has no URDF: '{found.urdf_path}' is used, from a package that it depends on."
     ]
+
+
+def test_of_a_package_in_two_overlays_the_nearest_counts(prefix, tmp_path, monkeypatch):
+    write(prefix, 'arm_description', {'urdf/cs.urdf': ARM})
+    write(prefix, 'robot_moveit_config', {**CONFIG, 'package.xml': MANIFEST})
+    nearer = write(tmp_path / 'overlay', 'arm_description', {'urdf/cs.urdf': ARM})
+    overlays = os.pathsep.join([str(tmp_path / 'overlay'), str(prefix)])
+    monkeypatch.setenv('AMENT_PREFIX_PATH', overlays)
+    assert find_moveit_config('robot_moveit_config').urdf_path == nearer / 'urdf/cs.urdf'
 
 
 @pytest.mark.parametrize(
