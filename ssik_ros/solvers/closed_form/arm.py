@@ -353,13 +353,12 @@ class AnalyticArm:
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
         if posture.q is None and not posture.is_too_far:
-            is_new = posture.is_outside and not found.branches
-            outside = self._outside_limits(pose, request, is_new)
+            is_searched = posture.is_outside and not found.branches
+            outside = self._outside_limits(pose, request, is_searched)
             if len(outside) and not found.branches:
                 found = found._replace(raw=found.raw + 1, certified=1, branches=1, dropped=1)
-            is_reached = bool(found.branches)
             posture, more = self._beside_limits(
-                request, aim, posture, outside, is_reached, tolerance
+                request, aim, posture, outside, found.branches > 0, tolerance
             )
             starts += more
         if posture.q is None:
@@ -385,13 +384,14 @@ class AnalyticArm:
         everywhere = self.branches(pose, free)
         if everywhere is not None and len(everywhere.q):
             return everywhere.q
-        posture = Searched(None)
         if is_searched:
             limits = self._limits(request)._replace(are_kept=False)
             tolerance, aim = self.accepted(request.tolerance), _tip_pose(pose, request)
             search_for = self._posture_search(self._plan_for(request.held).held)
             posture = search_for.find(aim, request.seed, limits, tolerance)
-        return np.empty((0, self.plan.size)) if posture.q is None else posture.q[None]
+            if posture.q is not None:
+                return posture.q[None]
+        return np.empty((0, self.plan.size))
 
     def _beside_limits(
         self,

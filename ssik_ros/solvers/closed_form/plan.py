@@ -288,9 +288,7 @@ def _pack(
         nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and NEARBY * drift <= NEAR
-    cut, constants = -1, np.zeros(0)
-    if not is_exact:
-        cut, constants, _ = _prepare_elimination(chain, held)
+    cut, constants, _ = (-1, np.zeros(0), 0.0) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.INEXACT] = is_inexact
