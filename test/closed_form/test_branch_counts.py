@@ -96,18 +96,20 @@ def test_random_poses_have_the_branches_of_a_search(name: str) -> None:
     assert (counted.counts[4000:] > 0).all()
 
 
+@pytest.mark.parametrize('count', [90, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('edge', EDGES)
 @pytest.mark.parametrize('name', LANE_ARMS)
-def test_poses_at_an_edge_have_the_branches_of_a_search(name: str, edge: str) -> None:
+def test_poses_at_an_edge_have_the_branches_of_a_search(name: str, edge: str, count: int) -> None:
     arm, chain = arm_of(name), chain_of(name)
-    poses = poses_at(name, EDGES[edge](postures(name, 90), chain))
+    poses = poses_at(name, EDGES[edge](postures(name, count), chain))
     assert np.array_equal(count_branches(arm, poses).counts, searched(arm, poses))
 
 
+# Few: each of the 40 steps ends on a border, where a search costs as much as at a singular posture.
+@pytest.mark.parametrize('count', [3, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', LANE_ARMS)
-def test_poses_on_the_border_of_reach_have_the_branches_of_a_search(name: str) -> None:
-    # Three poses: each of the 40 steps ends on a border, where a search costs as much as at a singular posture.
-    arm, inside = arm_of(name), poses_at(name, postures(name, 3))
+def test_poses_on_the_border_of_reach_have_the_branches_of_a_search(name: str, count: int) -> None:
+    arm, inside = arm_of(name), poses_at(name, postures(name, count))
     poses, outside = inside.copy(), inside.copy()
     outside[:, :3, 3] *= 4.0
     # Bisect between reached and not, so that the last poses are a rounding apart.

@@ -72,10 +72,11 @@ def test_circles_serve_nearly_all_poses(name):
     assert sum(served) >= 96
 
 
+@pytest.mark.parametrize('count', [4, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', ARMS)
-def test_the_same_curves_are_followed(name):
+def test_the_same_curves_are_followed(name, count):
     chain, kinds = make_chain(name), set()
-    for q in draw(chain, 4, 2):
+    for q in draw(chain, count, 2):
         circles, followed = both_ways(chain, chain.pose(q))
         assert circles.nearest(q).value <= ON_CURVE
         # Following may miss curves between its values, but the postures that it finds are all on the circles.
