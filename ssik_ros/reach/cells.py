@@ -29,8 +29,6 @@ from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 from ssik_ros.value_class import dataclass
 
-STARTS = 64
-"""First starts of a search for a posture of an arm without a closed form."""
 MOST_BRANCHES = 255
 MOST_EFFORT = 65_535
 
@@ -91,7 +89,7 @@ class ReachArm:
         is_countable_arm = self._arm is not None and is_countable(self._arm)
         self._is_counted = self.is_complete and is_countable_arm and not settings.measures
         held = 0 if plan is None else max(0, plan.held)
-        self._search = None if self.is_complete else PostureSearch(chain, held, STARTS)
+        self._search = None if self.is_complete else PostureSearch(chain, held)
         self._proof = None if self._arm is None else HeldDecision.of(self._arm)
         finds_postures = self._proof is not None and self._proof.finds_postures
         self._is_decided = finds_postures and not settings.measures

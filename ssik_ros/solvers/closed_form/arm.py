@@ -48,8 +48,6 @@ AT_ONCE = 50
 """Number of values of a sampled joint in the second try, if the first one found no branch."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
-FIRST_STARTS = 64
-"""Starts of the posture search if no sample has met the pose."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
@@ -437,7 +435,7 @@ class AnalyticArm:
     def _posture_search(self, held: int) -> PostureSearch:
         """Return the posture search that moves joint ``held``; the first call creates it."""
         if held not in self._searches:
-            self._searches[held] = PostureSearch(self.chain, held, FIRST_STARTS)
+            self._searches[held] = PostureSearch(self.chain, held)
         return self._searches[held]
 
     def prepare_arcs(self, request: BranchRequest) -> Prepared:

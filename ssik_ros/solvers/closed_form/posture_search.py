@@ -4,8 +4,7 @@ Search one posture of a redundant arm, for poses that no sampled value of the he
 Near singular postures the values of the held joint that reach a pose may fill so small an interval that every sample
 misses it. The search therefore moves all joints at once:
 
-1. Descents within the limits start at the seed, then at spread starts. If none of the first starts comes near the pose,
-   the search ends.
+1. Descents within the limits start at the seed, then at spread starts.
 2. From each posture near the pose, a patient descent goes on to the pose itself. It takes many steps, because steps
    near a singular posture gain little.
 3. If all patient descents stop short, the pose lies at the edge of the reach. There, descents do not see how the error
@@ -35,7 +34,7 @@ from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tol
 NEAR = 1e-3
 """Norm of position [m] and rotation [rad] error at which a patient descent takes over."""
 MOST_STARTS = 64
-"""Most starts if one of the first has come near the pose."""
+"""Most starts of a search."""
 PATIENCE = 100
 """Most steps of one patient descent."""
 MOST_STEPS = 3000
@@ -91,12 +90,11 @@ class _Nearest(NamedTuple):
 class PostureSearch:
     """Posture search of one chain; several threads may call it at once."""
 
-    def __init__(self, chain: SerialChain, held: int, first_starts: int) -> None:
+    def __init__(self, chain: SerialChain, held: int) -> None:
         """
         Pack the chain.
 
         :param held: index of the joint that is moved if descents stop short.
-        :param first_starts: number of starts after which the search ends if none has come near the pose.
         """
         self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
@@ -111,7 +109,7 @@ class PostureSearch:
         finite = np.isfinite(chain.upper - chain.lower)
         low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
         self._middle = 0.5 * (low + high)
-        near = SearchSettings(tolerance=NEAR, slimit=first_starts)
+        near = SearchSettings(tolerance=NEAR, slimit=MOST_STARTS)
         exact = SearchSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
@@ -250,7 +248,6 @@ class _Run:
             if place.error <= self._tolerance:
                 return Searched(place.q, int(near.counters[state.SEARCHES]))
             stopped.append(place)
-            options[state.MAX_SEARCHES] = MOST_STARTS
             code = self._kernel(options, state.REFUSED, near, out)
         self._steps = 0
         places = _choose_different(stopped)
