@@ -165,9 +165,12 @@ def test_the_time_of_a_request_counts_from_its_arrival(tmp_path):
         'robot_description_kinematics': {SLOW_GROUP: SLOW},
     }
     with ready_server(tmp_path, parameters) as (_, client):
-        slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
-        slow.ik_request.group_name = SLOW_GROUP
-        answers = client.call_all('compute_ik', [slow] * 24)
+        # Both threads are busy for ten budgets, so the others arrive in time to wait even on a loaded machine.
+        requests = [ik_request(PANDA, PANDA.blocked_pose(), timeout=3.0) for _ in range(2)]
+        requests += [ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3) for _ in range(22)]
+        for request in requests:
+            request.ik_request.group_name = SLOW_GROUP
+        answers = client.call_all('compute_ik', requests)
         assert {answer.error_code.val for answer in answers} == {MoveItErrorCodes.TIMED_OUT}
         waited = [' s behind others' in answer.error_code.message for answer in answers]
         assert 12 <= sum(waited) < 24, waited
