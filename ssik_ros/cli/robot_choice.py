@@ -63,7 +63,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     add_option(group, '--moveit-config PACKAGE', text)
     text = 'the robot of a package with several (default: the one that the package tells)'
     add_option(group, '--robot-name NAME', text)
-    add_option(group, '--group NAME', 'a planning group of the SRDF (default: the only one)')
+    add_option(group, '--group NAME', 'a planning group of the SRDF (default: the only arm)')
     add_option(group, '--base LINK', 'base link of the chain (default: the root link)')
     text = 'tip link of the chain (default: the last moved link of the longest chain)'
     add_option(group, '--tip --ee LINK', text)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ssik_ros.arguments import check_kind
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, list_names, quote
+from ssik_ros.model.arm_ends import FEWEST_JOINTS
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
@@ -28,18 +29,18 @@ class NamedRobot:
 
     def likely_groups(self, *, with_one_tip: bool = False) -> list[JointGroup]:
         """
-        Return the groups of the SRDF; of several, those that kinematics.yaml names.
+        Return the groups of the SRDF; of several, arms that kinematics.yaml names.
 
         :param with_one_tip: whether to leave out groups with several tips.
         """
         groups = [g for g in self.robot.groups.values() if len(g.tips) == 1 or not with_one_tip]
-        if len(groups) < 2 or self.kinematics_path is None:
-            return groups
-        # Arms from a URDF never need the parameters of solvers, which take long to import.
-        from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+        if len(groups) > 1 and self.kinematics_path is not None:
+            # Arms from a URDF never need the parameters of solvers, which take long to import.
+            from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 
-        named = read_kinematics_yaml(self.kinematics_path)
-        return [group for group in groups if group.name in named]
+            named = read_kinematics_yaml(self.kinematics_path)
+            groups = [group for group in groups if group.name in named] or groups
+        return _arms_of(self.robot, groups) or groups
 
     def arm(self) -> JointGroup:
         """
@@ -56,6 +57,32 @@ class NamedRobot:
                 f'Manipulator.from_group ({list_names(self.robot.groups)}).'
             )
         return groups[0]
+
+
+def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
+    """
+    Return the groups that move joints, but none of a hand.
+
+    A hand is the group of an end effector, or hangs on the last joint of an arm with more joints.
+    """
+    hands = {effector.group for effector in robot.end_effectors}
+    lasts = {
+        int(arm.joint_indices[-1]): len(arm.joint_indices)
+        for arm in robot.groups.values()
+        if arm.is_chain and len(arm.joint_indices) >= FEWEST_JOINTS
+    }
+    for group in robot.groups.values():
+        if len(group.joint_indices):
+            above = int(robot.tree.parents[group.joint_indices[0]])
+            if len(group.joint_indices) < lasts.get(above, 0):
+                hands.add(group.name)
+    moved = {
+        name
+        for group in robot.groups.values()
+        if group.name in hands
+        for name in group.joint_names
+    }
+    return [g for g in groups if g.joint_names and moved.isdisjoint(g.joint_names)]
 
 
 class PackageChoice(NamedTuple):

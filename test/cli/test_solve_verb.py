@@ -153,11 +153,23 @@ def test_a_request_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
     assert message in capsys.readouterr().err
 
 
-def test_a_robot_with_several_groups_asks_which_one(capsys):
+def test_a_robot_with_several_arms_asks_which_one(capsys, tmp_path):
+    groups = ''.join(
+        f'<group name="{name}"><chain base_link="panda_link0" tip_link="{tip}"/></group>'
+        for name, tip in (('arm', 'panda_link8'), ('forearm', 'panda_link4'))
+    )
+    srdf = tmp_path / 'two.srdf'
+    srdf.write_text(f'<robot name="panda">{groups}</robot>')
+    words = ['--urdf', str(find_moveit_config('panda').urdf_path), '--srdf', str(srdf)]
+    assert main(['solve', *words, '--joints', '0']) == 2
+    assert '--group (arm, forearm)' in capsys.readouterr().err
+
+
+def test_the_hand_of_a_robot_is_not_asked_about(capsys):
     files = find_moveit_config('panda')
     words = ['--urdf', str(files.urdf_path), '--srdf', str(files.srdf_path)]
-    assert main(['solve', *words, '--joints', '0']) == 2
-    assert 'panda_arm_hand' in capsys.readouterr().err
+    assert main(['solve', *words, '--joints', *'0000000', '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['group'] == 'panda_arm'
 
 
 @pytest.mark.parametrize(('words', 'expected'), [([], 0.25), (['--timeout', '0.5'], 0.5)])
