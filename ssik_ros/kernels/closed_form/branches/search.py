@@ -859,6 +859,10 @@ def _is_same_as(run, row, q, error):
         _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
         there = errors[2]
     reached, target = max(error, there), target_of(run)
-    return certify.meet_half_way(
+    if certify.meet_half_way(
         axes, points, home, n, slides, rows, row, q, target, reached, scratch
-    )
+    ):
+        return True
+    # On tiny arms that test is too strict for copies; no fold is so narrow.
+    same = SAME_VALUE if slides == 0 else SAME_VALUE * certify.share_of(points, n)
+    return certify.are_near(rows, row, q, n, slides, same)
