@@ -80,7 +80,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_SPARE,
     WORKSPACE,
 )
-from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates
+from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates, CLOSE, JOINED
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, fill, rotate
@@ -292,7 +292,7 @@ def _distance(found, i, j):
 @kernel
 def _write_merits(merits, found, count):
     """
-    Write the candidates' merits: close candidates first, then candidates unlike any better one.
+    Write the candidates' merits: different ones that reach the target first, then close ones, then ones unlike any better one.
 
     :param merits: (ROWS,).
     """
@@ -303,6 +303,7 @@ def _write_merits(merits, found, count):
                 nearest = min(nearest, _distance(found, i, j))
         miss = found[i, 6]
         merits[i] = nearest / (miss + NUDGE) + (1e4 if miss < 2.0 * NUDGE else 0.0)
+        merits[i] += 1e8 if miss < CLOSE and nearest > JOINED else 0.0
 
 
 @kernel
