@@ -64,11 +64,24 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
 
 
 @inline_kernel
-def _back_substitute(lu, x):
-    """Solve with the upper factor in place and scale the result to a largest entry of one."""
-    linalg.back_substitute(lu, x, SIZE)
+def _scale(x):
+    """Scale a vector (12,) to a largest entry of one."""
     largest = vectors.largest_of(x, SIZE)
     vectors.stretch(x, 1.0 / largest if largest > 0.0 else 0.0, SIZE)
+
+
+@inline_kernel
+def _solve(lu, pivots, x):
+    """Solve the factorised equations in place of the right side (12,)."""
+    # Later exchanges of rows have moved the factors, so all of them come first.
+    for j in range(SIZE):
+        place = pivots[j]
+        x[place], x[j] = x[j], x[place]
+    for j in range(SIZE):
+        value = x[j]
+        for i in range(j + 1, SIZE):
+            x[i] -= lu[i, j] * value
+    linalg.back_substitute(lu, x, SIZE)
 
 
 @kernel
@@ -79,14 +92,34 @@ def refine(lu, pivots, x):
     :param lu, pivots: of :func:`factorise_equations`.
     :param x: (12,).
     """
-    for j in range(SIZE):
-        place = pivots[j]
-        value = x[place]
-        x[place] = x[j]
-        x[j] = value
-        for i in range(j + 1, SIZE):
-            x[i] -= lu[i, j] * value
-    _back_substitute(lu, x)
+    _solve(lu, pivots, x)
+    _scale(x)
+
+
+@kernel
+def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
+    """
+    Write inv(M) D, with the value M and the derivative D of the equations at an angle.
+
+    Near the angle, the roots are at the angle minus the inverse of each eigenvalue.
+
+    :param out: (12, 12).
+    :param lu, pivots: of :func:`factorise_equations` at this angle.
+    :param sine, cosine: (6, 9) polynomials.
+    :param q: the angle of joint k [rad].
+    :param x: (12,) scratch.
+    """
+    s, c = math.sin(q), math.cos(q)
+    for column in range(SIZE):
+        for i in range(LEFT):
+            # Each polynomial is in two equations, in the last columns and in the first.
+            for copy in range(2):
+                j = column - 3 if copy == 0 else column
+                is_there = 0 <= j < PRODUCTS
+                x[2 * i + copy] = c * sine[i, j] - s * cosine[i, j] if is_there else 0.0
+        _solve(lu, pivots, x)
+        for i in range(SIZE):
+            out[i, column] = x[i]
 
 
 @inline_kernel
@@ -104,7 +137,8 @@ def null_vector(x, lu, pivots):
     :param x: (12,).
     """
     _start(x, 0)
-    _back_substitute(lu, x)
+    linalg.back_substitute(lu, x, SIZE)
+    _scale(x)
     refine(lu, pivots, x)
 
 
