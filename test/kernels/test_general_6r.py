@@ -50,7 +50,7 @@ class Solver:
     def candidates(self, g):
         """Return the raw candidates (m, 6) for a target."""
         out = np.full((general_6r.MOST, 6), np.nan)
-        count = general_6r.solve(out, self.constants, g, self.work, self.ints)
+        count = general_6r.solve(out, self.constants, g, self.work, self.ints, False)
         return out[:count]
 
     def solutions(self, g):
@@ -305,7 +305,7 @@ for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
     constants = general_6r.prepare(chain.axes, chain.points, start)
     out = np.zeros((16, 6))
     g = target(chain, np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
-    count = general_6r.solve(out, constants, g, *general_6r.workspace())
+    count = general_6r.solve(out, constants, g, *general_6r.workspace(), False)
     found.append(out[:count].tolist())
 print(json.dumps(found))
 """

@@ -41,9 +41,11 @@ RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT, PROVED, DOUBT = 0, 1, 2, 3, 4, 5
 """
 PROVED: 1 if the reach hull of the chain proves the pose out of reach before any candidate is made.
 DOUBT: 1 if the search may have missed branches within limits: the pose is singular or nearly so, or a candidate nearly
-reaches the pose.
+reaches the pose. During a search also UNLESS_MET.
 """
 COUNTERS = 8
+UNLESS_MET = 2
+"""DOUBT that ends if the search finds a solution within limits."""
 
 # Offsets in the scratch: G, T, the errors of a candidate, then parts whose size depends on the number of joints.
 TARGET, LEFT, STORE = 12, 24, 27
@@ -332,10 +334,16 @@ def note_doubt(run, count):
     :param count: number of candidates in the scratch, before certification.
     """
     counters = run.counters
-    is_met = counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
     # Most searches end here, without the call of _is_proof.
-    if not is_met and run.ints[HELD] < 0 and counters[DOUBT] == 0:
+    if not is_met(run) and run.ints[HELD] < 0 and counters[DOUBT] == 0:
         counters[DOUBT] = 1 if run.ints[INEXACT] != 0 or not _is_proof(run, count) else 0
+
+
+@inline_kernel
+def is_met(run):
+    """Return whether a finished search has solutions within limits, even if none of them was asked for."""
+    counters = run.counters
+    return counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
 
 
 @kernel

@@ -55,6 +55,7 @@ from ssik_ros.kernels.closed_form.elimination.closed_loop import (
     prepare_cut,
 )
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    DOUBTFUL_TARGET,
     INTS,
     JOINTS,
     PENCIL,
@@ -98,8 +99,6 @@ NUDGE_SHIFT = (0.6, 0.64, -0.48)
 """Directions of the motion, unit vectors."""
 BESIDE = 6
 """Number of moved targets for a target that is in doubt."""
-CERTAIN, MULTIPLE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0
-"""Certainty of a result: every root has its candidate; some candidates coincide; a doubt is left."""
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
@@ -109,6 +108,8 @@ GOOD = 100.0
 """If no entry of the eigenvalue problem is larger, an origin is used at once."""
 DOUBTFUL = 1e6
 """If an entry is larger, the eigenvalues are in doubt."""
+PROVING = 3e5
+"""If an entry is larger, missing solutions prove nothing, because the two roots of a fold may differ too much."""
 TRUSTED = 1e4
 """If no entry is larger, a cut may prove that there are no roots, or remove the doubt of another cut."""
 ORIGINS = 5
@@ -146,15 +147,19 @@ def _choose_matrix(elimination, work):
 
 
 @inline_kernel
-def _insert(out, count, q, sure):
-    """Insert a root, and whether it is surely real, into sorted lists; return their length."""
+def _insert(out, count, q, part):
+    """
+    Insert a root into sorted lists; return their length.
+
+    :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2.
+    """
     place = count
     while place > 0 and out[place - 1] > q:
         out[place] = out[place - 1]
         out[el.LARGEST + place] = out[el.LARGEST + place - 1]
         place -= 1
     out[place] = q
-    out[el.LARGEST + place] = 1.0 if sure else 0.0
+    out[el.LARGEST + place] = 2.0 * part if part > SURELY_REAL else 0.0
     return count + 1
 
 
@@ -163,7 +168,7 @@ def _write_roots(out, size, origin, work):
     """
     Write the real roots q_k in ascending order; return their number, -1 if the eigenvalues do not converge.
 
-    :param out: (32,) the roots, then 1 for each that is surely real and 0 for others.
+    :param out: (32,) the roots, then their imaginary parts; 0 for each that is surely real.
     """
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
     scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
@@ -174,8 +179,7 @@ def _write_roots(out, size, origin, work):
         x, y = real[i], imaginary[i]
         square = 1.0 + x * x + y * y
         if abs(y) <= NEARLY_REAL * square:
-            q = wrap_to_pi(origin + 2.0 * math.atan(x))
-            count = _insert(out, count, q, abs(y) <= SURELY_REAL * square)
+            count = _insert(out, count, wrap_to_pi(origin + 2.0 * math.atan(x)), abs(y) / square)
     return count
 
 
@@ -214,16 +218,17 @@ def _write_safe_roots(out, work):
         square = x * x + y * y + z * z
         if count < el.LARGEST and abs(y) * z <= NEARLY_REAL * square:
             q = wrap_to_pi(2.0 * math.atan2(x, z))
-            count = _insert(out, count, q, abs(y) * z <= SURELY_REAL * square)
+            count = _insert(out, count, q, abs(y) * z / square)
     return count
 
 
 @kernel
-def _add_roots(found, begin, elimination, k, work, ints):
+def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     """
     Add the candidates of all roots; if the fast roots leave a doubt, use the robust ones.
 
     :param found: (ROWS, 7); the first ``begin`` rows are filled.
+    :param is_careful: as for :func:`solve`.
     :returns: new number of filled rows, and whether every root has its candidate.
     """
     roots = vector(work, W_ROOTS, 2 * el.LARGEST)
@@ -233,7 +238,7 @@ def _add_roots(found, begin, elimination, k, work, ints):
         total = _write_roots(roots, size, origin, work)
         if total >= 0:
             count, complete = add_candidates(
-                found, begin, roots, total, elimination, k, work, ints
+                found, begin, roots, total, elimination, k, work, ints, is_careful
             )
             # Near symmetric targets real roots may be lost to rounding, all of them at once.
             if complete and (count > begin or largest < TRUSTED):
@@ -241,18 +246,21 @@ def _add_roots(found, begin, elimination, k, work, ints):
     total = _write_safe_roots(roots, work)
     if total < 0:
         return begin, False
-    count, complete = add_candidates(found, begin, roots, total, elimination, k, work, ints)
+    count, complete = add_candidates(
+        found, begin, roots, total, elimination, k, work, ints, is_careful
+    )
     # If the equations are singular for every angle, their roots are arbitrary, and the absence of roots proves nothing.
     return count, complete and count > begin
 
 
 @kernel
-def solve_cut(found, count, constants, g, work, ints):
+def solve_cut(found, count, constants, g, work, ints, is_careful):
     """
     Add the candidates of one cut, in the joint order of the chain.
 
     :param found: (ROWS, 7) angles, then the miss.
     :param constants: (CUT,).
+    :param is_careful: as for :func:`solve`.
     :returns: the new count, and whether nothing casts a doubt on them.
     """
     k = int(constants[AT_JOINT])
@@ -272,7 +280,7 @@ def solve_cut(found, count, constants, g, work, ints):
     el.mix_rows(matrix(work, W_MIXED + 54, 6, 9), block.mix, cosine)
     el.mix_rows(matrix(work, W_MIXED + 108, 6, 9), block.mix, one)
     begin = count
-    count, certain = _add_roots(found, begin, block, k, work, ints)
+    count, certain = _add_roots(found, begin, block, k, work, ints, is_careful)
     if constants[AT_REVERSED] != 0.0:
         for row in range(begin, count):
             for j in range(3):
@@ -353,7 +361,7 @@ def _nudge(out, g, number, unit):
 
 
 @kernel
-def solve(out, constants, g, work, ints):
+def solve(out, constants, g, work, ints, is_careful):
     """
     Write candidates for all postures that reach a target; return their number.
 
@@ -361,18 +369,20 @@ def solve(out, constants, g, work, ints):
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
     :param g: (12,) target, T M^-1.
     :param work, ints: of :func:`workspace`.
+    :param is_careful: whether to leave out nearly complex roots that are surely complex, which takes time.
     """
     found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
-    count, certain = solve_cut(found, 0, vector(constants, 1, CUT), g, work, ints)
-    multiple = work[W_MULTIPLE] != 0.0
+    cut = vector(constants, 1, CUT)
+    count, certain = solve_cut(found, 0, cut, g, work, ints, is_careful)
+    doubt = work[W_MULTIPLE]
     if not certain and constants[0] > 1.0:
         # Another cut resolves a doubt: solutions share the angle of one joint, not of two.
         cut = vector(constants, 1 + CUT, CUT)
-        count, certain = solve_cut(found, count, cut, g, work, ints)
-        multiple = multiple or work[W_MULTIPLE] != 0.0
+        count, certain = solve_cut(found, count, cut, g, work, ints, is_careful)
+        doubt = max(doubt, work[W_MULTIPLE])
         # Near symmetric targets every cut is nearly singular, so both may have lost the same solution.
         certain = certain and work[W_LARGEST] < TRUSTED
-    work[W_DOUBT] = MULTIPLE if multiple else CERTAIN
+    work[W_DOUBT] = doubt
     work[W_COUNT] = count
     if not certain:
         work[W_DOUBT] = DOUBTFUL_TARGET
@@ -400,7 +410,7 @@ def solve_beside(constants, g, work, ints):
         _nudge(nudged, g, number, constants[1 + AT_SCALE])
         place = CUT if number // 2 == 1 and constants[0] > 1.0 else 0
         cut = vector(constants, 1 + place, CUT)
-        count, _ = solve_cut(found, count, cut, nudged, work, ints)
+        count, _ = solve_cut(found, count, cut, nudged, work, ints, False)
         for row in range(first, count):
             found[row, 6] += NUDGE
     work[W_COUNT] = count
@@ -446,7 +456,7 @@ def _rate_cut(
     """
     digits, doubts = 15.0, 0
     for angles, g in trials:
-        count, certain = solve_cut(found, 0, constants, g, work, ints)
+        count, certain = solve_cut(found, 0, constants, g, work, ints, False)
         turns = (found[:count, :JOINTS] - angles) / (2.0 * math.pi)
         distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))

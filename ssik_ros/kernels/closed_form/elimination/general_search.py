@@ -19,10 +19,15 @@ from ssik_ros.kernels.closed_form.certification.chain import write_motion
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.closed_form.elimination import closed_loop, general_6r
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    CERTAIN,
+    DOUBTFUL_TARGET,
+    MULTIPLE,
+    NEARLY_COMPLEX,
     ROWS,
     W_COUNT,
     W_DOUBT,
     W_FOUND,
+    W_LARGEST,
     WORKSPACE,
 )
 from ssik_ros.kernels.closed_form.singular import singular_postures
@@ -89,12 +94,16 @@ def search(
             closed_loop.prepare_constants(
                 constants, own_axes, own_points, ints[common.CUT], loop_work
             )
-        count = general_6r.solve(six, constants, own_g, loop_work, loop_ints)
+        count = general_6r.solve(six, constants, own_g, loop_work, loop_ints, False)
         count = _take_real_joints(raw, six, count, n, held, value)
-        if loop_work[W_DOUBT] != general_6r.CERTAIN:
-            count = _settle(run, count, value, constants, own_g, loop_work, loop_ints)
+        if loop_work[W_DOUBT] != CERTAIN:
+            count = _settle(run, count, value, constants, six, own_g, loop_work, loop_ints)
+        if counters[common.DOUBT] == 0 and not loop_work[W_LARGEST] < general_6r.PROVING:
+            counters[common.DOUBT] = common.UNLESS_MET
         common.keep(run, count, first)
     written = common.finish(out, run)
+    if counters[common.DOUBT] == common.UNLESS_MET:
+        counters[common.DOUBT] = 0 if common.is_met(run) else 1
     common.note_doubt(run, count)
     return written
 
@@ -124,14 +133,14 @@ def _keep_nearby(run, value):
 
 
 @kernel
-def _settle(run, count, value, constants, g, loop_work, loop_ints):
+def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     """
     Replace candidates by solutions; singular solutions then do not depend on rounding. Return their number.
 
     :param count: number of candidates in the scratch, best ones first; solutions replace them.
     :param value: value of the held joint.
     :param g: (12,) target of the six joints.
-    :param constants, loop_work, loop_ints: as for :func:`search`.
+    :param constants, six, loop_work, loop_ints: as for :func:`search`.
     """
     n, held, options = run.ints[common.N], run.ints[common.HELD], run.options
     raw = common.candidates_of(run)
@@ -150,10 +159,20 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     unit, free = constants[1 + closed_loop.AT_SCALE], vector(run.ints, common.FREE, n)
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
-    if loop_work[W_DOUBT] == general_6r.MULTIPLE:
-        # Roots that lie together usually belong to regular solutions that share an angle.
-        if singular_postures.are_regular(raw, count, aim, scratch):
-            return count
+    doubt = loop_work[W_DOUBT]
+    # Roots that lie together usually belong to regular solutions that share an angle.
+    is_regular = doubt != DOUBTFUL_TARGET
+    is_regular = is_regular and singular_postures.are_regular(raw, count, aim, scratch)
+    if doubt == NEARLY_COMPLEX and not is_regular:
+        count = general_6r.solve(six, constants, g, loop_work, loop_ints, True)
+        count = _take_real_joints(raw, six, count, n, held, value)
+        doubt = loop_work[W_DOUBT]
+        is_regular = doubt == CERTAIN
+        if doubt == MULTIPLE or doubt == NEARLY_COMPLEX:
+            is_regular = singular_postures.are_regular(raw, count, aim, scratch)
+    if is_regular:
+        return count
+    if doubt != DOUBTFUL_TARGET:
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
     rows = matrix(loop_work, WORKSPACE + 3 * n, ROWS, n)
     found = matrix(loop_work, W_FOUND, ROWS, 7)
@@ -161,8 +180,13 @@ def _settle(run, count, value, constants, g, loop_work, loop_ints):
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
-    # Regular solutions do not remove the doubt: the roots of a curve of postures are arbitrary, and settling may drop them.
-    run.counters[common.DOUBT] = 1
+    is_regular = count > 0 and singular_postures.are_regular(raw, count, aim, scratch)
+    if is_regular and doubt == MULTIPLE:
+        return count
+    # A root without a solution of its own may belong to a curve of postures, or to a fold, but seldom does.
+    is_unsure = is_regular and doubt != DOUBTFUL_TARGET
+    if run.counters[common.DOUBT] != 1:
+        run.counters[common.DOUBT] = common.UNLESS_MET if is_unsure else 1
     return count
 
 

@@ -31,13 +31,19 @@ W_ROOTS = W_LINE + 16
 W_FOUND = W_ROOTS + 2 * el.LARGEST
 W_NUDGED = W_FOUND + ROWS * (JOINTS + 1)
 W_DOUBT = W_NUDGED + 12
-"""Certainty of the candidates of the last target, see :mod:`general_6r`."""
+"""Certainty of the candidates of the last target, see below."""
 W_MULTIPLE = W_DOUBT + 1
-"""1 if roots of the last cut are close together or nearly complex, else 0."""
+"""Certainty of the candidates of the last cut's roots that are close together or nearly complex."""
 W_COUNT = W_MULTIPLE + 1
 """Number of candidates of the last target at ``W_FOUND``; the best of them were returned."""
 W_LARGEST = W_COUNT + 1
 """Largest entry of the eigenvalue problem of the last cut; infinite without a problem."""
+CERTAIN, MULTIPLE, NEARLY_COMPLEX, INCOMPLETE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0, 3.0, 4.0
+"""
+Certainty of candidates: every root has its candidate; some roots coincide, and each has its candidate; the candidates
+of some nearly complex roots miss the target; some roots that coincide or are nearly complex have no candidate of their
+own; a doubt is left.
+"""
 WORKSPACE = W_LARGEST + 1
 INTS = 12
 """Sizes of the float and the int32 workspace."""

@@ -12,7 +12,12 @@ from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vec
 from ssik_ros.kernels.closed_form.elimination.closed_loop import turn
 from ssik_ros.kernels.closed_form.elimination.line_representation import write_line
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    CERTAIN,
+    INCOMPLETE,
     JOINTS,
+    MULTIPLE,
+    NEARLY_COMPLEX,
+    W_IMAGINARY,
     W_INVERSES,
     W_LINE,
     W_LOOP,
@@ -20,13 +25,20 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_MULTIPLE,
     W_POLYNOMIALS,
     W_POSES,
+    W_REAL,
     W_SCRATCH,
     W_SPACE,
     W_VECTORS,
 )
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
+from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 
+AROUND = 4.0
+"""A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary part."""
+SPLIT = 3.0
+"""If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split it."""
 JOINED = 1e-4
 """If the difference of roots is smaller, they share a null space [rad]."""
 SAME = 1e-9
@@ -35,6 +47,13 @@ FAR = 0.3
 """If a candidate misses the target by more, it belongs to no solution; in link lengths and radians."""
 CLOSE = 1e-5
 """If a candidate misses the target by more, its root is in doubt; in link lengths and radians."""
+MISSES = 10.0
+"""
+If all candidates of nearly complex roots miss the target by more than this times the imaginary part, the roots may be
+complex; in link lengths and radians.
+"""
+APART = 1e-3
+"""If a joint of two close candidates differs by more, they belong to two solutions [rad]."""
 
 
 @kernel
@@ -89,6 +108,32 @@ def _is_new(found, first, count):
 
 
 @kernel
+def _count_apart(found, first, count):
+    """Return the number of solutions that the close candidates in the rows ``first`` .. ``count`` - 1 belong to."""
+    solutions = 0
+    for row in range(first, count):
+        is_apart = found[row, 6] < CLOSE
+        for other in range(first, row):
+            largest = 0.0
+            for j in range(JOINTS):
+                largest = max(largest, abs(wrap_to_pi(found[row, j] - found[other, j])))
+            is_apart = is_apart and (largest > APART or not found[other, 6] < CLOSE)
+        solutions += 1 if is_apart else 0
+    return solutions
+
+
+@kernel
+def _drop_others(found, first, count):
+    """Drop the candidates in the rows ``first`` .. ``count`` - 1 that are not close; return the new count."""
+    kept = first
+    for row in range(first, count):
+        if found[row, 6] < CLOSE:
+            copy(found[kept], found[row])
+            kept += 1
+    return kept
+
+
+@kernel
 def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     """
     Add the candidates of roots that lie close together, from one null space; return the new count.
@@ -130,47 +175,85 @@ def _add_single(found, count, first, q, elimination, k, work, ints):
 
 
 @kernel
+def _are_complex(middle, part, work, ints):
+    """
+    Return whether nearly complex roots are surely complex, so that they belong to no solution.
+
+    The roots around their middle are computed again, with it as origin. Multiple real roots that rounding has split become
+    real again, or come much closer.
+
+    :param middle: mean of the real parts [rad].
+    :param part: largest imaginary part [rad].
+    """
+    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
+    one, lu = matrix(work, W_POLYNOMIALS + 108, 6, 9), matrix(work, W_LU, 12, 12)
+    inverse, x = matrix(work, W_SPACE, 12, 12), vector(work, W_VECTORS, 12)
+    real, imaginary = vector(work, W_REAL, 12), vector(work, W_IMAGINARY, 12)
+    nv.factorise_equations(lu, ints, sine, cosine, one, middle)
+    nv.write_inverse_distances(inverse, lu, ints, sine, cosine, middle, x)
+    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * 12)
+    if eigenvalues(real, imaginary, vector(work, W_SPACE, 144), 12, scratch) != 0:
+        return False
+    for i in range(12):
+        nearness = math.sqrt(real[i] * real[i] + imaginary[i] * imaginary[i])
+        if not nearness * AROUND * part > 1.0:
+            continue
+        if nearness * part > SPLIT or abs(imaginary[i]) < 0.5 * nearness:
+            return False
+    return True
+
+
+@kernel
 def _join_ends(roots, total):
     """Move roots from the end of the circle to its beginning if they are close together there."""
     for _ in range(total):
-        last, sure = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
+        last, part = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
         if total < 2 or roots[0] - last > JOINED:
             break
         for i in range(total - 1, 0, -1):
             roots[i] = roots[i - 1]
             roots[el.LARGEST + i] = roots[el.LARGEST + i - 1]
-        roots[0], roots[el.LARGEST] = last, sure
+        roots[0], roots[el.LARGEST] = last, part
 
 
 @kernel
-def add_candidates(found, count, roots, total, elimination, k, work, ints):
+def add_candidates(found, count, roots, total, elimination, k, work, ints, is_careful):
     """
     Add the candidates of all roots.
 
     :param found: (ROWS, 7) angles in the order of the loop, then the miss; ``count`` rows are filled.
-    :param roots: (32,) ascending angles of joint k, of which ``total`` count, then whether each is surely real.
-    :param work: whether roots lie together, or are nearly complex, is told at ``W_MULTIPLE``.
+    :param roots: (32,) ascending angles of joint k, of which ``total`` count, then their imaginary parts [rad].
+    :param work: whether roots lie together or are nearly complex, and have candidates, is told at ``W_MULTIPLE``.
+    :param is_careful: whether to leave out nearly complex roots that are surely complex; this takes time.
     :returns: the new count, and whether there are as many close candidates as sure roots, in every group of them.
     """
     _join_ends(roots, total)
-    work[W_MULTIPLE] = 0.0
+    work[W_MULTIPLE] = CERTAIN
     begin, complete = 0, True
     while begin < total:
-        end = begin + 1
-        while end < total and roots[end] - roots[end - 1] < JOINED:
+        end, real, middle, part, first = begin, 0, 0.0, 0.0, count
+        while end < total and (end == begin or roots[end] - roots[end - 1] < JOINED):
+            middle += roots[end]
+            real += 1 if roots[el.LARGEST + end] == 0.0 else 0
+            part = max(part, roots[el.LARGEST + end])
             end += 1
-        first = count
         for i in range(begin, end):
             count = _add_single(found, count, first, roots[i], elimination, k, work, ints)
         if end > begin + 1:
             count = _add_shared(found, count, roots, begin, end, elimination, k, work, ints)
-        missing = 0.0
-        for i in range(begin, end):
-            missing += roots[el.LARGEST + i]
+        missing, nearest = real, FAR
         for row in range(first, count):
-            missing -= 1.0 if found[row, 6] < CLOSE else 0.0
-        complete = complete and missing <= 0.0
-        if end > begin + 1 or roots[el.LARGEST + begin] == 0.0:
-            work[W_MULTIPLE] = 1.0
+            missing -= 1 if found[row, 6] < CLOSE else 0
+            nearest = min(nearest, found[row, 6])
+        complete = complete and missing <= 0
+        if real == 0 and nearest > MISSES * part:
+            if is_careful and _are_complex(middle / (end - begin), part, work, ints):
+                count = first
+            else:
+                work[W_MULTIPLE] = max(work[W_MULTIPLE], NEARLY_COMPLEX)
+        elif end > begin + 1 or real == 0:
+            has_all = _count_apart(found, first, count) >= end - begin
+            count = _drop_others(found, first, count) if has_all else count
+            work[W_MULTIPLE] = max(work[W_MULTIPLE], MULTIPLE if has_all else INCOMPLETE)
         begin = end
     return count, complete
