@@ -4,7 +4,6 @@ Inverse kinematics for any robot a URDF can describe: verified solutions, or the
 Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
 """
 
-import difflib
 import importlib
 from typing import Any, TYPE_CHECKING
 
@@ -109,8 +108,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:
-        near = difflib.get_close_matches(name, __all__, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ''
+        from ssik_ros.errors import nearest_name
+
+        near = None if name.startswith('_') else nearest_name(name, __all__)
+        hint = f" Did you mean '{near}'?" if near else ''
         raise AttributeError(f"module 'ssik_ros' has no attribute '{name}'.{hint}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value

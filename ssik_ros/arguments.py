@@ -1,21 +1,48 @@
 """Check the arguments that Python programs give: a wrong one is an error that names it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+import inspect
 import math
 import os
 from pathlib import Path
 import reprlib
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, DimensionMismatch, InvalidOption, shorten
+from ssik_ros.errors import describe_choices, DimensionMismatch, InvalidOption, quote, shorten
 
 _Kind = TypeVar('_Kind')
+_Result = TypeVar('_Result')
+_Parameters = ParamSpec('_Parameters')
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 200
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
+
+
+def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """
+    Return a function whose error for an unknown keyword ends with the nearest keyword, as for options.
+
+    :param function: a function whose signature names all its keywords.
+    """
+    known = dict.fromkeys(inspect.signature(function).parameters)
+    known.pop('self', None)
+    known.pop('cls', None)
+
+    @functools.wraps(function)
+    def call(*args: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
+        """Call the function unless a keyword is unknown."""
+        for name in keywords:
+            if name not in known:
+                raise InvalidOption.unknown(
+                    f'{function.__name__} has no keyword {quote(name)}', name, known
+                )
+        return function(*args, **keywords)
+
+    return call
 
 
 def shown(value: object) -> str:

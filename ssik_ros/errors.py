@@ -108,9 +108,9 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     if not isinstance(name, str):
         return None
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
-    meant = next((word for word in OTHER_WORDS.get(name, ()) if word in known), None)
-    if meant is not None:
-        return known[meant]
+    for word in OTHER_WORDS.get(name.lower(), ()):
+        if word.lower() in known:
+            return known[word.lower()]
     close = _close_matches(name.lower(), known, 0.6)
     return known[close[0]] if close else None
 

@@ -3,6 +3,7 @@
 _JOINT_VECTOR = ('q', 'positions', 'solutions')
 _SUCCESS = ('success',)
 OTHER_WORDS: dict[str, tuple[str, ...]] = {
+    'arm': ('Manipulator',),
     'base_frame': ('base',),
     'base_link': ('base',),
     'collides': ('in_collision',),
@@ -29,6 +30,7 @@ OTHER_WORDS: dict[str, tuple[str, ...]] = {
     'joint_values': _JOINT_VECTOR,
     'joints': (*_JOINT_VECTOR, 'joint_names'),
     'limits': ('joint_limits',),
+    'load': ('from_prebuilt', 'load_robot'),
     'message': ('reason', 'detail'),
     'n': ('dof', 'max_solutions'),
     'n_joints': ('dof',),
@@ -49,6 +51,7 @@ OTHER_WORDS: dict[str, tuple[str, ...]] = {
     'qlim': ('joint_limits',),
     'random_configuration': ('random',),
     'rate': ('dt',),
+    'robot': ('Manipulator',),
     'sample': ('random',),
     'save': ('picture',),
     'seed': ('start', 'q_seed'),

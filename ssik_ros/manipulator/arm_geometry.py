@@ -7,7 +7,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_numbers, refuse, shown
+from ssik_ros.arguments import names_keywords, read_count, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -158,6 +158,7 @@ class ArmGeometry:
         values = np.linalg.svd(self.jacobian(q), compute_uv=False).prod(axis=-1)
         return float(values) if values.ndim == 0 else values
 
+    @names_keywords
     def scene(
         self,
         boxes: 'Items' = (),

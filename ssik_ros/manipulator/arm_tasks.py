@@ -8,7 +8,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import refuse
+from ssik_ros.arguments import names_keywords, refuse
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.arm_geometry import ArmGeometry
 from ssik_ros.problem.pose_input import read_poses
@@ -56,6 +56,7 @@ class ArmTasks(ArmGeometry):
             settings['obstacles'] = scene.objects
         return plan_tool_path(self.robot, self.group, read_poses(poses), **settings)
 
+    @names_keywords
     def show(
         self,
         q: ArrayLike | None = None,

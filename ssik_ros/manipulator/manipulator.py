@@ -19,7 +19,7 @@ from typing import Any, Literal, overload, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_kind, read_numbers, shown
+from ssik_ros.arguments import check_kind, names_keywords, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -168,6 +168,7 @@ class Manipulator(ArmTasks):
         self._last = None, (), (), None
 
     @classmethod
+    @names_keywords
     def from_urdf(
         cls,
         path: str | Path,
@@ -213,6 +214,7 @@ class Manipulator(ArmTasks):
         return cls(robot, robot.group(group))
 
     @classmethod
+    @names_keywords
     def from_axes(
         cls,
         H: ArrayLike,
@@ -236,6 +238,7 @@ class Manipulator(ArmTasks):
         return cls(KinBody.from_axes(H, P, limits, joint_types=joint_types), policy=policy)
 
     @classmethod
+    @names_keywords
     def from_transforms(
         cls,
         T: ArrayLike,
@@ -258,6 +261,7 @@ class Manipulator(ArmTasks):
         return cls(body, policy=policy)
 
     @classmethod
+    @names_keywords
     def from_dh(
         cls,
         alpha: ArrayLike,
@@ -283,6 +287,7 @@ class Manipulator(ArmTasks):
         return cls(KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta), policy=policy)
 
     @classmethod
+    @names_keywords
     def from_prebuilt(
         cls, name: str, *, policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
     ) -> 'Manipulator':
@@ -536,6 +541,7 @@ class Manipulator(ArmTasks):
         found: IkSolution = self.ik_LM(pose(xyz), seed, mask=POSITION_ROWS, **options)
         return found
 
+    @names_keywords
     def self_motions(
         self,
         T_target: ArrayLike,

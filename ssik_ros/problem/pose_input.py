@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_numbers
+from ssik_ros.arguments import names_keywords, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
@@ -27,6 +27,7 @@ MATRIX_ATTRIBUTES = ('homogeneous', 'A')
 """Where other libraries keep the matrix of a pose: pinocchio's SE3, and the toolbox's."""
 
 
+@names_keywords
 def pose(
     xyz: ArrayLike = (0.0, 0.0, 0.0),
     *,

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
+import ssik_ros
 from ssik_ros import find_moveit_config, Manipulator, pose
 
 TARGET = pose(xyz=(0.55, 0.1, 0.15), rpy=(np.pi, 0.0, 0.0))
@@ -154,3 +155,38 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
     assert arm.ik_LM(far).success is False
     assert arm.ik_LM(np.array([TARGET, far])).success.tolist() == [True, False]
     assert q.shape == (6,)
+
+
+@pytest.mark.parametrize(
+    ('call', 'word', 'known'),
+    [
+        (lambda arm: arm.show(arm.neutral, save='arm.png'), 'save', 'picture'),
+        (lambda arm: arm.scene(box=[TABLE]), 'box', 'boxes'),
+        (lambda arm: arm.self_motions(TARGET, axis='z'), 'axis', 'free_axis'),
+        (lambda _: Manipulator.from_prebuilt('ur5e', tolerance=None), 'tolerance', 'policy'),
+        (lambda _: Manipulator.from_urdf('arm.urdf', base_link='base'), 'base_link', 'base'),
+        (lambda _: pose(position=(0.5, 0.0, 0.3)), 'position', 'xyz'),
+    ],
+)
+def test_the_error_for_an_unknown_keyword_names_the_right_one(arm, call, word, known):
+    with pytest.raises(TypeError, match=f"has no keyword '{word}'.*{known}"):
+        call(arm)
+
+
+def test_functions_that_name_their_keywords_keep_their_signature():
+    assert 'picture' in inspect.signature(Manipulator.show).parameters
+    assert 'tip' in inspect.signature(Manipulator.from_urdf).parameters
+
+
+@pytest.mark.parametrize(
+    ('word', 'known'),
+    [
+        ('Robot', 'Manipulator'),
+        ('Arm', 'Manipulator'),
+        ('load', 'load_robot'),
+        ('Manipulater', 'Manipulator'),
+    ],
+)
+def test_the_error_for_an_unknown_name_of_the_package_names_the_right_one(word, known):
+    with pytest.raises(AttributeError, match=f"no attribute '{word}'. Did you mean '{known}'"):
+        getattr(ssik_ros, word)
