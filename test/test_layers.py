@@ -32,6 +32,7 @@ OUTSIDE = {
 # Module and imported module: the reason why the import is inside a function.
 _DOCTOR = 'the installation is checked where the kernels do not load'
 LATE_IMPORTS = {
+    ('', 'errors'): 'the package imports nothing before a name is used',
     (
         'manipulator.named_robot',
         'solvers.kinematics_yaml',
