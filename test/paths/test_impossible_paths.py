@@ -190,8 +190,9 @@ def test_reasons_of_turns_from_a_given_winding(arms, sign):
 
 def postures(chain, poses):
     """Return all postures of an arm of six joints at each waypoint."""
-    found = chain.find_postures(poses, np.zeros((len(poses), chain.outer)), np.zeros((1, 1)))
-    return [found.q[found.owners == k] for k in range(len(poses))]
+    m = len(poses)
+    found = chain.find_postures(poses, np.zeros((m, chain.outer)), np.zeros((m, 1)))
+    return [found.q[found.owners == k] for k in range(m)]
 
 
 def first_not_joined(layers, largest):
