@@ -119,22 +119,30 @@ def round_trips(
     return np.array(times)
 
 
-def unreachable_requests(arm: Arm, caller: Caller) -> list[Any]:
+def unreachable_requests(
+    arm: Arm, caller: Caller, namespace: str = NAMESPACE, group: str = ''
+) -> list[Any]:
     """
     Return requests that the node searches for until its own limits end the search.
 
     :param arm: the arm.
     :param caller: tries them.
+    :param namespace: of the service.
+    :param group: of the requests; empty means the arm's.
+    :raises NoResponse: when no pose of 60 is searched for longer than :data:`LONG_NS`.
     """
     kept: list[Any] = []
     for pose in candidates(arm, np.random.default_rng(2), 60):
         request = make_request(arm, pose, np.zeros(len(arm.joints)), SEARCH_TIME)
-        response, elapsed = caller.timed_call(NAMESPACE, request)
+        request.ik_request.group_name = group or request.ik_request.group_name
+        response, elapsed = caller.timed_call(namespace, request)
         if response.error_code.val != MoveItErrorCodes.SUCCESS and elapsed > LONG_NS:
             kept.append(request)
         if len(kept) == SEARCHES:
-            return kept
-    raise NoResponse('no pose is searched for long')
+            break
+    if not kept:
+        raise NoResponse(f'no pose is searched for longer than {1e-6 * LONG_NS:g} ms')
+    return kept
 
 
 class Searches:

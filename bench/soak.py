@@ -27,7 +27,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from diagnostic_msgs.msg import DiagnosticArray
-from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 import rclpy
 from rclpy.context import Context
@@ -37,12 +36,11 @@ from rclpy.qos import QoSProfile
 
 from bench import conditions, pinning, program, report
 from bench.arms import Arm, read_arm
-from bench.deadline import candidates
-from bench.executors import Searches
+from bench.executors import Searches, unreachable_requests
 from bench.ros.caller import Caller
 from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
 from bench.ros.processes import own_server, ServerProcesses
-from bench.ros.requests import make_request, set_budget
+from bench.ros.requests import set_budget
 
 NAMESPACE = '/soak'
 START_LIMIT = 400.0
@@ -162,15 +160,13 @@ class Storms:
         self._requests: list[Any] = []
 
     def find_requests(self) -> None:
-        """Find poses that are searched for until the clock ends the search."""
+        """
+        Find poses whose search is longer than its share of the budget, so that the clock ends it.
+
+        :raises NoResponse: when there are none.
+        """
         self._caller.wait_for(NAMESPACE, START_LIMIT)
-        for pose in candidates(self._arm, np.random.default_rng(2), 60):
-            request = make_request(self._arm, pose, np.zeros(len(self._arm.joints)), STORM_BUDGET)
-            request.ik_request.group_name = STORM_GROUP
-            response, elapsed = self._caller.timed_call(NAMESPACE, request)
-            solved = response.error_code.val == MoveItErrorCodes.SUCCESS
-            if not solved and 1e-9 * elapsed > 0.9 * STORM_BUDGET:
-                self._requests.append(request)
+        self._requests = unreachable_requests(self._arm, self._caller, NAMESPACE, STORM_GROUP)
         for request in self._requests:
             set_budget(request, STORM_BUDGET)
 
