@@ -134,6 +134,17 @@ def test_windings(c_arm, with_seed):
             np.testing.assert_array_equal(q[:count], wanted)
 
 
+def test_a_solver_without_room_for_windings_says_so(build):
+    """No winding is written, and the response does not look like a pose without solutions."""
+    arm, c = package_arm('ur5e'), CArm(build('ur5e'), 'ur5e', windings=0)
+    pose, seed = next(iter(requests(arm, 1)))
+    q = np.full((5, c.n), np.nan)
+    arguments = doubles(pose), doubles(seed)
+    count = c.call('solve_windings', *arguments, ctypes.c_int64(5), doubles(q), None)
+    assert count == BAD_MEMORY and np.isnan(q).all()
+    assert c.call('solve_windings', *arguments, ctypes.c_int64(0), doubles(q), None) == 0
+
+
 def test_tracking_stays_within_its_bounds_and_arrives(c_arm):
     """Cycles of a control loop move no joint further than allowed, and reach the pose in the end."""
     arm, c = package_arm('panda'), c_arm('panda')

@@ -1,6 +1,7 @@
 """Tool paths that no arm can follow: the waypoint and the cause are right."""
 
-import time
+import itertools
+import sys
 
 from made_paths import box, line, robot
 import numpy as np
@@ -103,16 +104,25 @@ def test_each_posture_is_outside_a_limit(arms):
 
 @pytest.mark.parametrize('name', [pytest.param('panda', marks=pytest.mark.slow), 'ur5e'])
 def test_a_plan_asks_often_whether_it_is_cancelled(arms, name):
-    asked = []
+    calls, asked = itertools.count(), []
 
     def is_cancelled():
-        asked.append(time.process_time())
+        asked.append(next(calls))
         return False
 
     poses = line((0.45, -0.2, 0.4), (0.45, 0.2, 0.4), 400)
-    path = plan(arms, name, poses, spin_axis=(0, 0, 1), obstacles=[], is_cancelled=is_cancelled)
+    # Function calls are the measure of work here: a clock would judge the machine.
+    sys.setprofile(lambda *_: next(calls))
+    try:
+        path = plan(
+            arms, name, poses, spin_axis=(0, 0, 1), obstacles=[], is_cancelled=is_cancelled
+        )
+    finally:
+        sys.setprofile(None)
     assert path.valid
-    assert len(asked) > 100 and np.quantile(np.diff(asked), 0.98) < 0.05
+    between = np.diff(asked)
+    assert len(asked) > 100
+    assert np.quantile(between, 0.98) < 2_000 and between.max() < 50_000
 
 
 MIDDLE = np.array([0.1, 0.3, 0.2, -1.8, 0.4, 0.6, 0.5])

@@ -666,12 +666,13 @@ int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *see
                               report_t *report) {
   const int64_t wrong = check(s, pose, q, capacity);
   if (wrong) return wrong;
+  if (capacity > 0 && s->windings == 0) return @UPPER@_BAD_MEMORY;
   const word most = capacity < s->windings ? capacity : s->windings;
   const word b = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
   if (b == 0 || most == 0) return 0;
   word widest = 1;
   const word total = count_windings(s, b, most, &widest), count = total < most ? total : most;
-  if (total < 0) return 0;
+  if (total < 0) return @UPPER@_BAD_MEMORY;
   write_windings(s, b, widest, seed != NULL);
   take_best(s, b, widest, count, q);
   return count;

@@ -48,7 +48,7 @@ extern "C" {
 /* What a function returns when it did not run; zero and positive numbers are results. */
 enum {
   @UPPER@_BAD_ARGUMENT = -1, /* a null pointer, a negative capacity, an unknown mode */
-  @UPPER@_BAD_MEMORY = -2,   /* the buffer is too small, not aligned, or holds no solver */
+  @UPPER@_BAD_MEMORY = -2,   /* the buffer is too small, has no room for windings, is not aligned, or holds no solver */
   @UPPER@_BAD_BLOCKS = -3,   /* the blocks are cut off, changed, break a rule, or are from another version of the kernels */
   @UPPER@_NO_CLOSED_FORM = -4 /* the chain has no closed form; @NAME@_solve searches */
 };
@@ -152,7 +152,8 @@ int64_t @NAME@_solve_nearest(@NAME@_solver *solver, const double *pose, const do
 
 /*
  * Write every branch with every winding of joints whose range is more than one turn, and return how many were written.
- * All are within limits, the nearest to the seed first. At most the `windings` given to @NAME@_init are written.
+ * All are within limits, the nearest to the seed first. At most the `windings` given to @NAME@_init are written;
+ * without room for any the result is BAD_MEMORY.
  */
 int64_t @NAME@_solve_windings(@NAME@_solver *solver, const double *pose, const double *seed, int64_t capacity, double *q,
                               @NAME@_report *report);
