@@ -9,7 +9,7 @@ from c_arm import doubles, package_arm
 import numpy as np
 import pytest
 
-from ssik_ros.artifact.c import blocks, image
+from ssik_ros.artifact.c import blocks, image, image_rules
 from ssik_ros.errors import ModelError, TopologyMismatch
 from ssik_ros.kernels.native import portable
 from ssik_ros.manipulator.kin_body import KinBody
@@ -49,7 +49,7 @@ def memory_size(build_generic):
 
 def place_of(name):
     """Return where a single number is in blocks."""
-    return image.HEAD + 2 * len(image.SECTIONS) + list(image.NUMBERS).index(name)
+    return image.HEAD + 2 * len(image_rules.SECTIONS) + list(image_rules.NUMBERS).index(name)
 
 
 def section_of(words, name):
@@ -86,7 +86,7 @@ def test_a_wrong_number_is_refused(packed, memory_size, name, value):
 def test_a_wrong_place_of_a_section_is_refused(packed, memory_size):
     """Begin and size of each section are exactly those that the numbers imply."""
     words = packed('ur5e')
-    for place in range(image.HEAD, image.HEAD + 2 * len(image.SECTIONS)):
+    for place in range(image.HEAD, image.HEAD + 2 * len(image_rules.SECTIONS)):
         right = words[place]
         for value in (0, right + 1, right - 1, 2**40, -(2**63)):
             words[place] = value

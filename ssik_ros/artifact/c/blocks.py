@@ -2,7 +2,7 @@
 One arm as one array of 64-bit words: the image that the C library reads.
 
 An image holds a head, a table of its sections, and the sections: single numbers, the packed closed form, the packed search
-and forward kinematics. :mod:`ssik_ros.artifact.c.image` has their rules. ``layout.h`` tells the C library the places.
+and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has their rules. ``layout.h`` tells the C library the places.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.artifact.c import image
+from ssik_ros.artifact.c import image, image_headers, image_rules
 from ssik_ros.errors import InvalidOption, ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry import joint_values
@@ -53,7 +53,9 @@ class Form(NamedTuple):
     @property
     def kind(self) -> int:
         """Return DIRECT or ELIMINATION."""
-        return image.ELIMINATION if self.arm.plan.ints[search.CUT] >= 0 else image.DIRECT
+        return (
+            image_rules.ELIMINATION if self.arm.plan.ints[search.CUT] >= 0 else image_rules.DIRECT
+        )
 
     @property
     def has_arcs(self) -> bool:
@@ -69,7 +71,7 @@ class Form(NamedTuple):
             if math.isfinite(high - low) and high - low > turn and kind != JointKind.PRISMATIC
         ]
         most = 1 + max((math.ceil(value / turn) for value in ranges), default=0)
-        return min(most, image.MOST_WIDEST)
+        return min(most, image_rules.MOST_WIDEST)
 
 
 class Arm(NamedTuple):
@@ -93,8 +95,8 @@ def find_arm(robot: RobotModel, group: JointGroup, samples: int = SAMPLES) -> Ar
     :raises InvalidOption: for too few or too many of them.
     :raises TopologyMismatch: for a chain that no C library is written for.
     """
-    if not 1 <= samples <= image.MOST_SAMPLES:
-        most = image.MOST_SAMPLES
+    if not 1 <= samples <= image_rules.MOST_SAMPLES:
+        most = image_rules.MOST_SAMPLES
         raise InvalidOption(f'--redundancy-samples is {samples}; it is a number from 1 to {most}.')
     solver = AutoSolver(robot, group)
     if solver.plain is None:
@@ -130,8 +132,8 @@ def _pack_search(arm: Arm) -> IntArray:
     ints, reals, options = whole[: plain_request.HEAD].tolist()
     before = plain_request.HEAD + ints
     work = before + state.STATE_SIZE + reals + options
-    block: IntArray = np.insert(whole[:work], [before] * image.CLOCK_WORDS, 0)
-    block[0] += image.CLOCK_WORDS
+    block: IntArray = np.insert(whole[:work], [before] * image_rules.CLOCK_WORDS, 0)
+    block[0] += image_rules.CLOCK_WORDS
     return block
 
 
@@ -179,7 +181,7 @@ def constants(arm: Arm) -> list[Frozen]:
     problem, options = arm.plain.problem, arrays.block[plain_request.HEAD + state.STATE_SIZE :]
     options = options[len(problem.ints) + len(problem.reals) :][: state.OPTIONS]
     chain = arm.kinematics.problem
-    clock = np.zeros(image.CLOCK_WORDS, dtype=np.int64)
+    clock = np.zeros(image_rules.CLOCK_WORDS, dtype=np.int64)
     found = [
         Frozen(SEARCHES, 'ints', np.concatenate([problem.ints, clock])),
         Frozen(SEARCHES, 'reals', problem.reals),
@@ -233,19 +235,23 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
 
 def layout_header() -> str:
     """Return ``layout.h``: the places in an image and in the kernels' arrays."""
-    lists: dict[str, Iterable[str]] = {'S': image.SECTIONS, 'N': image.NUMBERS, 'P': image.PARTS}
+    lists: dict[str, Iterable[str]] = {
+        'S': image_rules.SECTIONS,
+        'N': image_rules.NUMBERS,
+        'P': image_rules.PARTS,
+    }
     lines = [
         f'enum {{ {", ".join(f"{prefix}_{name}" for name in names)} }};'
         for prefix, names in lists.items()
     ]
     places = {
-        'PARTS': len(image.PARTS),
-        'SECTIONS': len(image.SECTIONS),
-        'NUMBERS': len(image.NUMBERS),
+        'PARTS': len(image_rules.PARTS),
+        'SECTIONS': len(image_rules.SECTIONS),
+        'NUMBERS': len(image_rules.NUMBERS),
         'HEAD': image.HEAD,
         'DIGEST_WORDS': image.DIGEST_WORDS,
         'FORMAT': image.FORMAT,
-        **{'NO_FORM': image.NO_FORM, 'ELIMINATION': image.ELIMINATION},
+        **{'NO_FORM': image_rules.NO_FORM, 'ELIMINATION': image_rules.ELIMINATION},
         'PLAN_SLIDES': search.SLIDES,
         **{
             f'O_{name}': getattr(search, name)
@@ -268,7 +274,7 @@ def layout_header() -> str:
         **{f'CODE_{name}': getattr(state, name) for name in _CODES},
         'OWN_TOLERANCE': plain_request.TOLERANCE,
         'SEARCH_COUNTERS': state.STATE_SIZE,
-        'CLOCK_BEFORE': state.CLOCK + image.CLOCK_WORDS,
+        'CLOCK_BEFORE': state.CLOCK + image_rules.CLOCK_WORDS,
         'EVIDENCE': EVIDENCE,
         'MOST_BRANCHES': LARGEST_CAPACITY,
         'MOST_WINDINGS': MOST,
@@ -283,7 +289,7 @@ def layout_header() -> str:
         'ENDLESS': 'HUGE_VAL',
     }
     lines += [f'#define {name} {text}' for name, text in numbers.items()]
-    return '\n'.join([*lines, image.room_header(), ''])
+    return '\n'.join([*lines, image_headers.room_header(), ''])
 
 
 _CODES = ('FOUND', 'EXHAUSTED', 'DEADLINE', 'CANCELLED', 'BAD_TARGET', 'BAD_STATE', 'OUT_OF_REACH')

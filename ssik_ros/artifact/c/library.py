@@ -10,7 +10,7 @@ import tempfile
 from typing import NamedTuple
 
 from ssik_ros.arrays import IntArray
-from ssik_ros.artifact.c import image, recorded, texts, toolchain
+from ssik_ros.artifact.c import image, image_headers, image_rules, recorded, texts, toolchain
 from ssik_ros.artifact.c.blocks import Arm, layout_header
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.native import portable
@@ -95,14 +95,14 @@ class GenericLibrary(NamedTuple):
         values = {
             'CONSTANTS': constants,
             'FACTS': facts,
-            **image.sha_constants(),
+            **image_headers.sha_constants(),
             'FRAMES': 'the tip link in the base link',
         }
         return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
         """Write the sources of all arms for the compiler."""
-        (folder / 'checks.h').write_text(image.checks_header(), encoding='utf-8')
+        (folder / 'checks.h').write_text(image_headers.checks_header(), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
@@ -126,10 +126,12 @@ def _most_branches(upper: str, count: int) -> str:
 
 def memory_of(words: IntArray) -> tuple[int, int, int]:
     """Return the size of a solver, its extra size for any windings, and per winding [bytes], as in the C library."""
-    at = image.HEAD + 2 * len(image.SECTIONS)
-    numbers = dict(zip(image.NUMBERS, words[at : at + len(image.NUMBERS)].tolist(), strict=True))
+    at = image.HEAD + 2 * len(image_rules.SECTIONS)
+    numbers = dict(
+        zip(image_rules.NUMBERS, words[at : at + len(image_rules.NUMBERS)].tolist(), strict=True)
+    )
     always, each, once = image.room_of(numbers)
-    head = 4 + len(image.PARTS) + 1
+    head = 4 + len(image_rules.PARTS) + 1
     return 8 * (head + always), 8 * once, 8 * each
 
 

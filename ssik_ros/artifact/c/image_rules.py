@@ -1,0 +1,510 @@
+"""
+The rules of an image: each section, each word, and the memory of a solver, as expressions of a few numbers.
+
+The rules are written once, here. :mod:`ssik_ros.artifact.c.image` evaluates them for each image that it writes; the C
+text of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same expressions for each image that it is given.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from ssik_ros.kernels.closed_form.branches import branch_block, held_search, search
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.closed_form.elimination import (
+    closed_loop,
+    elimination,
+    general_search,
+    loop_workspace,
+)
+from ssik_ros.kernels.rows import layout, reach_hull
+from ssik_ros.kernels.rows.views import Ints
+from ssik_ros.kernels.search import laws, plain_request, state, tracking
+from ssik_ros.solvers.closed_form.arm import FINER_SAMPLES
+from ssik_ros.solvers.closed_form.branch_arrays import ArcArrays
+from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+
+CLOCK_WORDS = 2
+"""Words for the caller's clock, after the integers of the problem."""
+MOST_JOINTS = 64
+MOST_SAMPLES = 64
+"""Values of the held joint that a pose of seven joints is solved for, at most."""
+MOST_WIDEST = 1 << 20
+"""Largest number of windings of one joint."""
+MOST_STEPS = 100
+"""Largest number of searches, steps of a search, and steps of a polish that an image may ask for."""
+NO_FORM, DIRECT, ELIMINATION = range(3)
+FORM_JOINTS = 7
+"""Most joints of a closed form."""
+
+
+class Cell(NamedTuple):
+    """A rule for neighbouring words."""
+
+    kind: str
+    """
+    ``whole``, ``bits``, ``real``, ``counted`` (a whole number stored as a real one), ``maybe`` (a real number or NaN), or
+    ``must``: a condition on the words before, without a word of its own.
+    """
+    low: str
+    """Smallest value; for ``bits`` the set of values as the bits of a number; for ``must`` the condition."""
+    high: str = ''
+    name: str = ''
+    """Later expressions in the same row use the value under this name."""
+    repeats: int | str = 1
+
+
+class Table(NamedTuple):
+    """Rows of a section that keep the same rules; ``i`` is the number of the row."""
+
+    rows: str
+    cells: tuple[Cell, ...]
+
+
+def _whole(low: object, high: object = None, name: str = '', count: int | str = 1) -> Cell:
+    """Return the rule for integers from ``low`` to ``high``; without ``high`` exactly ``low``."""
+    return Cell('whole', str(low), str(low if high is None else high), name, count)
+
+
+def _real(low: str, high: str, count: int | str = 1, kind: str = 'real') -> Cell:
+    """Return the rule for real numbers from ``low`` to ``high``; NaN breaks it."""
+    return Cell(kind, low, high, '', count)
+
+
+def _counted(low: object, high: object = None, name: str = '') -> Cell:
+    """Return the rule for a whole number that is stored as a real one."""
+    return Cell('counted', str(low), str(low if high is None else high), name)
+
+
+FINITE = '-1e150', '1e150'
+"""Squares of such numbers are finite."""
+NUMBER = '-HUGE_VAL', 'HUGE_VAL'
+UNIT = '-1.000001', '1.000001'
+"""Entries of rotations and unit vectors."""
+POSITIVE = '0.0', 'HUGE_VAL'
+
+KINDS = [[0] * (FORM_JOINTS + 1) for _ in range(3)]
+"""Classes, as bits, that a closed form may have: by its method, then by its joints that are not held."""
+SLIDING = candidates.ORIENTATION_FIRST, candidates.PRISMATIC_SHOULDER
+"""The classes with joints that slide."""
+MOST_OF_A_KIND = 3
+"""Most joints that turn, and most that slide, in the class ORIENTATION_FIRST."""
+_SLIDING = 1 << candidates.PRISMATIC_SHOULDER | 1 << candidates.ORIENTATION_FIRST
+TURNING = 1 << candidates.SPHERICAL_WRIST | 1 << candidates.THREE_PARALLEL
+"""The classes of six joints that turn."""
+KINDS[DIRECT][1:6] = [1 << candidates.ORIENTATION_FIRST] * 2 + [_SLIDING] * 3
+KINDS[DIRECT][6] = _SLIDING | TURNING
+KINDS[ELIMINATION][1:6] = [1 << candidates.GENERAL] * 5
+KINDS[ELIMINATION][6] = 1 << candidates.GENERAL | TURNING
+
+
+def _sizes_of(size: Any, first: int, most: int) -> list[int]:
+    """Return sizes that a function gives for whole numbers from ``first``, zeros before."""
+    return [0] * first + [int(size(number)) for number in range(first, most + 1)]
+
+
+def _arcs(samples: int) -> ArcArrays:
+    """Return the scratch of a search on arcs for seven joints."""
+    last = int(held_search.last_scanned(samples))
+    return ArcArrays(FORM_JOINTS, samples, last, LARGEST_CAPACITY)
+
+
+def _work_size(joints: int) -> int:
+    """Return the scratch of a closed form."""
+    capacity = LARGEST_CAPACITY if joints == FORM_JOINTS else search.BRANCHES_OF_SIX
+    return int(search.work_size(joints, capacity))
+
+
+SIX, LOOP, LOOP_INTS = (part.size for part in general_search.make_scratch())
+LISTS = {
+    'KINDS_OF': [value for row in KINDS for value in row],
+    'ONES_OF': [bits.bit_count() for bits in range(1 << FORM_JOINTS)],
+    'WORK_OF': _sizes_of(_work_size, 1, FORM_JOINTS),
+    'PLAN_OF': _sizes_of(search.plan_size, 1, FORM_JOINTS),
+    'PLACES_OF': _sizes_of(lambda samples: _arcs(samples).places.size, 1, MOST_SAMPLES),
+    'STACK_OF': _sizes_of(lambda samples: _arcs(samples).stack.size, 1, MOST_SAMPLES),
+    'SCRATCH_OF': _sizes_of(lambda samples: _arcs(samples).scratch.size, 1, MOST_SAMPLES),
+}
+"""Sizes that expressions read, by joints of the closed form or by samples."""
+
+
+class Sum:
+    """A sum of products of names, which adds and multiplies like a number."""
+
+    def __init__(self, terms: dict[tuple[str, ...], int]) -> None:
+        """
+        Keep the terms.
+
+        :param terms: the factor of each product, by its names in alphabetical order.
+        """
+        self._terms = {names: factor for names, factor in terms.items() if factor}
+
+    @classmethod
+    def of(cls, value: 'int | str | Sum') -> 'Sum':
+        """Return a number or a name as a sum."""
+        if isinstance(value, Sum):
+            return value
+        return cls({(): value} if isinstance(value, int) else {(value,): 1})
+
+    def __add__(self, other: 'int | Sum') -> 'Sum':
+        """Return the sum of both."""
+        terms = dict(self._terms)
+        for names, factor in Sum.of(other)._terms.items():
+            terms[names] = terms.get(names, 0) + factor
+        return Sum(terms)
+
+    def __mul__(self, other: 'int | Sum') -> 'Sum':
+        """Return the product of both."""
+        total = Sum({})
+        for names, factor in self._terms.items():
+            for others, by in Sum.of(other)._terms.items():
+                total += Sum({tuple(sorted(names + others)): factor * by})
+        return total
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __str__(self) -> str:
+        """Return an expression for Python and C."""
+        parts = (
+            ' * '.join([str(factor), *names] if factor != 1 or not names else names)
+            for names, factor in self._terms.items()
+        )
+        return ' + '.join(parts) or '0'
+
+
+class Places(NamedTuple):
+    """Where the fields of one of the kernels' layouts begin, and where the last of its arrays end."""
+
+    fields: dict[str, Sum]
+    ints: Sum
+    reals: Sum
+
+
+def _places(fields: Any, counts: dict[str, Any], ints: Sum) -> Places:
+    """
+    Return the places of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
+
+    :param fields: the named tuple.
+    :param counts: the counts in the header of a problem.
+    :param ints: where the first field of integers begins.
+    """
+    header = {getattr(layout, name): Sum.of(value) for name, value in counts.items()}
+    scope = {**vars(layout), 'ints': header, 'min': lambda one, other: Sum.of('shorter')}
+    ends, found = {True: ints, False: Sum({})}, {}
+    for name in fields._fields:
+        hint = fields.__annotations__[name]
+        sides = [Sum.of(eval(str(side), scope)) for side in hint.__metadata__]
+        is_integer = bool(hint.__origin__ == Ints)
+        found[name] = ends[is_integer]
+        ends[is_integer] += math.prod(sides, start=Sum.of(1))
+    return Places(found, ends[True], ends[False])
+
+
+class _Problem(NamedTuple):
+    """The packed problem of a chain: of the search, or of forward kinematics."""
+
+    nodes: str
+    paths: str
+    hulls: str
+    targets: int
+    """1 for the search, 0 for forward kinematics."""
+
+    @property
+    def places(self) -> tuple[Places, Places]:
+        """Return the places of the tables and of the workspace."""
+        counts: dict[str, Any] = {
+            **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
+            'NODES': self.nodes,
+        }
+        counts |= {'PATHS': self.paths, 'TARGETS': self.targets, 'CONSTRAINTS': 1, 'ROWS': 6}
+        counts |= {'JOINT_ROWS': 0}
+        header = Sum.of(layout.HEADER)
+        tables = _places(layout.Tables, counts, header)
+        return tables, _places(layout.Workspace, counts, Sum.of(0))
+
+    def ints(self) -> list[Table]:
+        """Return the rules of the integers."""
+        tables, work = self.places
+        counts = self.nodes, 'joints', 'joints', 1, 6, 0, self.paths, self.targets
+        places = *tables.fields.values(), *work.fields.values(), work.reals
+        below = f'{self.nodes} - 1'
+        frames = (layout.WORLD, layout.WORLD) if self.targets else (layout.FRAME_A, layout.FRAME_A)
+        node = (
+            _whole(layout.REVOLUTE, layout.SCREW),
+            _whole(-1, 'i - 1'),
+            *(_whole(0, 'joints - 1'),) * 2,
+        )
+        variable = (
+            _whole(layout.PERIODIC, layout.LINEAR),
+            _whole('i'),
+            _whole(layout.IDLE, layout.TURNS),
+        )
+        constraint = (
+            _whole(-1, below),
+            _whole(0, below),
+            _whole(self.targets - 1),
+            *map(_whole, frames),
+            _whole(layout.FULL),
+            _whole(0),
+            _whole(0, self.targets),
+            _whole(0),
+            _whole(self.paths),
+            _whole(0b111111),
+        )
+        return [
+            Table('1', tuple(map(_whole, (*counts, *places)))),
+            Table(self.nodes, node),
+            Table('joints', variable),
+            Table('1', constraint),
+            Table(self.paths, (_whole(0, below), _whole(0, 7))),
+        ]
+
+    def reals(self) -> list[Table]:
+        """Return the rules of the real numbers."""
+        tables, _ = self.places
+        pose = _real(*UNIT, 9), _real(*FINITE, 3)
+        hull = (
+            *(_real(*FINITE, reach_hull.HULL), _real(*FINITE, 3), _real(*UNIT, 3)),
+            *(_real(*FINITE), _real(*POSITIVE), _counted(0, reach_hull.MOST_SLIDES)),
+            _real(*FINITE, reach_hull.SLIDE_REALS * reach_hull.MOST_SLIDES),
+            _real(*FINITE, reach_hull.DIRECTIONS),
+        )
+        constraint = (
+            *(*pose, *pose, _real(*FINITE, 18), _real(*FINITE, 3), _real(*POSITIVE)),
+            *(_counted(f'({self.hulls} > 0) * ({tables.reals})'), _counted(self.hulls)),
+        )
+        return [
+            Table(self.nodes, (*pose, _real(*FINITE, 4))),
+            Table('1', constraint),
+            Table(self.hulls, hull),
+        ]
+
+
+_SEARCH = _Problem('nodes', 'paths', 'hulls', 1)
+_KINEMATICS = _Problem('fk_nodes', 'fk_paths', '0', 0)
+
+
+def _numbers() -> dict[str, Cell]:
+    """Return the rules of the single numbers; an expression uses the numbers before it."""
+    tables, work = _SEARCH.places
+    option_count = Sum.of('joints') * (state.JOINT_ROWS + 3) + (state.OPTIONS + state.TOLERANCES)
+    given = {
+        'JOINTS': _whole(1, MOST_JOINTS),
+        'CLOSED_FORM': _whole(NO_FORM, f'{ELIMINATION} * (joints <= {FORM_JOINTS})'),
+        'HELD': _whole(
+            f'(closed_form > 0) * (joints == {FORM_JOINTS}) - 1',
+            f'(closed_form > 0) * (joints == {FORM_JOINTS}) * joints - 1',
+        ),
+        'ARCS': _whole(0, '(held >= 0)'),
+        'HELD_SLIDES': _whole(0, '(held >= 0) * (1 - arcs)'),
+        'SAMPLES': _whole(1, MOST_SAMPLES),
+        'IS_COMPLETE': _whole(0, '(closed_form > 0) * (held < 0)'),
+        'FORM_FIRST': _whole(0, f'(closed_form == {DIRECT}) * (held < 0)'),
+        'FORM_LAST': _whole(0, '(closed_form > 0) * (held < 0) * (1 - form_first)'),
+        'SLIDES': _whole(0, 1),
+        'WIDEST': _whole('(closed_form > 0)', f'(closed_form > 0) * {MOST_WIDEST}'),
+        **dict.fromkeys(('NODES', 'PATHS', 'FK_NODES', 'FK_PATHS'), _whole(1, MOST_JOINTS)),
+        'HULLS': _whole(0, MOST_JOINTS),
+        'NAME_WORDS': _whole(1, 1 << 16),
+    }
+    derived: dict[str, object] = {
+        'FORM_JOINTS': '(closed_form > 0) * joints',
+        'CAPACITY': f'(closed_form > 0) * ({search.BRANCHES_OF_SIX} + '
+        f'(held >= 0) * {LARGEST_CAPACITY - search.BRANCHES_OF_SIX})',
+        'PLAN_SIZE': 'PLAN_OF[form_joints]',
+        'SHORTER': '6 - (joints < 6) * (6 - joints)',
+        'SEARCH_INTS': tables.ints,
+        'SEARCH_SIZE': f'{tables.reals} + {reach_hull.BLOCK} * hulls',
+        'OPTION_COUNT': option_count,
+        'CLOCK': f'{plain_request.HEAD} + search_ints',
+        'SEARCH_COUNTERS': f'clock + {CLOCK_WORDS}',
+        'SEARCH_REALS': f'search_counters + {state.STATE_SIZE}',
+        'BASE': 'search_reals + search_size',
+        'SEARCH_OPTIONS': 'base',
+        'SEARCH_WORK': 'search_options + option_count',
+        'MATRICES': f'search_work + {work.fields["matrices"]}',
+        'ERRORS': f'search_work + {work.fields["errors"]}',
+    }
+    whole = {name: cell._replace(name=name.lower()) for name, cell in given.items()}
+    return whole | {name: _whole(text, name=name.lower()) for name, text in derived.items()}
+
+
+NUMBERS = _numbers()
+"""Single numbers of an arm; those after NAME_WORDS follow from the others."""
+
+
+def _form_ints() -> list[Table]:
+    """Return the rules of the integers of a closed form."""
+    turning = f'(31 - arcs * {31 - TURNING})'
+    cells = {
+        search.N: _whole('joints'),
+        search.HELD: _whole('held'),
+        search.KIND: Cell(
+            'bits',
+            f'KINDS_OF[{FORM_JOINTS + 1} * closed_form + joints - (held >= 0)] & {turning}',
+            name='kind',
+        ),
+        search.CASE: _whole(0, 7, 'variant'),
+        search.REVERSED: _whole(0, 1),
+        **dict.fromkeys((search.BEHIND, search.BEHIND + 1), _whole(0, '(held >= 0)')),
+        **{
+            search.FREE + k: _whole(
+                f'({k} < joints - (held >= 0)) * ({k} + ({k} >= held) * (held >= 0))'
+            )
+            for k in range(FORM_JOINTS + 1)
+        },
+        search.CUT: _whole(
+            f'(closed_form == {ELIMINATION}) - 1',
+            f'(closed_form == {ELIMINATION}) * {closed_loop.CUTS * (closed_loop.CUTS + 1)} - 1',
+        ),
+        search.SLIDES: _whole(0, '(1 - arcs) * ((1 << joints) - 1)', 'sliding'),
+        search.INEXACT: _whole(0, 1),
+    }
+    held = '((sliding >> (held * (held >= 0))) & (held >= 0))'
+    ones = f'(ONES_OF[sliding] - {held})'
+    mixed, shoulder = (f'(kind == {kind})' for kind in SLIDING)
+    most = MOST_OF_A_KIND
+    conditions = (
+        f'held_slides == {held}',
+        # Bounds on the number of sliding joints, the held joint aside, for which the class has room.
+        f'{ones} <= {most} * {mixed} + ONES_OF[variant] * {shoulder}',
+        f'{ones} >= (joints - (held >= 0) - {most}) * {mixed} + ONES_OF[variant] * {shoulder}',
+    )
+    rules = (
+        *(cells[k] for k in range(search.PLAN_INTS)),
+        *(Cell('must', each, repeats=0) for each in conditions),
+    )
+    return [Table('(closed_form > 0)', rules)]
+
+
+def _form_reals() -> list[Table]:
+    """Return the rules of the real numbers of a closed form."""
+    chain = _real(*UNIT, '3 * joints'), _real(*FINITE, '3 * joints')
+    pose = _real(*UNIT, 9), _real(*FINITE, 3)
+    hull = _SEARCH.reals()[2].cells
+    plan = (
+        *(*chain, *pose, *pose, _real(*NUMBER, '2 * joints')),
+        *(_real(*FINITE, 6, 'maybe'), *chain, *hull),
+    )
+    el, cl = elimination, closed_loop
+    cut = (
+        *(_real(*FINITE), _counted(0, loop_workspace.JOINTS - 1, 'joint'), _counted(0, 1)),
+        *(_counted('(joint >= 3)'), _real(*FINITE, cl.AT_ELIMINATION - cl.AT_FIXED - 1)),
+        _real(*FINITE, el.AT_COUNTS),
+        _counted(0, 3, 'pairs'),
+        _counted(0, '4 - pairs - (pairs == 3)', 'quadratic'),
+        _counted(0, f'{el.LEFT} - 2 * pairs - quadratic'),
+        _counted(0, el.RANK),
+    )
+    has_elimination = f'(closed_form == {ELIMINATION})'
+    return [
+        Table('(closed_form > 0)', plan),
+        Table(has_elimination, (_counted(0, 2),)),
+        Table(f'{has_elimination} * 2', cut),
+    ]
+
+
+def _search_options() -> list[Table]:
+    """Return the rules of the options of a search."""
+    switches = 'PLAIN_INVERSE', 'LIMITED', 'SEEDED', 'WEIGHTED', 'GIVES_UP', 'SERIAL'
+    cells = {
+        **{
+            getattr(state, name): _counted(0, 1)
+            for name in (*switches, 'KEEPS_LOOKING', 'CONSTANT')
+        },
+        **{getattr(state, name): _counted(0) for name in ('VALIDATED', 'OPTIMISE', 'IMPROVES')},
+        **{
+            getattr(state, name): _counted(0, MOST_STEPS)
+            for name in ('MAX_ITERATIONS', 'MAX_SEARCHES', 'PROGRESS_STEPS', 'POLISH_STEPS')
+        },
+        state.LAW: _counted(laws.NEWTON, laws.POSE_IK),
+        state.ERROR_SQUARED: _real(*POSITIVE),
+        state.RANDOM_SEED: _counted(0, 1 << 52),
+    }
+    return [
+        Table('1', tuple(cells.get(k, _real(*FINITE)) for k in range(state.OPTIONS))),
+        Table('4', (_real(*NUMBER, 'joints'),)),
+        Table('2', (_real(*FINITE, 'joints'),)),
+        Table('1', (_real(*POSITIVE, state.TOLERANCES),)),
+        Table('3', (_real(*FINITE, 'joints'),)),
+    ]
+
+
+SECTIONS = {
+    'NUMBERS': [Table('1', tuple(NUMBERS.values()))],
+    'INTS': _form_ints(),
+    'REALS': _form_reals(),
+    'OPTIONS': [Table('1', (_real(*FINITE, search.OPTIONS),))],
+    'OWN': [Table('1', (_real(*FINITE, plain_request.NUMBERS),))],
+    'SEARCH': [
+        Table(
+            '1',
+            (
+                _whole(f'search_ints + {CLOCK_WORDS}'),
+                _whole('search_size'),
+                _whole('option_count'),
+            ),
+        ),
+        *_SEARCH.ints(),
+        Table('1', (_whole(0, count=CLOCK_WORDS + state.STATE_SIZE),)),
+        *_SEARCH.reals(),
+        *_search_options(),
+    ],
+    'FK_INTS': _KINEMATICS.ints(),
+    'FK_REALS': _KINEMATICS.reals(),
+    'LIMITS': [Table('2', (_real(*NUMBER, 'joints'),))],
+    'NAMES': [Table('1', (_whole('-INT64_MAX - 1', 'INT64_MAX', count='name_words'),))],
+}
+"""The sections in their order, with their rules."""
+
+
+class Room(NamedTuple):
+    """Words of a part of a solver's memory: always, for each winding that shall fit, and once for any windings."""
+
+    always: object
+    each: object = '0'
+    once: object = '0'
+
+
+def _parts() -> dict[str, Room]:
+    """Return the room of each part of a solver's memory, in their order."""
+    n, form = 'form_joints', '(closed_form > 0)'
+    eliminates, arcs = f'(closed_form == {ELIMINATION})', 'arcs'
+    work, fk_work = _SEARCH.places[1], _KINEMATICS.places[1]
+    rows = 'capacity'
+    return {
+        'HEAD': Room(branch_block.HEAD),
+        'INTS': Room(f'{form} * {search.PLAN_INTS}'),
+        'COUNTERS': Room(f'{form} * {search.COUNTERS} + {rows}'),
+        'REALS': Room(f'plan_size + {eliminates} * {closed_loop.CONSTANTS}'),
+        'SAMPLES': Room(f'{form} + (held >= 0) * {FINER_SAMPLES[-1]}'),
+        'OPTIONS': Room(search.OPTIONS),
+        'POSE': Room(16),
+        'SEED': Room('joints'),
+        'ROWS': Room(f'{rows} * ({n} + 3)'),
+        'FOUND': Room(f'(held < 0) * {rows} * {n}'),
+        'WORK': Room(f'WORK_OF[{n}]'),
+        'OWN': Room(plain_request.NUMBERS),
+        'CONSTANTS': Room(f'{eliminates} * {closed_loop.CONSTANTS}'),
+        'SIX': Room(f'{eliminates} * {SIX}'),
+        'LOOP': Room(f'{eliminates} * {LOOP}'),
+        'LOOP_INTS': Room(f'{eliminates} * {(LOOP_INTS + 1) // 2}'),
+        'SPREAD': Room(f'{arcs} * {held_search.SPREAD}'),
+        'PLACES': Room(f'{arcs} * PLACES_OF[samples]'),
+        'STACK': Room(f'{arcs} * STACK_OF[samples]'),
+        'SCRATCH': Room(f'{arcs} * SCRATCH_OF[samples]'),
+        'SEARCH': Room(f'search_work + {work.reals}'),
+        'TRACK': Room('option_count'),
+        'TRACK_REPORT': Room(tracking.NUMBERS),
+        'BOUNDS': Room('joints'),
+        'FK': Room(fk_work.reals),
+        **dict.fromkeys(('JOINTS', 'JOINT_INTS', 'START'), Room('joints')),
+        'TARGET': Room(16),
+        **dict.fromkeys(('WIND_BRANCHES', 'WIND_SIZES'), Room(0, once=f'{rows} * {n}')),
+        **dict.fromkeys(('WIND_VALUES', 'WIND_COSTS'), Room(0, once=f'{rows} * {n} * widest')),
+        'WIND_OWNER': Room(0, form),
+        **dict.fromkeys(('WIND_HEAP', 'WIND_KEYS', 'WIND_OWNERS', 'WIND_CODES'), Room(0, n, rows)),
+    }
+
+
+PARTS = _parts()
+"""The parts of a solver's memory, with the room of each."""
