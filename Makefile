@@ -116,6 +116,7 @@ lint: $(VENV_READY)  ## Check style and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/python tools/prose.py --dialect
+	.venv/bin/python tools/check_style.py
 	.venv/bin/mypy
 
 format: $(VENV_READY)  ## Let ruff format the sources and mend what it can

@@ -1,5 +1,5 @@
 """
-An image: what the C library knows of an arm, as words.
+An image: the data of an arm for the C library, as words.
 
 It begins with a head (magic, format, digest of the kernels, number of words, SHA-256 of all other words) and a table with
 begin and size of each section. :mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections.

@@ -44,6 +44,8 @@ CENTRES = 4
 FREE_AGAIN = 1e-12
 """Least pull inward that frees a held variable, relative to the largest gradient."""
 SWEEPS = 30
+AT_TURN, AT_COLUMNS, AT_OWN, AT_GOAL, AT_INVERSE = 3, 12, 21, 33, 45
+"""Places in the scratch of a joint: rotation error, its derivatives, two rotations, inverse of a Jacobian."""
 ROTATED_OFF = 1e-30
 """Squared off-diagonal part of a matrix that counts as diagonal, relative to the squared matrix."""
 
@@ -163,9 +165,9 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     Turns about z, y, x: e = log(R_t R^T) in the axes before the turns, columns Jl^-1(-e) times the axes. A ball:
     e = log(R^T R_t) in its own axes, columns Jl^-1(e).
     """
-    e, columns = vector(scratch, 3, 3), matrix(scratch, 12, 3, 3)
-    own, goal = vector(scratch, 21, 12), vector(scratch, 33, 12)
-    inverse = vector(scratch, 45, 9)
+    e, columns = vector(scratch, AT_TURN, 3), matrix(scratch, AT_COLUMNS, 3, 3)
+    own, goal = vector(scratch, AT_OWN, 12), vector(scratch, AT_GOAL, 12)
+    inverse = vector(scratch, AT_INVERSE, 9)
     at = wanted + layout.FIRST_TURN
     frame = joint[layout.JOINT_FRAME]
     turns_to_rotation(goal, table[frame, at], table[frame, at + 1], table[frame, at + 2])
@@ -213,7 +215,7 @@ def turns_to_rotation(out, ex, ey, ez):
 @inline_kernel
 def add_joint(joint, variable, e, weights, scratch, normal, gradient):
     """Add the rows of one joint to H and g."""
-    columns = matrix(scratch, 12, 3, 3)
+    columns = matrix(scratch, AT_COLUMNS, 3, 3)
     coupled = joint[layout.JOINT_ROTATION] != layout.SINGLE
     for d in range(6):
         v = joint[layout.JOINT_VARIABLES + d]

@@ -211,6 +211,8 @@ AT_RUN = TABLES.entry('run')
 AT_TASK_F = TABLES.entry('task_f')
 AT_FRAMES = WORKSPACE.entry('frames')
 AT_MAPS = WORKSPACE.entry('maps')
+FRAMES_SIZE, MAPS_SIZE = 3 * 12, 3 * 9
+"""Numbers of the frames and of the maps of one task."""
 AT_JACOBIAN = WORKSPACE.entry('jacobian')
 AT_RESIDUAL = WORKSPACE.entry('residual')
 AT_PROJECTED = WORKSPACE.entry('projected')

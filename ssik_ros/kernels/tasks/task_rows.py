@@ -108,8 +108,8 @@ def measure(ints, reals, work, q):
 def task_error(ints, reals, work, e):
     """Write frames, the six error components, the maps and the two distances of one task."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
-    maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
+    frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)
+    maps = matrix(work, ints[packing.AT_MAPS] + packing.MAPS_SIZE * e, 3, 9)
     for f in range(3):
         node = t.task_i[e, packing.TASK_NODE + f]
         tree.frame_pose(frames[f], w.poses, node, w.placements[3 * e + f], 0)
@@ -183,8 +183,8 @@ def rows_of_task(ints, reals, work, e, row):
     first = row
     row = write_errors(t, w, e, w.residual, row)
     rows.clear_rows(w.jacobian, first, row)
-    frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
-    maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
+    frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)
+    maps = matrix(work, ints[packing.AT_MAPS] + packing.MAPS_SIZE * e, 3, 9)
     weights = vector(reals, ints[packing.AT_TASK_F] + packing.TASK_REALS * e, 6)
     rows.add_columns(
         t.task_i[e], t.path, t.node_i, w.node_f, w.poses, frames, maps, weights, w.jacobian, first

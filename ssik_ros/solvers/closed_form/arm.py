@@ -12,12 +12,13 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidLimits
-from ssik_ros.kernels.closed_form.branches import held_search, held_slide, search
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_places, search
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.kernels.rows.places import at
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
@@ -632,19 +633,25 @@ class AnalyticArm:
         n, reals = plan.size, plan.reals.copy()
         if request.tool is not None:
             home = self.chain.home @ request.tool
-            reals[6 * n : 6 * n + 9] = home[:3, :3].ravel()
-            reals[6 * n + 9 : 6 * n + 12] = home[:3, 3]
-            inverse = np.empty(12)
-            se3.invert(inverse, reals[6 * n : 6 * n + 12].copy())
-            reals[6 * n + 12 : 6 * n + 24] = inverse
-            hull = search.plan_size(n) - reach_hull.BLOCK
+            packed, inverse = np.empty(12), np.empty(12)
+            packed[:9], packed[9:] = home[:3, :3].ravel(), home[:3, 3]
+            se3.invert(inverse, packed)
+            _put(reals, plan_places.HOME, n, packed)
+            _put(reals, plan_places.INVERSE, n, inverse)
+            hull = at(plan_places.HULL, n)
             place = reals[hull + reach_hull.POINT : hull + reach_hull.POINT + 3]
             reals[hull + reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
         if request.lower is not None:
-            reals[6 * n + 24 : 7 * n + 24] = request.lower
+            _put(reals, plan_places.LOWER, n, request.lower)
         if request.upper is not None:
-            reals[7 * n + 24 : 8 * n + 24] = request.upper
+            _put(reals, plan_places.UPPER, n, request.upper)
         return reals
+
+
+def _put(reals: FloatArray, place: tuple[int, int], n: int, values: FloatArray) -> None:
+    """Write a part of a plan for n joints."""
+    start = at(place, n)
+    reals[start : start + len(values)] = values
 
 
 def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:

@@ -8,12 +8,13 @@ same index at all values, so it is a curve over the held joint.
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, search
+from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, plan_places, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline, spherical_wrist
 from ssik_ros.kernels.geometry import lanes, se3
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.rows.places import at
 
 BRANCHES = LANES
 """Number of branches of the closed forms of six joints."""
@@ -149,7 +150,7 @@ def write_ranges(ranges, ints, reals):
     """
     n, count = ints[search.N], 0
     for k in range(n):
-        low, high = reals[6 * n + 24 + k], reals[7 * n + 24 + k]
+        low, high = reals[at(plan_places.LOWER, n) + k], reals[at(plan_places.UPPER, n) + k]
         is_free = not high - low < 2.0 * math.pi or k == ints[search.HELD]
         ranges[k] = 0.0 if is_free else 0.5 * (low + high)
         ranges[n + k] = math.inf if is_free else 0.5 * (high - low)
@@ -183,14 +184,14 @@ def prepare(ranges, ints, reals, g, scratch):
     candidates.write_six(
         vector(scratch, AXES, 18),
         vector(scratch, POINTS, 18),
-        vector(reals, 8 * n + 30, 3 * n),
-        vector(reals, 11 * n + 30, 3 * n),
+        vector(reals, at(plan_places.OWN_AXES, n), 3 * n),
+        vector(reals, at(plan_places.OWN_POINTS, n), 3 * n),
         n,
         ints[search.HELD],
         still,
         ints[search.REVERSED] != 0,
     )
-    copy(vector(scratch, SPECIAL, 6), vector(reals, 8 * n + 24, 6))
+    copy(vector(scratch, SPECIAL, 6), vector(reals, at(plan_places.SPECIAL, n), 6))
     if ints[search.REVERSED] != 0:
         se3.invert(target, g)
     else:
@@ -232,8 +233,8 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
     held_wrist_lanes.write_targets(
         scratch,
         vector(scratch, TARGET, 12),
-        triple(vector(reals, 8 * n + 30, 3 * n), held),
-        triple(vector(reals, 11 * n + 30, 3 * n), held),
+        triple(vector(reals, at(plan_places.OWN_AXES, n), 3 * n), held),
+        triple(vector(reals, at(plan_places.OWN_POINTS, n), 3 * n), held),
         vector(scratch, VALUES, LANES),
         held > 0,
         is_reversed,

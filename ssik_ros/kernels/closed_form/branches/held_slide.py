@@ -36,9 +36,10 @@ References
 import math
 
 from ssik_ros.kernels._jit import kernel, vector
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_places, search
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows.places import at
 
 
 @kernel
@@ -50,7 +51,8 @@ def slide_range(ints, reals, matrix_t):
     :param matrix_t: (4, 4) T.
     """
     n, held = ints[search.N], ints[search.HELD]
-    points = vector(reals, 3 * n, 3 * n)
+    lower, upper = at(plan_places.LOWER, n), at(plan_places.UPPER, n)
+    points = vector(reals, at(plan_places.POINTS, n), 3 * n)
     first = 1 if held == 0 else 0
     origin = triple(points, first)
     before, reach = origin, 0.0
@@ -59,8 +61,8 @@ def slide_range(ints, reals, matrix_t):
         reach += vectors.norm(gap)
         before = triple(points, i)
         if i != held and is_slide(ints[search.SLIDES], i):
-            reach += max(abs(reals[6 * n + 24 + i]), abs(reals[7 * n + 24 + i]))
-    tip = (reals[6 * n + 9], reals[6 * n + 10], reals[6 * n + 11])
+            reach += max(abs(reals[lower + i]), abs(reals[upper + i]))
+    tip = vectors.read(reals, at(plan_places.HOME, n) + 9)
     reach += vectors.norm(vectors.subtract(tip, before))
     away = vectors.subtract((matrix_t[0, 3], matrix_t[1, 3], matrix_t[2, 3]), origin)
     middle, half = 0.0, vectors.norm(away) + reach
@@ -68,6 +70,6 @@ def slide_range(ints, reals, matrix_t):
         middle = vectors.dot(triple(reals, 0), away)
         aside = vectors.dot(away, away) - middle * middle
         half = math.sqrt(max(0.0, reach * reach - aside))
-    low = max(reals[6 * n + 24 + held], middle - half)
-    high = min(reals[7 * n + 24 + held], middle + half)
+    low = max(reals[lower + held], middle - half)
+    high = min(reals[upper + held], middle + half)
     return (low, high) if low <= high else (middle - half, middle + half)

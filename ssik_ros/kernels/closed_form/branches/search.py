@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.branches import plan_places
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline
@@ -18,6 +19,7 @@ from ssik_ros.kernels.geometry import lanes, se3, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.kernels.rows.places import at
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -86,17 +88,8 @@ def plan_size(n: int) -> int:
 
     :param n: number of joints.
     """
-    return 14 * n + 30 + reach_hull.BLOCK
-
-
-@inline_kernel
-def at_hull(n):
-    """
-    Return the offset of the reach hull in a plan. Its point is in the base frame, with all joints at zero.
-
-    :param n: number of joints.
-    """
-    return 14 * n + 30
+    a, b = plan_places.HULL
+    return a * n + b + reach_hull.BLOCK
 
 
 def work_size(n: int, capacity: int) -> int:
@@ -175,15 +168,17 @@ class BranchRun(NamedTuple):
 def chain_of(run):
     """Return axes, points and home of the chain on which candidates are certified."""
     n = run.ints[N]
-    home = vector(run.reals, 6 * n, 12)
-    return vector(run.reals, 0, 3 * n), vector(run.reals, 3 * n, 3 * n), home
+    axes = vector(run.reals, at(plan_places.AXES, n), 3 * n)
+    points = vector(run.reals, at(plan_places.POINTS, n), 3 * n)
+    return axes, points, vector(run.reals, at(plan_places.HOME, n), 12)
 
 
 @inline_kernel
 def limits_of(run):
     """Return lower and upper limits (n,)."""
     n = run.ints[N]
-    return vector(run.reals, 6 * n + 24, n), vector(run.reals, 7 * n + 24, n)
+    lower = vector(run.reals, at(plan_places.LOWER, n), n)
+    return lower, vector(run.reals, at(plan_places.UPPER, n), n)
 
 
 @inline_kernel
@@ -306,13 +301,13 @@ def write_candidates(run, value):
         ints[KIND],
         ints[CASE],
         ints[REVERSED] != 0,
-        vector(reals, 8 * n + 30, 3 * n),
-        vector(reals, 11 * n + 30, 3 * n),
+        vector(reals, at(plan_places.OWN_AXES, n), 3 * n),
+        vector(reals, at(plan_places.OWN_POINTS, n), 3 * n),
         n,
         ints[SLIDES],
         ints[HELD],
         value,
-        vector(reals, 8 * n + 24, 6),
+        vector(reals, at(plan_places.SPECIAL, n), 6),
         vector(ints, BEHIND, 2),
         vector(run.work, 0, 12),
         _offered_angle(run),
@@ -410,14 +405,15 @@ def begin(run, matrix_t):
     target = target_of(run)
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
-    se3.compose(vector(run.work, 0, 12), target, vector(run.reals, 6 * run.ints[N] + 12, 12))
+    back = vector(run.reals, at(plan_places.INVERSE, run.ints[N]), 12)
+    se3.compose(vector(run.work, 0, 12), target, back)
     return True
 
 
 @kernel
 def is_refused(run):
     """Return whether the reach hull proves that the target is out of reach, whatever the limits."""
-    hull = vector(run.reals, at_hull(run.ints[N]), reach_hull.BLOCK)
+    hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
     tolerance = run.options[TOLERANCE]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
     if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
@@ -863,7 +859,7 @@ def _is_same_as(run, row, q, error):
     there = rows[row, n + 2]
     if there < 0.0:
         # Not measured yet: the row is at another winding, on a limit, or outside the limits.
-        errors = vector(run.work, _own_scratch(n) + 6 * n + 12, 3)
+        errors = vector(certification_scratch(run), at(certify.POSTURE, n), 3)
         _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
         there = errors[2]
     reached, target = max(error, there), target_of(run)

@@ -34,6 +34,7 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows.places import at
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
@@ -49,6 +50,9 @@ SMALL, SMALLEST = 0.01, 1e-9
 """Size of an arm below which positions are scaled by the size, and the smallest such scale [m]."""
 LONGEST_STEP = 0.5
 """Largest change of a joint in one Newton step [rad or m]."""
+
+SCREWS, POSE, POSTURE, SYSTEM, NORMAL, END = (0, 0), (6, 0), (6, 12), (7, 12), (7, 54), (7, 96)
+"""Places in the scratch: screws (6 n,), a pose (12,), a posture (n,), two systems of equations (6, 7)."""
 
 
 @kernel
@@ -124,8 +128,8 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
     :param errors: (3,).
     :param scratch: as for :func:`certify`.
     """
-    screws = vector(scratch, 0, 6 * n)
-    pose = vector(scratch, 6 * n, 12)
+    screws = vector(scratch, at(SCREWS, n), 6 * n)
+    pose = vector(scratch, at(POSE, n), 12)
     evaluate(axes, points, home, n, slides, q, screws, pose)
     write_errors(errors, pose, target)
 
@@ -291,8 +295,8 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     :param errors: (3,) errors at exactly the q that is returned; not written where that is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
-    screws = vector(scratch, 0, 6 * n)
-    pose = vector(scratch, 6 * n, 12)
+    screws = vector(scratch, at(SCREWS, n), 6 * n)
+    pose = vector(scratch, at(POSE, n), 12)
     evaluate(axes, points, home, n, slides, q, screws, pose)
     smallest = residual(pose, target)
     if not smallest <= near:
@@ -301,9 +305,9 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     write_errors(errors, pose, target)
     if smallest <= enough:
         return smallest
-    best = vector(scratch, 6 * n + 12, n)
-    system = matrix(scratch, 7 * n + 12, 6, 7)
-    normal = matrix(scratch, 7 * n + 54, 6, 7)
+    best = vector(scratch, at(POSTURE, n), n)
+    system = matrix(scratch, at(SYSTEM, n), 6, 7)
+    normal = matrix(scratch, at(NORMAL, n), 6, 7)
     copy(best, q)
     for _ in range(NEWTON_STEPS):
         if smallest <= enough:
@@ -331,7 +335,7 @@ def scratch_size(n):
 
     :param n: number of joints.
     """
-    return 7 * n + 96
+    return at(END, n)
 
 
 @inline_kernel
@@ -391,9 +395,9 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
     :param reached: residual at both.
     :param scratch: as for :func:`certify`.
     """
-    screws = vector(scratch, 0, 6 * n)
-    pose = vector(scratch, 6 * n, 12)
-    middle = vector(scratch, 6 * n + 12, n)
+    screws = vector(scratch, at(SCREWS, n), 6 * n)
+    pose = vector(scratch, at(POSE, n), 12)
+    middle = vector(scratch, at(POSTURE, n), n)
     for i in range(n):
         middle[i] = store[row, i] + 0.5 * difference(q[i], store[row, i], is_slide(slides, i))
     evaluate(axes, points, home, n, slides, middle, screws, pose)

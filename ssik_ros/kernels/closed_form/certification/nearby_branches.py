@@ -22,6 +22,7 @@ from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows.places import at
 
 JOINTS = 6
 BIRTHPLACE = 0.4
@@ -62,8 +63,9 @@ def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     :param near: some drifts, by which a candidate may miss its branch [m].
     :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """
-    screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
-    system = matrix(scratch, 7 * n + 12, JOINTS, JOINTS)
+    screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
+    pose = vector(scratch, at(certify.POSE, n), 12)
+    system = matrix(scratch, at(certify.SYSTEM, n), JOINTS, JOINTS)
     for row in range(count):
         certify.evaluate(axes, points, home, n, slides, raw[row], screws, pose)
         size = 0.0

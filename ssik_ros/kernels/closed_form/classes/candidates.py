@@ -31,7 +31,9 @@ ORIENTATION_FIRST = 4
 
 OWN_SCRATCH = 94
 """Largest scratch of a class; a plain number, so that an artifact of one class refers to no other class."""
-SCRATCH = 36 + 6 + 12 + 12 + 12 + OWN_SCRATCH
+AT_AXES, AT_POINTS, AT_SPECIAL, AT_MOVED, AT_BACK, AT_TARGET, AT_REST = 0, 18, 36, 42, 54, 66, 78
+"""Places in the scratch: a chain of six joints, motion of the held joint and its inverse, target, scratch of a class."""
+SCRATCH = AT_REST + OWN_SCRATCH
 """Size of the scratch of :func:`write_candidates`: chain, special points, three transforms, and the scratch of the
 class."""
 
@@ -119,10 +121,10 @@ def write_candidates(
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
     """
-    own_axes, own_points = vector(scratch, 0, 18), vector(scratch, 18, 18)
-    own_special = vector(scratch, 36, 6)
-    moved, back, own_g = vector(scratch, 42, 12), vector(scratch, 54, 12), vector(scratch, 66, 12)
-    rest = vector(scratch, 78, OWN_SCRATCH)
+    own_axes, own_points = vector(scratch, AT_AXES, 18), vector(scratch, AT_POINTS, 18)
+    own_special, rest = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_REST, OWN_SCRATCH)
+    moved, back = vector(scratch, AT_MOVED, 12), vector(scratch, AT_BACK, 12)
+    own_g = vector(scratch, AT_TARGET, 12)
     copy(own_special, special)
     if held >= 0:
         write_motion(moved, axes, points, slides, held, value)

@@ -70,7 +70,8 @@ from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 PRR, RPR, PPR, RRP, PRP, RPP = 1, 2, 3, 4, 5, 6
 """Bit masks of the prismatic joints among the first three."""
 
-SCRATCH = 12 + 12 + 6 + 12 + 4
+AT_ROWS, AT_WRIST, AT_LEFT, AT_ZEROS = 12, 24, 30, 42
+SCRATCH = AT_ZEROS + 4
 """Size of the scratch of :func:`solve`, in numbers."""
 
 LEVEL = 2e-4
@@ -270,10 +271,11 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     w = triple(special, 0)
     p = map_point(g, w)
-    arm, rows = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 4, 3)
-    zeros = vector(scratch, 42, 4)
+    arm, rows = matrix(scratch, 0, 4, 3), matrix(scratch, AT_ROWS, 4, 3)
+    zeros = vector(scratch, AT_ZEROS, 4)
     if slides == RPR:
-        count = _slide_between(arm, h1, o1, h2, h3, o3, w, p, matrix(scratch, 12, 4, 2), zeros)
+        pairs = matrix(scratch, AT_ROWS, 4, 2)
+        count = _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros)
     elif slides == PRR or slides == RRP:
         count = _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros)
     else:
@@ -289,7 +291,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
     """
-    wrist, left = matrix(scratch, 24, 2, 3), vector(scratch, 30, 12)
+    wrist, left = matrix(scratch, AT_WRIST, 2, 3), vector(scratch, AT_LEFT, 12)
     written, is_free = 0, False
     for row in range(count):
         for k in range(3):

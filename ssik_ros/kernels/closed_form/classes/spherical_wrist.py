@@ -58,7 +58,8 @@ PARALLEL_12 = 1
 MEETING_12 = 2
 MEETING_23 = 3
 GENERIC = 4
-SCRATCH = 22 + spherical_wrist_lanes.SCRATCH
+AT_WRIST, AT_ZEROS, AT_ANGLES = 12, 18, 22
+SCRATCH = AT_ANGLES + spherical_wrist_lanes.SCRATCH
 
 
 @kernel
@@ -161,8 +162,8 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     w, a = triple(special, 0), triple(special, 1)
     p, back1 = map_point(g, w), (-h1[0], -h1[1], -h1[2])
-    arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 2, 3)
-    angles = vector(scratch, 22, spherical_wrist_lanes.SCRATCH)
+    arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, AT_WRIST, 2, 3)
+    angles = vector(scratch, AT_ANGLES, spherical_wrist_lanes.SCRATCH)
     if case == PARALLEL_23:
         is_free = spherical_wrist_lanes.write_arm_parallel_23(angles, axes, points, w, p)
         if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
@@ -185,7 +186,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             vectors.subtract(o3, o2),
             h3,
             vectors.subtract(w, o3),
-            vector(scratch, 18, 4),
+            vector(scratch, AT_ZEROS, 4),
         )
         is_free = outcome == FREE
     if case != PARALLEL_23 and count > 0:

@@ -63,7 +63,8 @@ from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 AXES_234 = 0
 AXES_123 = 1
-SCRATCH = max(12, three_parallel_lanes.SCRATCH)
+AT_ZEROS = 8
+SCRATCH = max(AT_ZEROS + 4, three_parallel_lanes.SCRATCH)
 
 LINED_UP = 1e-11
 """Sine of an angle below which q6 counts as free."""
@@ -180,7 +181,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
         (-e / unit, -f / unit, -e2, -f2),
         (height / unit, k2 - c2),
         1.0,
-        vector(scratch, 8, 4),
+        vector(scratch, AT_ZEROS, 4),
     )
     v = vectors.perpendicular(h)
     nearest, furthest = _reach(h, vectors.subtract(o4, o3), vectors.subtract(o2, o3))

@@ -16,7 +16,7 @@ A fifth of a microsecond for a counted pose; the time of :func:`search.search` f
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_places, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.classes import candidates, spherical_wrist, three_parallel
 from ssik_ros.kernels.closed_form.counting import (
@@ -28,6 +28,7 @@ from ssik_ros.kernels.closed_form.counting import (
 from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.rows.places import at
 
 SCRATCH = pose_lanes.POSES + LANES + 36 + 6 + 6 * gates.LIMIT
 """Size of the scratch of :func:`count_many`: eight poses, their counts, the chain of the class, special points,
@@ -43,7 +44,7 @@ def _is_same_chain(reals, n):
     """Return whether candidates are made from the same chain on which they are certified."""
     is_same = True
     for i in range(6 * n):
-        is_same = is_same and reals[i] == reals[8 * n + 30 + i]
+        is_same = is_same and reals[i] == reals[at(plan_places.OWN_AXES, n) + i]
     return is_same
 
 
@@ -60,21 +61,21 @@ def _counted_arm(ints, reals, scratch):
     candidates.write_six(
         axes,
         points,
-        vector(reals, 0, 18),
-        vector(reals, 18, 18),
+        vector(reals, at(plan_places.AXES, n), 18),
+        vector(reals, at(plan_places.POINTS, n), 18),
         n,
         -1,
-        vector(reals, 36, 12),
+        vector(reals, at(plan_places.HOME, n), 12),
         is_reversed,
     )
-    vectors.copy(special, vector(reals, 8 * n + 24, 6))
+    vectors.copy(special, vector(reals, at(plan_places.SPECIAL, n), 6))
     is_plane = ints[search.KIND] == candidates.THREE_PARALLEL
     if is_plane and special[0] == special[0]:
         # Axes 5 and 6 meet: use the intersection as the point of axis 6.
         vectors.copy(points[15:18], special[:3])
-    gates.write_limits(
-        limits, vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n), n, is_reversed
-    )
+    lower = vector(reals, at(plan_places.LOWER, n), n)
+    upper = vector(reals, at(plan_places.UPPER, n), n)
+    gates.write_limits(limits, lower, upper, n, is_reversed)
     size2 = 0.0
     for k in range(1, n):
         way = vectors.subtract(triple(points, k), triple(points, k - 1))
@@ -106,7 +107,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
     target = pose_lanes.load_poses(area)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
-    g = pose_lanes.behind(target, vector(reals, 48, 12))
+    g = pose_lanes.behind(target, vector(reals, at(plan_places.INVERSE, 6), 12))
     if is_reversed:
         g = pose_lanes.inverted(g)
     if kind == candidates.SPHERICAL_WRIST:

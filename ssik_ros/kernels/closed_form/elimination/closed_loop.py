@@ -12,7 +12,11 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination import elimination as el
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     JOINTS,
+    MOTION,
+    W_ELIMINATION,
     W_INVERSES,
+    W_LAST,
+    W_LAST_INVERSE,
     W_LOOP,
     W_SCRATCH,
 )
@@ -31,7 +35,10 @@ AT_MOTIONS = AT_LAST + 12
 AT_INVERSES = AT_MOTIONS + 60
 AT_ELIMINATION = AT_INVERSES + 60
 CUT = AT_ELIMINATION + el.ELIMINATION
-CONSTANTS = 1 + 2 * CUT
+FIRST_CUT = 1
+SECOND_CUT = FIRST_CUT + CUT
+"""Places of the two cuts in the constants of an arm, after their number."""
+CONSTANTS = SECOND_CUT + CUT
 """Size of the constants of an arm, in numbers."""
 
 
@@ -82,7 +89,8 @@ def prepare_cut(out, axes, points, cut, work):
     # The sixth motion contains the target and joins the frames of joints 5 and 0.
     out[AT_FIXED] = 1.0 if joint >= 3 else 0.0
     first, last = vector(out, AT_FIRST, 12), vector(out, AT_LAST, 12)
-    near, far, back = vector(work, 0, 12), vector(work, 12, 12), vector(work, 24, 12)
+    three = matrix(work, W_LOOP, 3, MOTION)
+    near, far, back = three[0], three[1], three[2]
     motions, inverses = matrix(out, AT_MOTIONS, 5, 12), matrix(out, AT_INVERSES, 5, 12)
     _write_frame(near, axes, points, 0, reversed_, 1.0 / unit)
     copy(first, near)
@@ -94,10 +102,10 @@ def prepare_cut(out, axes, points, cut, work):
         copy(near, far)
     copy(last, near)
     if joint >= 3:
-        all_inverses = matrix(work, 72, 6, 12)
-        copy_table(matrix(work, 72, 5, 12), inverses)
+        all_inverses = matrix(work, W_INVERSES, 6, 12)
+        copy_table(matrix(work, W_INVERSES, 5, 12), inverses)
         block = el.view_elimination(out, AT_ELIMINATION)
-        el.eliminate(block, all_inverses, joint, vector(work, 144, el.SCRATCH))
+        el.eliminate(block, all_inverses, joint, vector(work, W_ELIMINATION, el.SCRATCH))
 
 
 @kernel
@@ -112,10 +120,10 @@ def prepare_constants(out, axes, points, start, work):
     :param work: scratch, overwritten.
     """
     first, second = start % CUTS, start // CUTS - 1
-    prepare_cut(vector(out, 1, CUT), axes, points, first, work)
+    prepare_cut(vector(out, FIRST_CUT, CUT), axes, points, first, work)
     out[0] = 1.0
     if second >= 0:
-        prepare_cut(vector(out, 1 + CUT, CUT), axes, points, second, work)
+        prepare_cut(vector(out, SECOND_CUT, CUT), axes, points, second, work)
         out[0] = 2.0
 
 
@@ -129,8 +137,8 @@ def close_loop(constants, g, work):
     copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))
     copy(vector(work, W_INVERSES, 60), vector(constants, AT_INVERSES, 60))
     first, last = vector(constants, AT_FIRST, 12), vector(constants, AT_LAST, 12)
-    a, b = vector(work, W_SCRATCH, 12), vector(work, W_SCRATCH + 12, 12)
-    motion, inverse = vector(work, W_LOOP + 60, 12), vector(work, W_INVERSES + 60, 12)
+    a, b = vector(work, W_SCRATCH, 12), vector(work, W_SCRATCH + MOTION, 12)
+    motion, inverse = vector(work, W_LAST, 12), vector(work, W_LAST_INVERSE, 12)
     scale = 1.0 / constants[AT_SCALE]
     copy(a, g)
     stretch(vector(a, 9, 3), scale, 3)

@@ -78,6 +78,14 @@ ELIMINATION = AT_COUNTS + 4
 
 SCRATCH = 3 * LINE * PRODUCTS + 200
 """Floats of scratch for :func:`eliminate` and :func:`write_polynomials`."""
+AT_TABLE = 2 * LINE * PRODUCTS
+"""Place of the table of products in that scratch; :func:`_write_products` uses the scratch before it."""
+MIX_TAU, MIX_ORDER, MIX_PAIRS, MIX_BASIS = 48, 56, 48, 200
+"""Places in the scratch of :func:`_write_mix` after a table: a factorisation, later the linear pairs; a basis."""
+COMPLETION, COMPLETION_TAU, COMPLETION_ORDER, MIX_ROW = 48, 84, 90, 100
+"""Places there when the pairs are known: a table with its factorisation, and one row."""
+PAIRS_IMAGINARY, PAIRS_SCRATCH, MIX_PAIRS_SIZE = 60, 120, 132
+"""Places in the scratch of :func:`_write_linear_pairs` after the real parts, and its size."""
 
 
 @inline_kernel
@@ -147,13 +155,14 @@ def _write_linear_pairs(mix, rows, real, scratch):
     """
     total = 4 + real
     re = matrix(scratch, 0, real, total)
-    im = matrix(scratch, 60, real, total)
+    im = matrix(scratch, PAIRS_IMAGINARY, real, total)
     for i in range(real):
         for j in range(total):
             re[i, j] = rows[i, j] if j < 4 else 0.0
             im[i, j] = rows[i, 4 + j] if j < 4 else 0.0
         re[i, 4 + i] = 1.0
-    rank = reduce_complex(re, im, real, 4, total, vector(scratch, 120, 2 * real), PARTLY_FREE)
+    row = vector(scratch, PAIRS_SCRATCH, 2 * real)
+    rank = reduce_complex(re, im, real, 4, total, row, PARTLY_FREE)
     pairs = min(real - rank, real // 2)
     for p in range(pairs):
         for i in range(LEFT):
@@ -176,10 +185,10 @@ def _write_mix(out, scratch):
         for j in range(4):
             a[i, j] = out.null[i, PAIRS[j]]
             a[i, 4 + j] = out.null[i, PAIRS[j] + 1]
-    tau, order = vector(scratch, 48, 8), vector(scratch, 56, 8)
+    tau, order = vector(scratch, MIX_TAU, 8), vector(scratch, MIX_ORDER, 8)
     # Rows that joint k does not enter at all, from an orthogonal basis of the six.
     real = factorise(a, LEFT, 8, tau, order, PARTLY_FREE)
-    basis = matrix(scratch, 200, LEFT, LEFT)
+    basis = matrix(scratch, MIX_BASIS, LEFT, LEFT)
     for j in range(LEFT):
         write_orthogonal(basis[j], a, LEFT, tau, real, j)
     turned = matrix(scratch, 0, LEFT, 8)
@@ -191,26 +200,26 @@ def _write_mix(out, scratch):
                 total += basis[i, c] * out.null[c, entry]
             turned[i, j] = total
     mix = out.mix
-    inner = vector(scratch, 48, 132)
+    inner = vector(scratch, MIX_PAIRS, MIX_PAIRS_SIZE)
     pairs = _write_linear_pairs(mix, turned, real, inner)
     out.counts[0], out.counts[1], out.counts[2] = pairs, real - 2 * pairs, LEFT - real
     # The quadratic rows complete them.
-    b = matrix(scratch, 48, LEFT, LEFT)
+    b = matrix(scratch, COMPLETION, LEFT, LEFT)
+    tau, order = vector(scratch, COMPLETION_TAU, LEFT), vector(scratch, COMPLETION_ORDER, LEFT)
     for i in range(real):
         for j in range(2 * pairs):
             b[i, j] = mix[j, i]
-    found = factorise(
-        b, real, 2 * pairs, vector(scratch, 84, LEFT), vector(scratch, 90, LEFT), 0.0
-    )
+    found = factorise(b, real, 2 * pairs, tau, order, 0.0)
     for row in range(2 * pairs, LEFT):
         vectors.write_unit(mix[row], row)
         if row < real:
-            write_orthogonal(mix[row], b, real, vector(scratch, 84, LEFT), found, row)
+            write_orthogonal(mix[row], b, real, tau, found, row)
     # Back from the rotated rows.
+    turned_back = vector(scratch, MIX_ROW, LEFT)
     for row in range(LEFT):
         for c in range(LEFT):
-            scratch[100 + c] = vectors.inner(mix[row], basis[:, c], LEFT)
-        vectors.copy(mix[row], vector(scratch, 100, LEFT))
+            turned_back[c] = vectors.inner(mix[row], basis[:, c], LEFT)
+        vectors.copy(mix[row], turned_back)
 
 
 @kernel
@@ -223,7 +232,7 @@ def eliminate(out, inverses, k, scratch):
     :param k: joint whose half-angle remains.
     :param scratch: (SCRATCH,).
     """
-    table = matrix(scratch, 2 * LINE * PRODUCTS, LINE, PRODUCTS)
+    table = matrix(scratch, AT_TABLE, LINE, PRODUCTS)
     _write_products(
         table, inverses[(k + 5) % 6], inverses[(k + 4) % 6], inverses[(k + 3) % 6], scratch
     )
@@ -252,9 +261,10 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
     :param loop: (6, 12) motions of the loop.
     :param scratch: (SCRATCH,).
     """
-    table = matrix(scratch, 2 * LINE * PRODUCTS, LINE, PRODUCTS)
+    table = matrix(scratch, AT_TABLE, LINE, PRODUCTS)
     _write_products(table, loop[k], loop[(k + 1) % 6], loop[(k + 2) % 6], scratch)
-    s, c, fixed = vector(scratch, 0, 9), vector(scratch, 9, 9), vector(scratch, 18, 9)
+    rows = matrix(scratch, 0, 3, PRODUCTS)
+    s, c, fixed = rows[0], rows[1], rows[2]
     null = elimination.null
     for row in range(LEFT):
         for j in range(PRODUCTS):

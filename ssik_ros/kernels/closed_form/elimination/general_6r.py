@@ -51,8 +51,10 @@ from ssik_ros.kernels.closed_form.elimination.closed_loop import (
     CONSTANTS,
     CUT,
     CUTS,
+    FIRST_CUT,
     prepare_constants,
     prepare_cut,
+    SECOND_CUT,
 )
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     DOUBTFUL_TARGET,
@@ -61,6 +63,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     PENCIL,
     ROWS,
     W_BETA,
+    W_COSINE,
     W_COUNT,
     W_DOUBT,
     W_ELIMINATION,
@@ -70,14 +73,17 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_LARGEST,
     W_LOOP,
     W_MATRIX,
-    W_MIXED,
+    W_MIXED_COSINE,
+    W_MIXED_ONE,
+    W_MIXED_SINE,
     W_MULTIPLE,
     W_NUDGED,
+    W_ONE,
     W_PENCIL,
-    W_POLYNOMIALS,
     W_REAL,
     W_ROOTS,
     W_SCRATCH,
+    W_SINE,
     W_SPARE,
     WORKSPACE,
 )
@@ -128,8 +134,8 @@ def _choose_matrix(elimination, work):
 
     :returns: its size (0 without a problem), the origin, and its largest entry.
     """
-    sine, cosine = matrix(work, W_MIXED, 6, 9), matrix(work, W_MIXED + 54, 6, 9)
-    one = matrix(work, W_MIXED + 108, 6, 9)
+    sine, cosine = matrix(work, W_MIXED_SINE, 6, 9), matrix(work, W_MIXED_COSINE, 6, 9)
+    one = matrix(work, W_MIXED_ONE, 6, 9)
     scratch = vector(work, W_SCRATCH, el.SCRATCH)
     size, origin, best = 0, 0.0, math.inf
     for attempt in range(ORIGINS):
@@ -197,8 +203,8 @@ def _write_safe_roots(out, work):
     # By columns: where the equations depend on each other, QZ steps keep infinite roots of this pencil, and lose those
     # of its transpose.
     upper, lower = matrix(work, W_PENCIL, n, n), matrix(work, W_PENCIL + n * n, n, n)
-    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
-    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
+    one = matrix(work, W_ONE, 6, 9)
     for i in range(el.SIZE):
         upper[el.SIZE + i, i] = lower[i, i] = 1.0
         # The equation itself, then times x_a.
@@ -273,12 +279,12 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
         copy(own, vector(constants, AT_ELIMINATION, el.ELIMINATION))
     else:
         el.eliminate(block, inverses, k, scratch)
-    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
-    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
+    one = matrix(work, W_ONE, 6, 9)
     el.write_polynomials(sine, cosine, one, block, loop, k, scratch)
-    el.mix_rows(matrix(work, W_MIXED, 6, 9), block.mix, sine)
-    el.mix_rows(matrix(work, W_MIXED + 54, 6, 9), block.mix, cosine)
-    el.mix_rows(matrix(work, W_MIXED + 108, 6, 9), block.mix, one)
+    el.mix_rows(matrix(work, W_MIXED_SINE, 6, 9), block.mix, sine)
+    el.mix_rows(matrix(work, W_MIXED_COSINE, 6, 9), block.mix, cosine)
+    el.mix_rows(matrix(work, W_MIXED_ONE, 6, 9), block.mix, one)
     begin = count
     count, certain = _add_roots(found, begin, block, k, work, ints, is_careful)
     if constants[AT_REVERSED] != 0.0:
@@ -372,12 +378,12 @@ def solve(out, constants, g, work, ints, is_careful):
     :param is_careful: whether to leave out nearly complex roots that are surely complex, which takes time.
     """
     found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
-    cut = vector(constants, 1, CUT)
+    cut = vector(constants, FIRST_CUT, CUT)
     count, certain = solve_cut(found, 0, cut, g, work, ints, is_careful)
     doubt = work[W_MULTIPLE]
     if not certain and constants[0] > 1.0:
         # Another cut resolves a doubt: solutions share the angle of one joint, not of two.
-        cut = vector(constants, 1 + CUT, CUT)
+        cut = vector(constants, SECOND_CUT, CUT)
         count, certain = solve_cut(found, count, cut, g, work, ints, is_careful)
         doubt = max(doubt, work[W_MULTIPLE])
         # Near symmetric targets every cut is nearly singular, so both may have lost the same solution.
@@ -407,9 +413,9 @@ def solve_beside(constants, g, work, ints):
         if count + 2 * el.LARGEST > ROWS:
             break
         first = count
-        _nudge(nudged, g, number, constants[1 + AT_SCALE])
-        place = CUT if number // 2 == 1 and constants[0] > 1.0 else 0
-        cut = vector(constants, 1 + place, CUT)
+        _nudge(nudged, g, number, constants[FIRST_CUT + AT_SCALE])
+        place = SECOND_CUT if number // 2 == 1 and constants[0] > 1.0 else FIRST_CUT
+        cut = vector(constants, place, CUT)
         count, _ = solve_cut(found, count, cut, nudged, work, ints, False)
         for row in range(first, count):
             found[row, 6] += NUDGE

@@ -78,8 +78,12 @@ def search(
     n, held = ints[common.N], ints[common.HELD]
     axes, points, _ = common.chain_of(run)
     g, raw, own = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
-    own_axes, own_points, own_g = vector(own, 0, 18), vector(own, 18, 18), vector(own, 66, 12)
-    moved, back = vector(own, 42, 12), vector(own, 54, 12)
+    own_axes, own_points = (
+        vector(own, candidates.AT_AXES, 18),
+        vector(own, candidates.AT_POINTS, 18),
+    )
+    moved, back = vector(own, candidates.AT_MOVED, 12), vector(own, candidates.AT_BACK, 12)
+    own_g = vector(own, candidates.AT_TARGET, 12)
     count = 0
     for sample in range(samples.shape[0]):
         value, first = samples[sample], counters[common.KEPT]
@@ -156,7 +160,10 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
             wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
             wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
-    unit, free = constants[1 + closed_loop.AT_SCALE], vector(run.ints, common.FREE, n)
+    unit, free = (
+        constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE],
+        vector(run.ints, common.FREE, n),
+    )
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
     doubt = loop_work[W_DOUBT]

@@ -7,15 +7,26 @@ JOINTS = 6
 ROWS = 192
 """Rows of candidates before the best are chosen: two for each real root, for two cuts and six moved targets."""
 
+POLYNOMIALS = el.LEFT * el.PRODUCTS
+"""Numbers of the coefficients of the six equations at sin q_k, at cos q_k, or at 1."""
 PENCIL = 2 * el.SIZE
 """Size of the eigenvalue problem that contains spurious roots."""
 
+MOTION = 12
+"""Numbers of a rotation and a translation."""
 W_LOOP = 0
-W_INVERSES = W_LOOP + 72
-W_ELIMINATION = W_INVERSES + 72
-W_POLYNOMIALS = W_ELIMINATION + el.ELIMINATION
-W_MIXED = W_POLYNOMIALS + 162
-W_MATRIX = W_MIXED + 162
+W_LAST = W_LOOP + (JOINTS - 1) * MOTION
+"""The last motion of the loop: it depends on the target."""
+W_INVERSES = W_LAST + MOTION
+W_LAST_INVERSE = W_INVERSES + (JOINTS - 1) * MOTION
+W_ELIMINATION = W_LAST_INVERSE + MOTION
+W_SINE = W_ELIMINATION + el.ELIMINATION
+W_COSINE = W_SINE + POLYNOMIALS
+W_ONE = W_COSINE + POLYNOMIALS
+W_MIXED_SINE = W_ONE + POLYNOMIALS
+W_MIXED_COSINE = W_MIXED_SINE + POLYNOMIALS
+W_MIXED_ONE = W_MIXED_COSINE + POLYNOMIALS
+W_MATRIX = W_MIXED_ONE + POLYNOMIALS
 W_SPARE = W_MATRIX + 256
 W_REAL = W_SPARE + 256
 W_IMAGINARY = W_REAL + PENCIL

@@ -22,9 +22,13 @@ TURN_A, TURN_B = 0.61, 1.13
 WEIGHT_B = 0.71
 """Share of x_b in the operator that separates the solutions of a space."""
 
-SCRATCH = 2 * LARGEST * (LARGEST + 1) + max(
-    2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST)
-)
+AT_TAU = 2 * SIZE * LARGEST
+"""Place of a factorisation in the scratch of an operator."""
+AT_REAL = 2 * LARGEST * LARGEST
+AT_IMAGINARY = AT_REAL + LARGEST
+AT_REST = AT_IMAGINARY + LARGEST
+"""Places of the eigenvalues in the scratch of all vectors, after an operator and its modes."""
+SCRATCH = AT_REST + max(2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST))
 """Floats of scratch for :func:`split_space`."""
 
 
@@ -212,8 +216,8 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     :param scratch: (2 SIZE LARGEST + 3 LARGEST,).
     """
     low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * LARGEST, m, SIZE)
-    tau = vector(scratch, 2 * SIZE * LARGEST, LARGEST)
-    order = vector(scratch, 2 * SIZE * LARGEST + LARGEST, LARGEST)
+    tau = vector(scratch, AT_TAU, LARGEST)
+    order = vector(scratch, AT_TAU + LARGEST, LARGEST)
     c, s = math.cos(turn), math.sin(turn)
     rows = 0
     for i in range(SIZE - step):
@@ -242,9 +246,8 @@ def split_space(out, space, m, scratch):
     """
     size = LARGEST * LARGEST
     operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
-    real, place = vector(scratch, 2 * size, LARGEST), 2 * size + 2 * LARGEST
-    imaginary = vector(scratch, 2 * size + LARGEST, LARGEST)
-    rest = vector(scratch, place, SCRATCH - place)
+    real, imaginary = vector(scratch, AT_REAL, LARGEST), vector(scratch, AT_IMAGINARY, LARGEST)
+    rest = vector(scratch, AT_REST, SCRATCH - AT_REST)
     vectors.fill(vector(scratch, 0, m * m), 0.0)
     _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)
     _write_operator(operator, space, m, 1, TURN_B, WEIGHT_B, rest)

@@ -17,16 +17,18 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     JOINTS,
     MULTIPLE,
     NEARLY_COMPLEX,
+    W_COSINE,
     W_IMAGINARY,
     W_INVERSES,
     W_LINE,
     W_LOOP,
     W_LU,
     W_MULTIPLE,
-    W_POLYNOMIALS,
+    W_ONE,
     W_POSES,
     W_REAL,
     W_SCRATCH,
+    W_SINE,
     W_SPACE,
     W_VECTORS,
 )
@@ -145,8 +147,8 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     middle = 0.0
     for i in range(begin, end):
         middle += roots[i] / m
-    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
-    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
+    one = matrix(work, W_ONE, 6, 9)
     lu, pivots = matrix(work, W_LU, 12, 12), ints
     space, vectors = matrix(work, W_SPACE, m, 12), matrix(work, W_VECTORS, m, 12)
     nv.factorise_equations(lu, pivots, sine, cosine, one, middle)
@@ -163,8 +165,8 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
 @kernel
 def _add_single(found, count, first, q, elimination, k, work, ints):
     """Add the candidate of one root; return the new count."""
-    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
-    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
+    one = matrix(work, W_ONE, 6, 9)
     lu, pivots = matrix(work, W_LU, 12, 12), ints
     x = vector(work, W_VECTORS, 12)
     nv.factorise_equations(lu, pivots, sine, cosine, one, q)
@@ -185,8 +187,8 @@ def _are_complex(middle, part, work, ints):
     :param middle: mean of the real parts [rad].
     :param part: largest imaginary part [rad].
     """
-    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
-    one, lu = matrix(work, W_POLYNOMIALS + 108, 6, 9), matrix(work, W_LU, 12, 12)
+    sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
+    one, lu = matrix(work, W_ONE, 6, 9), matrix(work, W_LU, 12, 12)
     inverse, x = matrix(work, W_SPACE, 12, 12), vector(work, W_VECTORS, 12)
     real, imaginary = vector(work, W_REAL, 12), vector(work, W_IMAGINARY, 12)
     nv.factorise_equations(lu, ints, sine, cosine, one, middle)

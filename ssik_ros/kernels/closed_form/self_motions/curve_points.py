@@ -31,9 +31,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_places, search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.rows.places import at
 
 N = 7
 """Number of joints."""
@@ -55,8 +56,15 @@ ALONG = 1e-11
 CLEAR = 0.02
 """Least component of a joint in the tangent at which the joint's equation determines the tangent."""
 
-LOWER, UPPER = 6 * N + 24, 7 * N + 24
+LOWER, UPPER = (a * N + b for a, b in (plan_places.LOWER, plan_places.UPPER))
 """Offsets of the limits in the real numbers of a plan."""
+AT_SCREWS = 2 * N
+AT_POSE = AT_SCREWS + 6 * N
+AT_SYSTEM = AT_POSE + 12
+AT_ROW = AT_SYSTEM + N * COLUMNS
+AT_TANGENT = AT_ROW + N
+AT_FACTS = AT_TANGENT + N
+"""Places of a :class:`Curve` in the scratch, after the effective limits."""
 
 
 class Curve(NamedTuple):
@@ -89,7 +97,7 @@ class Curve(NamedTuple):
 @inline_kernel
 def scratch_size():
     """Return the size of the scratch of :func:`open_curve`, in numbers."""
-    return 2 * N + 6 * N + 12 + N * COLUMNS + 2 * N + 2
+    return AT_FACTS + 2
 
 
 @kernel
@@ -113,23 +121,22 @@ def open_curve(ints, reals, target, free, work):
     :param work: (scratch_size(),) scratch.
     """
     _write_limits(work, ints, reals)
-    own = 2 * N
     return Curve(
-        vector(reals, 0, 3 * N),
-        vector(reals, 3 * N, 3 * N),
-        vector(reals, 6 * N, 12),
+        vector(reals, at(plan_places.AXES, N), 3 * N),
+        vector(reals, at(plan_places.POINTS, N), 3 * N),
+        vector(reals, at(plan_places.HOME, N), 12),
         ints[search.SLIDES],
         ints[search.HELD],
         vector(work, 0, N),
         vector(work, N, N),
         target,
-        vector(work, own, 6 * N),
-        vector(work, own + 6 * N, 12),
-        matrix(work, own + 6 * N + 12, N, COLUMNS),
-        vector(work, own + 6 * N + 12 + N * COLUMNS, N),
-        vector(work, own + 7 * N + 12 + N * COLUMNS, N),
+        vector(work, AT_SCREWS, 6 * N),
+        vector(work, AT_POSE, 12),
+        matrix(work, AT_SYSTEM, N, COLUMNS),
+        vector(work, AT_ROW, N),
+        vector(work, AT_TANGENT, N),
         free,
-        vector(work, own + 8 * N + 12 + N * COLUMNS, 2),
+        vector(work, AT_FACTS, 2),
     )
 
 

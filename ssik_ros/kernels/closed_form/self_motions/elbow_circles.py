@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.branches import plan_places
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments, trace
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
@@ -52,6 +53,7 @@ from ssik_ros.kernels.geometry import lanes, se3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.rows.places import at
 
 NOT_PLAIN = -2
 """Returned in place of the number of curves if another method must handle the pose."""
@@ -147,7 +149,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     se3.orthonormalise(target)
     run = _open(ints, reals, target, free, work)
     turns, c = vector(run.scratch, 0, TURNS), run.curve
-    se3.compose(turns, target, vector(reals, 6 * N + 12, 12))
+    se3.compose(turns, target, vector(reals, at(plan_places.INVERSE, N), 12))
     shoulder, wrist = vectors.read(spheres, 0), vectors.read(spheres, 3)
     moved = vectors.add(vectors.times(turns, wrist), vectors.read(turns, 9))
     reach = vectors.subtract(moved, shoulder)

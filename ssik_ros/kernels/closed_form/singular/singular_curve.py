@@ -39,6 +39,7 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, largest_of
+from ssik_ros.kernels.rows.places import at
 
 PLACES = 9
 """Number of places at which g is measured."""
@@ -87,6 +88,18 @@ NOT_NEAREST = 1e3
 ISOLATED = 0
 CURVE = 1
 
+HERE, BEFORE, NEAR, BEST, ALONG, LAST = (
+    (8, 180),
+    (9, 180),
+    (10, 180),
+    (11, 180),
+    (12, 180),
+    (12, 186),
+)
+"""Places in the scratch, after the scratch of a refinement: four postures (n,) on a curve, then two directions (6,)."""
+OTHER, VALUES, SHARES, ERRORS, END = (8, 180), (9, 180), (9, 189), (9, 198), (14, 252)
+"""Places of the same memory at a single point: a posture (n,), values and shares (9,), errors (9, 6)."""
+
 
 @inline_kernel
 def scratch_size(n):
@@ -95,7 +108,7 @@ def scratch_size(n):
 
     :param n: number of joints.
     """
-    return sr.scratch_size(n) + 6 * n + 8 * PLACES
+    return at(END, n)
 
 
 @kernel
@@ -122,9 +135,12 @@ def correct(q, start, along, s, aim, scratch):
     :param scratch: (sr.scratch_size(n),) scratch.
     """
     n, free, count = aim.n, aim.free, aim.moving
-    walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
-    system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
-    normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)
+    walk, trial = (
+        vector(scratch, 0, at(certify.POSTURE, n)),
+        vector(scratch, at(certify.POSTURE, n), n),
+    )
+    system = matrix(scratch, at(certify.SYSTEM, n), sr.ROWS, 7)
+    normal = matrix(scratch, at(sr.NORMAL, n), sr.ROWS, 7)
     error = math.inf
     for _ in range(CORRECTIONS):
         error = sr.write_equations(system, q, aim, walk)
@@ -159,7 +175,7 @@ def _measure(g, start, along, h, aim, q, errors, scratch):
     :param q: (n,) scratch.
     :param errors: (9, 6) scratch.
     """
-    system = matrix(scratch, 7 * aim.n + 12, sr.ROWS, 7)
+    system = matrix(scratch, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
     largest, place = -1.0, 0
     for i in range(PLACES):
         s = (i - PLACES // 2) * h
@@ -226,10 +242,9 @@ def examine(q, along, aim, exact, scratch):
     :returns: ISOLATED or CURVE.
     """
     n = aim.n
-    place = sr.scratch_size(n)
-    other, g = vector(scratch, place, n), vector(scratch, place + n, PLACES)
-    a = vector(scratch, place + n + PLACES, PLACES)
-    errors = matrix(scratch, place + n + 2 * PLACES, PLACES, sr.ROWS)
+    other, g = vector(scratch, at(OTHER, n), n), vector(scratch, at(VALUES, n), PLACES)
+    a = vector(scratch, at(SHARES, n), PLACES)
+    errors = matrix(scratch, at(ERRORS, n), PLACES, sr.ROWS)
     copy(other, q)
     best = correct(other, q, along, 0.0, aim, scratch)
     is_curve = False
@@ -256,9 +271,9 @@ def examine(q, along, aim, exact, scratch):
 def _write_tangent(along, q, aim, scratch):
     """Replace a direction (6,) by the tangent of the curve at q, in place."""
     n, count = aim.n, aim.moving
-    system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
-    normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)
-    sr.write_equations(system, q, aim, vector(scratch, 0, 6 * n + 12))
+    system = matrix(scratch, at(certify.SYSTEM, n), sr.ROWS, 7)
+    normal = matrix(scratch, at(sr.NORMAL, n), sr.ROWS, 7)
+    sr.write_equations(system, q, aim, vector(scratch, 0, at(certify.POSTURE, n)))
     certify.write_normal(normal, system, count)
     for a in range(count):
         for b in range(count):
@@ -367,9 +382,8 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     n = aim.n
-    place = sr.scratch_size(n)
-    here, before = vector(scratch, place, n), vector(scratch, place + n, n)
-    along, last = vector(scratch, place + 4 * n, 6), vector(scratch, place + 4 * n + 6, 6)
+    here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
+    along, last = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
     copy(here, start)
     copy(along, tangent)
     for stride in range(MOST_STRIDES):
@@ -403,10 +417,9 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     n = aim.n
-    place = sr.scratch_size(n)
-    here, before = vector(scratch, place, n), vector(scratch, place + n, n)
-    near, best = vector(scratch, place + 2 * n, n), vector(scratch, place + 3 * n, n)
-    last, tangent = vector(scratch, place + 4 * n, 6), vector(scratch, place + 4 * n + 6, 6)
+    here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
+    near, best = vector(scratch, at(NEAR, n), n), vector(scratch, at(BEST, n), n)
+    last, tangent = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
     copy(here, q)
     copy(best, q)
     copy(trace[0], q)

@@ -43,6 +43,7 @@ from ssik_ros.kernels.closed_form.singular import (
 )
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
+from ssik_ros.kernels.rows.places import at
 
 REGULAR = 1e-5
 """Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
@@ -126,28 +127,28 @@ def scratch_size(n):
 @inline_kernel
 def _view(scratch, n):
     """Return a flat array as :class:`Place`."""
-    at = (MOST + 2) * n + MOST
+    rest = (MOST + 2) * n + MOST
     trace = CURVES * (sc.MOST_STRIDES + 1) * n
     return Place(
         matrix(scratch, 0, MOST, n),
         vector(scratch, (MOST + 2) * n, MOST),
         matrix(scratch, MOST * n, 1, n),
         vector(scratch, (MOST + 1) * n, n),
-        vector(scratch, at, 6),
-        matrix(scratch, at + 6, 6, 6),
-        vector(scratch, at + 42, 6),
-        vector(scratch, at + 48, CURVES),
-        vector(scratch, at + 48 + CURVES, trace),
-        vector(scratch, at + 48 + CURVES + trace, sp.SCRATCH),
-        vector(scratch, at + 48 + CURVES + trace + sp.SCRATCH, sc.scratch_size(n)),
+        vector(scratch, rest, 6),
+        matrix(scratch, rest + 6, 6, 6),
+        vector(scratch, rest + 42, 6),
+        vector(scratch, rest + 48, CURVES),
+        vector(scratch, rest + 48 + CURVES, trace),
+        vector(scratch, rest + 48 + CURVES + trace, sp.SCRATCH),
+        vector(scratch, rest + 48 + CURVES + trace + sp.SCRATCH, sc.scratch_size(n)),
     )
 
 
 @kernel
 def _count_null_vectors(place, q, aim):
     """Write singular values and vectors at q; return the number of null vectors."""
-    system = matrix(place.rest, 7 * aim.n + 12, sr.ROWS, 7)
-    sr.write_equations(system, q, aim, vector(place.rest, 0, 6 * aim.n + 12))
+    system = matrix(place.rest, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
+    sr.write_equations(system, q, aim, vector(place.rest, 0, at(certify.POSTURE, aim.n)))
     singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
     nulls = 0
     for j in range(aim.moving):
@@ -158,7 +159,8 @@ def _count_null_vectors(place, q, aim):
 @kernel
 def _error(place, q, aim):
     """Return the Frobenius norm of FK(q) - T."""
-    screws, pose = vector(place.rest, 0, 6 * aim.n), vector(place.rest, 6 * aim.n, 12)
+    screws = vector(place.rest, at(certify.SCREWS, aim.n), 6 * aim.n)
+    pose = vector(place.rest, at(certify.POSE, aim.n), 12)
     certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, screws, pose)
     return certify.residual(pose, aim.target)
 
@@ -265,7 +267,7 @@ def _sharpen(place, nulls, q, aim, exact):
     """Move an isolated solution with several null vectors to its exact position; some vectors may not be null."""
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
-        spare = vector(place.rest, 6 * aim.n + 12, aim.n)
+        spare = vector(place.rest, at(certify.POSTURE, aim.n), aim.n)
         sp.sharpen(place.probe, number, aim, spare, place.extra, place.rest)
         if _error(place, place.probe, aim) <= exact:
             copy(q, place.probe)
@@ -285,13 +287,15 @@ def are_regular(rows, count, aim, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     place = _view(scratch, aim.n)
-    system = matrix(place.rest, 7 * aim.n + 12, sr.ROWS, 7)
+    system = matrix(place.rest, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
     for row in range(count):
         if aim.moving < sr.ROWS:
             if _count_null_vectors(place, rows[row], aim) > 0:
                 return False
             continue
-        sr.write_equations(system, rows[row], aim, vector(place.rest, 0, 6 * aim.n + 12))
+        sr.write_equations(
+            system, rows[row], aim, vector(place.rest, 0, at(certify.POSTURE, aim.n))
+        )
         if not smallest_pivot(system) > NEARLY_SINGULAR:
             return False
     return True

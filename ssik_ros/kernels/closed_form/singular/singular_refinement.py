@@ -39,6 +39,7 @@ from ssik_ros.kernels.closed_form.certification import certify, nearby_branches
 from ssik_ros.kernels.closed_form.singular import singular_values
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows.places import at
 
 ROWS = 6
 MOST_STEPS = 60
@@ -57,6 +58,11 @@ LONGEST_STEP = 0.3
 """Largest change of a joint in one step [rad or m]."""
 ALONE = 1e-15
 """Smallest pivot, relative to the largest entry, of equations that rounding may have made singular."""
+NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 180)
+"""
+Places in the scratch, after the scratch of :mod:`certify`: a third system of equations (6, 7), singular values (6,) and vectors
+(6, 6), a second posture (n,).
+"""
 
 
 class Aim(NamedTuple):
@@ -89,7 +95,7 @@ def scratch_size(n):
 
     :param n: number of joints.
     """
-    return 8 * n + 12 + 3 * 42 + 42
+    return at(END, n)
 
 
 @kernel
@@ -103,7 +109,8 @@ def write_equations(system, q, aim, scratch):
     :param scratch: (6 n + 12,) numbers; the last twelve are FK(q) then.
     """
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
-    screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
+    screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
+    pose = vector(scratch, at(certify.POSE, n), 12)
     certify.evaluate(aim.axes, aim.points, aim.home, n, slides, q, screws, pose)
     certify.write_system(system, screws, slides, free, count, pose, target, 1.0 / aim.unit)
     total = 0.0
@@ -123,11 +130,11 @@ def is_regular(q, aim, least, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     n, count = aim.n, aim.moving
-    system = matrix(scratch, 7 * n + 12, ROWS, 7)
-    write_equations(system, q, aim, vector(scratch, 0, 6 * n + 12))
+    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
+    write_equations(system, q, aim, vector(scratch, 0, at(certify.POSTURE, n)))
     if count == ROWS:
         return nearby_branches.smallest_pivot(system) > least
-    values, vectors_ = vector(scratch, 7 * n + 138, 6), matrix(scratch, 7 * n + 144, 6, 6)
+    values, vectors_ = vector(scratch, at(VALUES, n), 6), matrix(scratch, at(VECTORS, n), 6, 6)
     singular_values.decompose(values, vectors_, system, ROWS, count)
     return values[count - 1] > least * values[0]
 
@@ -163,10 +170,13 @@ def refine(q, aim, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     n, free, count = aim.n, aim.free, aim.moving
-    walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
-    system = matrix(scratch, 7 * n + 12, ROWS, 7)
-    other = matrix(scratch, 7 * n + 54, ROWS, 7)
-    normal = matrix(scratch, 7 * n + 96, ROWS, 7)
+    walk, trial = (
+        vector(scratch, 0, at(certify.POSTURE, n)),
+        vector(scratch, at(certify.POSTURE, n), n),
+    )
+    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
+    other = matrix(scratch, at(certify.NORMAL, n), ROWS, 7)
+    normal = matrix(scratch, at(NORMAL, n), ROWS, 7)
     error = write_equations(system, q, aim, walk)
     damping, refusals = 1.0, 0
     for _ in range(MOST_STEPS):
@@ -188,18 +198,22 @@ def refine(q, aim, scratch):
     if STALLED < error < WORTH_IT:
         _step_without_squares(q, aim, error, scratch)
     write_equations(other, q, aim, walk)
-    return certify.residual(vector(scratch, 6 * n, 12), aim.target)
+    return certify.residual(vector(scratch, at(certify.POSE, n), 12), aim.target)
 
 
 @kernel
 def _step_without_squares(q, aim, error, scratch):
     """Improve a posture in place by steps of the pseudo-inverse from singular values, while they reduce the error."""
     n, count = aim.n, aim.moving
-    walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
-    system = matrix(scratch, 7 * n + 12, ROWS, 7)
-    columns, step = matrix(scratch, 7 * n + 54, ROWS, 7), matrix(scratch, 7 * n + 96, ROWS, 7)
-    values, vectors_ = vector(scratch, 7 * n + 138, 6), matrix(scratch, 7 * n + 144, 6, 6)
-    best, since = vector(scratch, 7 * n + 180, n), 0
+    walk, trial = (
+        vector(scratch, 0, at(certify.POSTURE, n)),
+        vector(scratch, at(certify.POSTURE, n), n),
+    )
+    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
+    columns = matrix(scratch, at(certify.NORMAL, n), ROWS, 7)
+    step = matrix(scratch, at(NORMAL, n), ROWS, 7)
+    values, vectors_ = vector(scratch, at(VALUES, n), 6), matrix(scratch, at(VECTORS, n), 6, 6)
+    best, since = vector(scratch, at(BEST, n), n), 0
     copy(best, q)
     for _ in range(MOST_STEPS):
         now = write_equations(system, q, aim, walk)

@@ -1,0 +1,19 @@
+"""
+Places of parts in flat memory whose size depends on the number of joints.
+
+A place is a pair of whole numbers (a, b): the part begins at a n + b for a chain of n joints. Each module that owns a
+flat array names the places of its parts.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+
+
+@inline_kernel
+def at(place, n):
+    """
+    Return where a part begins.
+
+    :param place: pair (a, b) of the part.
+    :param n: number of joints.
+    """
+    return place[0] * n + place[1]
