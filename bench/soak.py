@@ -161,7 +161,7 @@ class Storms:
 
     def find_requests(self) -> None:
         """
-        Find poses whose search is longer than its share of the budget, so that the clock ends it.
+        Find poses that are searched for so long that the clock ends all searches of a storm.
 
         :raises NoResponse: when there are none.
         """

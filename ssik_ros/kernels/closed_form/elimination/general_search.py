@@ -78,10 +78,8 @@ def search(
     n, held = ints[common.N], ints[common.HELD]
     axes, points, _ = common.chain_of(run)
     g, raw, own = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
-    own_axes, own_points = (
-        vector(own, candidates.AT_AXES, 18),
-        vector(own, candidates.AT_POINTS, 18),
-    )
+    own_axes = vector(own, candidates.AT_AXES, 18)
+    own_points = vector(own, candidates.AT_POINTS, 18)
     moved, back = vector(own, candidates.AT_MOVED, 12), vector(own, candidates.AT_BACK, 12)
     own_g = vector(own, candidates.AT_TARGET, 12)
     count = 0

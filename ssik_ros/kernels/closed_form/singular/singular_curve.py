@@ -97,8 +97,8 @@ HERE, BEFORE, NEAR, BEST, ALONG, LAST = (
     (12, 186),
 )
 """Places in the scratch, after the scratch of a refinement: four postures (n,) on a curve, then two directions (6,)."""
-OTHER, VALUES, SHARES, ERRORS, END = (8, 180), (9, 180), (9, 189), (9, 198), (14, 252)
-"""Places of the same memory at a single point: a posture (n,), values and shares (9,), errors (9, 6)."""
+OTHER, MEASURED, POLYNOMIAL, ERRORS, END = (8, 180), (9, 180), (9, 189), (9, 198), (14, 252)
+"""Places of the same memory at a single point: a posture (n,), g and its polynomial (9,), errors (9, 6)."""
 
 
 @inline_kernel
@@ -134,17 +134,12 @@ def correct(q, start, along, s, aim, scratch):
     :param aim: chain and pose.
     :param scratch: (sr.scratch_size(n),) scratch.
     """
-    n, free, count = aim.n, aim.free, aim.moving
-    walk, trial = (
-        vector(scratch, 0, at(certify.POSTURE, n)),
-        vector(scratch, at(certify.POSTURE, n), n),
-    )
-    system = matrix(scratch, at(certify.SYSTEM, n), sr.ROWS, 7)
-    normal = matrix(scratch, at(sr.NORMAL, n), sr.ROWS, 7)
+    room, free, count = sr.view_scratch(scratch, aim.n), aim.free, aim.moving
+    normal = room.normal
     error = math.inf
     for _ in range(CORRECTIONS):
-        error = sr.write_equations(system, q, aim, walk)
-        certify.write_normal(normal, system, count)
+        error = sr.write_equations(room.system, q, aim, scratch)
+        certify.write_normal(normal, room.system, count)
         missing = s - _dot(along, start, q, aim)
         for a in range(count):
             for b in range(count):
@@ -153,8 +148,8 @@ def correct(q, start, along, s, aim, scratch):
         sr.solve_positive(normal, count)
         if largest_of(normal[:, count], count) <= ARRIVED:
             break
-        certify.move(trial, q, free, count, normal, sr.LONGEST_STEP)
-        copy(q, trial)
+        certify.move(room.trial, q, free, count, normal, sr.LONGEST_STEP)
+        copy(q, room.trial)
     return error
 
 
@@ -175,7 +170,7 @@ def _measure(g, start, along, h, aim, q, errors, scratch):
     :param q: (n,) scratch.
     :param errors: (9, 6) scratch.
     """
-    system = matrix(scratch, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
+    system = sr.view_scratch(scratch, aim.n).system
     largest, place = -1.0, 0
     for i in range(PLACES):
         s = (i - PLACES // 2) * h
@@ -242,8 +237,8 @@ def examine(q, along, aim, exact, scratch):
     :returns: ISOLATED or CURVE.
     """
     n = aim.n
-    other, g = vector(scratch, at(OTHER, n), n), vector(scratch, at(VALUES, n), PLACES)
-    a = vector(scratch, at(SHARES, n), PLACES)
+    other, g = vector(scratch, at(OTHER, n), n), vector(scratch, at(MEASURED, n), PLACES)
+    a = vector(scratch, at(POLYNOMIAL, n), PLACES)
     errors = matrix(scratch, at(ERRORS, n), PLACES, sr.ROWS)
     copy(other, q)
     best = correct(other, q, along, 0.0, aim, scratch)
@@ -270,11 +265,10 @@ def examine(q, along, aim, exact, scratch):
 @kernel
 def _write_tangent(along, q, aim, scratch):
     """Replace a direction (6,) by the tangent of the curve at q, in place."""
-    n, count = aim.n, aim.moving
-    system = matrix(scratch, at(certify.SYSTEM, n), sr.ROWS, 7)
-    normal = matrix(scratch, at(sr.NORMAL, n), sr.ROWS, 7)
-    sr.write_equations(system, q, aim, vector(scratch, 0, at(certify.POSTURE, n)))
-    certify.write_normal(normal, system, count)
+    room, count = sr.view_scratch(scratch, aim.n), aim.moving
+    normal = room.normal
+    sr.write_equations(room.system, q, aim, scratch)
+    certify.write_normal(normal, room.system, count)
     for a in range(count):
         for b in range(count):
             normal[a, b] += along[a] * along[b]

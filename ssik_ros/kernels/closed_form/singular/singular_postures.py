@@ -147,8 +147,8 @@ def _view(scratch, n):
 @kernel
 def _count_null_vectors(place, q, aim):
     """Write singular values and vectors at q; return the number of null vectors."""
-    system = matrix(place.rest, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
-    sr.write_equations(system, q, aim, vector(place.rest, 0, at(certify.POSTURE, aim.n)))
+    system = sr.view_scratch(place.rest, aim.n).system
+    sr.write_equations(system, q, aim, place.rest)
     singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
     nulls = 0
     for j in range(aim.moving):
@@ -267,7 +267,7 @@ def _sharpen(place, nulls, q, aim, exact):
     """Move an isolated solution with several null vectors to its exact position; some vectors may not be null."""
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
-        spare = vector(place.rest, at(certify.POSTURE, aim.n), aim.n)
+        spare = sr.view_scratch(place.rest, aim.n).trial
         sp.sharpen(place.probe, number, aim, spare, place.extra, place.rest)
         if _error(place, place.probe, aim) <= exact:
             copy(q, place.probe)
@@ -287,15 +287,13 @@ def are_regular(rows, count, aim, scratch):
     :param scratch: (scratch_size(n),) numbers.
     """
     place = _view(scratch, aim.n)
-    system = matrix(place.rest, at(certify.SYSTEM, aim.n), sr.ROWS, 7)
+    system = sr.view_scratch(place.rest, aim.n).system
     for row in range(count):
         if aim.moving < sr.ROWS:
             if _count_null_vectors(place, rows[row], aim) > 0:
                 return False
             continue
-        sr.write_equations(
-            system, rows[row], aim, vector(place.rest, 0, at(certify.POSTURE, aim.n))
-        )
+        sr.write_equations(system, rows[row], aim, place.rest)
         if not smallest_pivot(system) > NEARLY_SINGULAR:
             return False
     return True

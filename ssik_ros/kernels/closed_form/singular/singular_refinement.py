@@ -59,10 +59,7 @@ LONGEST_STEP = 0.3
 ALONE = 1e-15
 """Smallest pivot, relative to the largest entry, of equations that rounding may have made singular."""
 NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 180)
-"""
-Places in the scratch, after the scratch of :mod:`certify`: a third system of equations (6, 7), singular values (6,) and vectors
-(6, 6), a second posture (n,).
-"""
+"""Places of parts of a :class:`RefinementScratch`, after the places of :mod:`certify`."""
 
 
 class Aim(NamedTuple):
@@ -88,6 +85,42 @@ class Aim(NamedTuple):
     """Unit of length [m]."""
 
 
+class RefinementScratch(NamedTuple):
+    """The parts of the scratch of a refinement; its beginning is the scratch of :func:`write_equations`."""
+
+    pose: np.ndarray
+    """(12,) FK(q) after :func:`write_equations`."""
+    trial: np.ndarray
+    """(n,) posture after a step."""
+    system: np.ndarray
+    """(6, 7) equations at the posture."""
+    other: np.ndarray
+    """(6, 7) equations at another posture, or a copy of them."""
+    normal: np.ndarray
+    """(6, 7) normal equations, later a step."""
+    values: np.ndarray
+    """(6,) singular values."""
+    vectors: np.ndarray
+    """(6, 6) singular vectors."""
+    best: np.ndarray
+    """(n,) best posture so far."""
+
+
+@inline_kernel
+def view_scratch(scratch, n):
+    """Return the scratch for a chain of n joints as a :class:`RefinementScratch`."""
+    return RefinementScratch(
+        vector(scratch, at(certify.POSE, n), 12),
+        vector(scratch, at(certify.POSTURE, n), n),
+        matrix(scratch, at(certify.SYSTEM, n), ROWS, 7),
+        matrix(scratch, at(certify.NORMAL, n), ROWS, 7),
+        matrix(scratch, at(NORMAL, n), ROWS, 7),
+        vector(scratch, at(VALUES, n), 6),
+        matrix(scratch, at(VECTORS, n), 6, 6),
+        vector(scratch, at(BEST, n), n),
+    )
+
+
 @inline_kernel
 def scratch_size(n):
     """
@@ -106,7 +139,7 @@ def write_equations(system, q, aim, scratch):
     :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
     :param q: (n,) joint values.
     :param aim: chain and pose.
-    :param scratch: (6 n + 12,) numbers; the last twelve are FK(q) then.
+    :param scratch: at least (6 n + 12,) numbers; the last twelve of these are FK(q) then.
     """
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
     screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
@@ -129,14 +162,12 @@ def is_regular(q, aim, least, scratch):
     :param least: smallest pivot, or singular value, relative to the largest one or entry, that counts as regular.
     :param scratch: (scratch_size(n),) numbers.
     """
-    n, count = aim.n, aim.moving
-    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
-    write_equations(system, q, aim, vector(scratch, 0, at(certify.POSTURE, n)))
+    room, count = view_scratch(scratch, aim.n), aim.moving
+    write_equations(room.system, q, aim, scratch)
     if count == ROWS:
-        return nearby_branches.smallest_pivot(system) > least
-    values, vectors_ = vector(scratch, at(VALUES, n), 6), matrix(scratch, at(VECTORS, n), 6, 6)
-    singular_values.decompose(values, vectors_, system, ROWS, count)
-    return values[count - 1] > least * values[0]
+        return nearby_branches.smallest_pivot(room.system) > least
+    singular_values.decompose(room.values, room.vectors, room.system, ROWS, count)
+    return room.values[count - 1] > least * room.values[0]
 
 
 @kernel
@@ -169,15 +200,9 @@ def refine(q, aim, scratch):
     :param aim: chain and pose.
     :param scratch: (scratch_size(n),) numbers.
     """
-    n, free, count = aim.n, aim.free, aim.moving
-    walk, trial = (
-        vector(scratch, 0, at(certify.POSTURE, n)),
-        vector(scratch, at(certify.POSTURE, n), n),
-    )
-    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
-    other = matrix(scratch, at(certify.NORMAL, n), ROWS, 7)
-    normal = matrix(scratch, at(NORMAL, n), ROWS, 7)
-    error = write_equations(system, q, aim, walk)
+    room, free, count = view_scratch(scratch, aim.n), aim.free, aim.moving
+    system, other, normal = room.system, room.other, room.normal
+    error = write_equations(system, q, aim, scratch)
     damping, refusals = 1.0, 0
     for _ in range(MOST_STEPS):
         if not error > FLOOR or refusals > MOST_REFUSALS:
@@ -186,10 +211,10 @@ def refine(q, aim, scratch):
         for j in range(count):
             normal[j, j] += damping * error * error
         solve_positive(normal, count)
-        certify.move(trial, q, free, count, normal, LONGEST_STEP)
-        gained = write_equations(other, trial, aim, walk)
+        certify.move(room.trial, q, free, count, normal, LONGEST_STEP)
+        gained = write_equations(other, room.trial, aim, scratch)
         if gained < error:
-            copy(q, trial)
+            copy(q, room.trial)
             copy_table(system, other)
             error, damping, refusals = gained, damping * FEWER, 0
         else:
@@ -197,45 +222,37 @@ def refine(q, aim, scratch):
             refusals += 1
     if STALLED < error < WORTH_IT:
         _step_without_squares(q, aim, error, scratch)
-    write_equations(other, q, aim, walk)
-    return certify.residual(vector(scratch, at(certify.POSE, n), 12), aim.target)
+    write_equations(other, q, aim, scratch)
+    return certify.residual(room.pose, aim.target)
 
 
 @kernel
 def _step_without_squares(q, aim, error, scratch):
     """Improve a posture in place by steps of the pseudo-inverse from singular values, while they reduce the error."""
-    n, count = aim.n, aim.moving
-    walk, trial = (
-        vector(scratch, 0, at(certify.POSTURE, n)),
-        vector(scratch, at(certify.POSTURE, n), n),
-    )
-    system = matrix(scratch, at(certify.SYSTEM, n), ROWS, 7)
-    columns = matrix(scratch, at(certify.NORMAL, n), ROWS, 7)
-    step = matrix(scratch, at(NORMAL, n), ROWS, 7)
-    values, vectors_ = vector(scratch, at(VALUES, n), 6), matrix(scratch, at(VECTORS, n), 6, 6)
-    best, since = vector(scratch, at(BEST, n), n), 0
-    copy(best, q)
+    room, count, since = view_scratch(scratch, aim.n), aim.moving, 0
+    system, step, values, vectors = room.system, room.normal, room.values, room.vectors
+    copy(room.best, q)
     for _ in range(MOST_STEPS):
-        now = write_equations(system, q, aim, walk)
+        now = write_equations(system, q, aim, scratch)
         since += 1
         if now < error:
             error, since = now, 0
-            copy(best, q)
+            copy(room.best, q)
         if error <= FLOOR or since > MOST_REFUSALS:
             break
-        copy_table(columns, system)
-        singular_values.decompose(values, vectors_, columns, ROWS, count)
+        copy_table(room.other, system)
+        singular_values.decompose(values, vectors, room.other, ROWS, count)
         for j in range(count):
             step[j, count] = 0.0
             for k in range(count):
                 if values[k] > NEGLIGIBLE * values[0]:
                     along = 0.0
                     for i in range(ROWS):
-                        along += _image(system, vectors_, i, k, count) * system[i, count]
-                    step[j, count] += vectors_[j, k] * along / (values[k] * values[k])
-        certify.move(trial, q, aim.free, count, step, LONGEST_STEP)
-        copy(q, trial)
-    copy(q, best)
+                        along += _image(system, vectors, i, k, count) * system[i, count]
+                    step[j, count] += vectors[j, k] * along / (values[k] * values[k])
+        certify.move(room.trial, q, aim.free, count, step, LONGEST_STEP)
+        copy(q, room.trial)
+    copy(q, room.best)
 
 
 @inline_kernel
