@@ -317,11 +317,48 @@ def wheel_of(folder, *names):
     return wheel
 
 
-@pytest.mark.parametrize('more', [link.MANIFEST, 'extension.c', '_kernels.x86_64_v2.abi3.so'])
-def test_a_wheel_with_more_than_the_libraries_is_refused(tmp_path, more):
-    wheel = wheel_of(tmp_path, 'library.py', '_kernels.aarch64.abi3.so', more)
-    with pytest.raises(SystemExit, match=more):
-        make_wheels.check_wheel(wheel, 'aarch64')
+WHOLE = 'library.py', '_kernels.aarch64.abi3.so', 'c_kernels/kernels.bc.xz', 'c_kernels/stamp.json'
+
+
+@pytest.fixture
+def c_kernels(tmp_path, monkeypatch):
+    """Stand in for the kernels for C programs that a build has written."""
+    folder = tmp_path / 'c_kernels'
+    folder.mkdir()
+    for name in ('kernels.bc.xz', 'stamp.json'):
+        (folder / name).touch()
+    monkeypatch.setattr(make_wheels, 'PORTABLE', folder)
+
+
+@pytest.mark.usefixtures('c_kernels')
+@pytest.mark.parametrize(
+    'more',
+    [link.MANIFEST, 'extension.c', '_kernels.x86_64_v2.abi3.so', 'c_kernels/kernels.arm.o.xz'],
+)
+def test_a_wheel_with_more_than_its_libraries_is_refused(tmp_path, more):
+    with pytest.raises(SystemExit, match=f'has .*{more}.* instead of'):
+        make_wheels.check_wheel(wheel_of(tmp_path, *WHOLE, more), 'aarch64')
+
+
+@pytest.mark.usefixtures('c_kernels')
+@pytest.mark.parametrize('gone', WHOLE[1:])
+def test_a_wheel_with_less_than_its_libraries_is_refused(tmp_path, gone):
+    names = [name for name in WHOLE if name != gone]
+    with pytest.raises(SystemExit, match=f'instead of .*{gone}'):
+        make_wheels.check_wheel(wheel_of(tmp_path, *names), 'aarch64')
+
+
+@pytest.mark.usefixtures('c_kernels')
+def test_a_wheel_with_its_libraries_goes_to_the_auditors(tmp_path, monkeypatch):
+    wheel, asked = wheel_of(tmp_path, *WHOLE), []
+
+    def auditor(command, *arguments):
+        asked.append(Path(command).name)
+        return 'consistent with the following platform tag: "manylinux_2_17_aarch64"'
+
+    monkeypatch.setattr(make_wheels, 'run', auditor)
+    make_wheels.check_wheel(wheel, 'aarch64')
+    assert asked == ['auditwheel', 'abi3audit']
 
 
 def test_a_wheel_beyond_the_size_is_refused(tmp_path, monkeypatch):

@@ -215,8 +215,11 @@ def check_wheel(wheel: Path, family: str) -> None:
     if wheel.stat().st_size > LARGEST:
         raise SystemExit(f'wheels: {wheel.name} has {wheel.stat().st_size} B, above {LARGEST} B.')
     with zipfile.ZipFile(wheel) as archive:
-        native = {Path(name).name for name in archive.namelist() if '/native/' in name}
+        native = {
+            name.rpartition('/native/')[2] for name in archive.namelist() if '/native/' in name
+        }
     wanted = {link.library_name(target) for target in FAMILIES[family]}
+    wanted |= {f'{PORTABLE.name}/{path.name}' for path in PORTABLE.iterdir()}
     found = {name for name in native if not name.endswith(('.py', '.txt'))}
     if found != wanted:
         raise SystemExit(f'wheels: {wheel.name} has {sorted(found)} instead of {sorted(wanted)}.')
