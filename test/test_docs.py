@@ -20,6 +20,7 @@ CITATION = re.compile(r'\[[A-Z][A-Za-z]*\d{4}[a-z]?\]')
 PAGE_SCRIPTS = (
     'make_cli_reference',
     'make_interface_reference',
+    'make_llms_text',
     'make_module_list',
     'make_parameter_reference',
 )

@@ -40,7 +40,7 @@ def main(page: Path, make_page: Callable[[], str], words: Sequence[str] | None =
     :param make_page: returns its text.
     :param words: of the command line; None means ``sys.argv``.
     """
-    parser = argparse.ArgumentParser(description=f'Write docs/{page.name}.')
+    parser = argparse.ArgumentParser(description=f'Write {page.name}.')
     parser.add_argument('--check', action='store_true', help='compare only')
     text = prose.wrapped(make_page())
     if parser.parse_args(words).check:
