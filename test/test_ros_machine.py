@@ -27,15 +27,15 @@ SYSTEM_KEYS = {
     'python3-yaml': ('6.0', '6.0.1'),
 }
 
-COMMON_INTERFACES = ('5.3.8', '5.5.3', '5.10.1')
-LAUNCH = ('3.4.11', '3.8.8', '3.10.0')
-LAUNCH_ROS = ('0.26.12', '0.28.6', '0.30.1')
-# Packages of Jazzy, Kilted and Rolling: the versions that rosdistro listed in August 2026.
+COMMON_INTERFACES = ('5.3.8', '5.9.3', '5.10.1')
+LAUNCH = ('3.4.11', '3.9.8', '3.10.0')
+LAUNCH_ROS = ('0.26.12', '0.29.9', '0.30.1')
+# Packages of Jazzy, Lyrical and Rolling: the versions that rosdistro listed in August 2026.
 ROS_KEYS = {
-    'action_msgs': ('2.0.4', '2.3.2', '2.5.1'),
-    'ament_cmake': ('2.5.6', '2.7.5', '2.9.1'),
-    'ament_index_python': ('1.8.4', '1.11.4', '1.14.2'),
-    'builtin_interfaces': ('2.0.4', '2.3.2', '2.5.1'),
+    'action_msgs': ('2.0.4', '2.4.5', '2.5.1'),
+    'ament_cmake': ('2.5.6', '2.8.8', '2.9.1'),
+    'ament_index_python': ('1.8.4', '1.13.3', '1.14.2'),
+    'builtin_interfaces': ('2.0.4', '2.4.5', '2.5.1'),
     'diagnostic_msgs': COMMON_INTERFACES,
     'geometry_msgs': COMMON_INTERFACES,
     'launch': LAUNCH,
@@ -43,24 +43,24 @@ ROS_KEYS = {
     'launch_ros': LAUNCH_ROS,
     'launch_testing': LAUNCH,
     'launch_testing_ros': LAUNCH_ROS,
-    'moveit_configs_utils': ('2.12.4', '2.14.3', '2.15.0'),
-    'moveit_core': ('2.12.4', '2.14.3', '2.15.0'),
-    'moveit_msgs': ('2.6.0', '2.7.1', '2.7.2'),
-    'moveit_ros_move_group': ('2.12.4', '2.14.3', '2.15.0'),
-    'moveit_ros_planning': ('2.12.4', '2.14.3', '2.15.0'),
+    'moveit_configs_utils': ('2.12.4', '2.15.0', '2.15.0'),
+    'moveit_core': ('2.12.4', '2.15.0', '2.15.0'),
+    'moveit_msgs': ('2.6.0', '2.7.2', '2.7.2'),
+    'moveit_ros_move_group': ('2.12.4', '2.15.0', '2.15.0'),
+    'moveit_ros_planning': ('2.12.4', '2.15.0', '2.15.0'),
     'pinocchio': ('4.1.0', '4.1.0', '4.1.0'),
-    'pluginlib': ('5.4.5', '5.6.3', '6.0.1'),
-    'rcl_interfaces': ('2.0.4', '2.3.2', '2.5.1'),
-    'rclcpp': ('28.1.21', '29.5.10', '33.0.4'),
-    'rclpy': ('7.1.11', '9.1.6', '11.0.2'),
-    'robot_state_publisher': ('3.3.4', '3.4.3', '3.6.1'),
-    'rosidl_default_generators': ('1.6.1', '1.7.2', '1.9.0'),
-    'rosidl_default_runtime': ('1.6.1', '1.7.2', '1.9.0'),
-    'rviz2': ('14.1.23', '15.0.14', '16.0.2'),
+    'pluginlib': ('5.4.5', '5.8.4', '6.0.1'),
+    'rcl_interfaces': ('2.0.4', '2.4.5', '2.5.1'),
+    'rclcpp': ('28.1.21', '32.0.2', '33.0.4'),
+    'rclpy': ('7.1.11', '10.0.10', '11.0.2'),
+    'robot_state_publisher': ('3.3.4', '3.5.5', '3.6.1'),
+    'rosidl_default_generators': ('1.6.1', '1.8.1', '1.9.0'),
+    'rosidl_default_runtime': ('1.6.1', '1.8.1', '1.9.0'),
+    'rviz2': ('14.1.23', '15.2.5', '16.0.2'),
     'sensor_msgs': COMMON_INTERFACES,
     'shape_msgs': COMMON_INTERFACES,
     'std_msgs': COMMON_INTERFACES,
-    'tf2_msgs': ('0.36.22', '0.41.9', '0.46.3'),
+    'tf2_msgs': ('0.36.22', '0.45.9', '0.46.3'),
     'trajectory_msgs': COMMON_INTERFACES,
     'visualization_msgs': COMMON_INTERFACES,
     'xacro': ('2.1.1', '2.1.1', '2.1.1'),

@@ -91,7 +91,7 @@ def no_profile(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize('distribution', ['', 'humble', 'jazzy', 'kilted', 'rolling'])
+@pytest.mark.parametrize('distribution', ['', 'humble', 'jazzy', 'kilted', 'lyrical', 'rolling'])
 def test_fast_dds_is_given_the_profile_once(no_profile, monkeypatch, distribution):
     monkeypatch.setenv('ROS_DISTRO', distribution)
     assert memory_bounds.bound_queues()
