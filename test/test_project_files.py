@@ -1,0 +1,151 @@
+"""The files that a project shows to its visitors: they parse, and every file and command that they name exists."""
+
+from pathlib import Path
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+GITHUB = ROOT / '.github'
+WORKFLOWS = sorted((GITHUB / 'workflows').glob('*.yml'))
+FORMS = sorted(
+    set((GITHUB / 'ISSUE_TEMPLATE').glob('*.yml')) - {GITHUB / 'ISSUE_TEMPLATE/config.yml'}
+)
+PAGES = [ROOT / 'QUALITY_DECLARATION.md', GITHUB / 'pull_request_template.md']
+FOLDERS = {
+    '.ci',
+    '.github',
+    'bench',
+    'config',
+    'docs',
+    'examples',
+    'fuzz',
+    'interfaces',
+    'launch',
+    'moveit_plugin',
+    'requirements',
+    'resource',
+    'ssik_ros',
+    'test',
+    'tools',
+}
+FILES = {
+    '.editorconfig',
+    '.gitignore',
+    '.pre-commit-config.yaml',
+    'CHANGELOG.rst',
+    'CITATION.cff',
+    'CODE_OF_CONDUCT.md',
+    'CONTRIBUTING.md',
+    'LICENSE',
+    'Makefile',
+    'QUALITY_DECLARATION.md',
+    'README.md',
+    'SECURITY.md',
+    'activate',
+    'llms.txt',
+    'package.xml',
+    'pyproject.toml',
+    'ruff.toml',
+    'setup.cfg',
+    'setup.py',
+}
+
+needs_git = pytest.mark.skipif(
+    shutil.which('git') is None or not (ROOT / '.git').exists(), reason='not a git clone'
+)
+
+
+def read_yaml(path):
+    return yaml.safe_load(path.read_text(encoding='utf-8'))
+
+
+def make_targets():
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    return set(re.findall(r'^([a-z-]+):', makefile, re.M))
+
+
+def assert_command_exists(command):
+    """Fail unless a command is "make TARGET" with variables of the Makefile, or a script of the repository."""
+    program, *words = command.split()
+    if program != 'make':
+        assert (ROOT / program).is_file(), command
+        return
+    targets = [word for word in words if '=' not in word]
+    assert targets and set(targets) <= make_targets(), command
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    for word in words:
+        name, is_variable, _ = word.partition('=')
+        assert not is_variable or f'$({name})' in makefile or f'$(or $({name})' in makefile, (
+            command
+        )
+
+
+@needs_git
+def test_the_root_has_no_file_that_nobody_expects():
+    listing = subprocess.run(
+        ['git', '-C', str(ROOT), 'ls-files', '-z'], capture_output=True, check=True, text=True
+    )
+    names = {name for name in listing.stdout.split('\0') if name}
+    assert {name.partition('/')[0] for name in names if '/' in name} == FOLDERS
+    assert {name for name in names if '/' not in name} == FILES
+
+
+def test_the_citation_names_version_and_licence_of_the_package():
+    citation = read_yaml(ROOT / 'CITATION.cff')
+    manifest = ElementTree.parse(ROOT / 'package.xml').getroot()
+    assert citation['cff-version'] == '1.2.0' and citation['message'] and citation['authors']
+    assert citation['title'] == manifest.findtext('name')
+    assert citation['version'] == manifest.findtext('version')
+    assert citation['license'] == manifest.findtext('license')
+
+
+@pytest.mark.parametrize('path', WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_is_bounded_reads_only_and_runs_what_exists(path):
+    workflow = read_yaml(path)
+    # YAML 1.1 reads the key "on" as true.
+    assert workflow['name'] and workflow[True] and workflow['permissions'] == {'contents': 'read'}
+    for job in workflow['jobs'].values():
+        assert 0 < job['timeout-minutes'] <= 180 and job['runs-on']
+        commands = [step['run'] for step in job['steps'] if 'run' in step]
+        assert commands
+        choices = job.get('strategy', {}).get('matrix', {})
+        for command in commands:
+            chosen = re.fullmatch(r'\$\{\{ matrix\.(\w+) \}\}', command)
+            for one in choices[chosen[1]] if chosen else [command]:
+                assert_command_exists(one)
+
+
+@pytest.mark.parametrize('path', FORMS, ids=lambda path: path.name)
+def test_a_form_for_issues_asks_with_unique_names(path):
+    form = read_yaml(path)
+    assert form['name'] and form['description']
+    names = [part['id'] for part in form['body']]
+    assert len(set(names)) == len(names)
+    assert all(part['attributes']['label'] for part in form['body'])
+
+
+def test_the_hooks_before_a_commit_download_nothing():
+    (repository,) = read_yaml(ROOT / '.pre-commit-config.yaml')['repos']
+    assert repository['repo'] == 'local'
+    for hook in repository['hooks']:
+        assert hook['language'] == 'system'
+        assert_command_exists(hook['entry'])
+
+
+def test_the_editor_keeps_the_width_of_the_linter():
+    width = re.search(r'^line-length = (\d+)', (ROOT / 'ruff.toml').read_text(), re.M)[1]
+    assert f'max_line_length = {width}' in (ROOT / '.editorconfig').read_text()
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_files_and_commands_of_a_page_exist(page):
+    for code in re.findall(r'`([^`\n]+)`', page.read_text(encoding='utf-8')):
+        if code.startswith('make '):
+            assert_command_exists(code)
+        elif '/' in code or code.endswith(('.md', '.rst', '.xml', '.txt')):
+            assert (ROOT / code).exists(), code
