@@ -322,7 +322,7 @@ WHOLE = 'library.py', '_kernels.aarch64.abi3.so', 'c_kernels/kernels.bc.xz', 'c_
 
 @pytest.fixture
 def c_kernels(tmp_path, monkeypatch):
-    """Stand in for the kernels for C programs that a build has written."""
+    """Replace the kernels for C programs by two empty files."""
     folder = tmp_path / 'c_kernels'
     folder.mkdir()
     for name in ('kernels.bc.xz', 'stamp.json'):
