@@ -13,8 +13,8 @@ fail() {
   exit 1
 }
 
-"$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' ||
-  fail "$python is not a Python 3.10 to 3.13; name one with PYTHON=python3.12"
+"$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' ||
+  fail "$python is not a Python 3.10 to 3.14; name one with PYTHON=python3.12"
 # From an activated shell PYTHON may be the .venv that is about to go.
 python=$("$python" -c 'import sys; print(sys._base_executable)')
 
