@@ -1,5 +1,7 @@
 """Targets for RViz over the real node: the protocol of interactive markers, poses, causes and markers."""
 
+import time
+
 from server_process import running_server
 
 # isort: split
@@ -30,6 +32,8 @@ pytestmark = pytest.mark.ros
 PLACE = 'ssik_ros/interactive_target'
 LINK = 'panda_link8'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+ASK_EVERY = 5.0
+"""Time after which a client asks for the initial state again [s]."""
 
 
 class MarkerClient:
@@ -58,11 +62,9 @@ class MarkerClient:
         ]
 
     def connect(self):
-        """Ask for the initial state."""
+        """Ask for the initial state, again while no response comes."""
         assert self._service.wait_for_service(WAIT)
-        future = self._service.call_async(GetInteractiveMarkers.Request())
-        self.client.spin_until(future.done, 'the initial state')
-        response = future.result()
+        response = self._initial_state()
         self.number = response.sequence_number
         self.markers = {marker.name: marker for marker in response.markers}
         self.poses = {name: marker.pose for name, marker in self.markers.items()}
@@ -71,6 +73,22 @@ class MarkerClient:
         for update in early:
             self.take(update)
         self.client.spin_until(self._feedback.get_subscription_count, 'feedback')
+
+    def _initial_state(self):
+        # The middleware may drop a response to a client that the server has not discovered yet.
+        asked, ask_again = [], time.monotonic()
+
+        def answered():
+            nonlocal ask_again
+            if time.monotonic() >= ask_again:
+                asked.append(self._service.call_async(GetInteractiveMarkers.Request()))
+                ask_again += ASK_EVERY
+            return any(future.done() for future in asked)
+
+        self.client.spin_until(answered, 'the initial state')
+        for future in asked:
+            self._service.remove_pending_request(future)
+        return next(future.result() for future in asked if future.done())
 
     def take(self, update):
         """Follow an update, or find that one is missing."""
