@@ -114,7 +114,7 @@ def test_the_tables_hold_no_key_that_nothing_depends_on():
 def test_every_version_that_a_key_brings_is_within_the_bounds(key):
     lower, upper = bounds()[key]
     if key == 'python3-pytest':
-        upper = '999999'  # The bound is for the plugins of launch beside ROS from wheels: apt's launch fits apt's pytest.
+        upper = '999999'  # The bound is for the plugins of launch for Kilted from wheels; apt's launch fits apt's pytest.
     for version in {**SYSTEM_KEYS, **ROS_KEYS}[key]:
         assert numbers(lower) <= numbers(version) < numbers(upper), (version, lower, upper)
 
