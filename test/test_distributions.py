@@ -18,6 +18,7 @@ import time
 import zipfile
 
 import pytest
+from repository import needs_git
 
 ROOT = Path(__file__).resolve().parents[1]
 NATIVE = Path('ssik_ros', 'kernels', 'native')
@@ -29,9 +30,6 @@ import build_native  # noqa: E402
 import make_wheels  # noqa: E402
 from native import link  # noqa: E402
 
-needs_git = pytest.mark.skipif(
-    shutil.which('git') is None or not (ROOT / '.git').exists(), reason='not a git clone'
-)
 needs_target = pytest.mark.skipif(TARGET not in link.TARGETS, reason='no library for this machine')
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 
 import pytest
+from repository import FOLDERS, make_targets
 
 from ssik_ros.cli.command import make_parser, VERBS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
@@ -135,14 +136,12 @@ def test_kinematics_files_of_the_reference_are_read_without_a_warning(caplog):
 
 
 def test_make_targets_of_the_pages_exist():
-    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
-    targets = set(re.findall(r'^([a-z-]+):', makefile, re.M))
     named = {
         word
         for page in PAGES
         for word in re.findall(r'[`$ ]make ([a-z-]+)\b`?', '\n'.join(inline_code(page)))
     }
-    assert named <= targets
+    assert named <= make_targets()
 
 
 def inline_code(page: Path) -> list[str]:
@@ -157,18 +156,8 @@ def inline_code(page: Path) -> list[str]:
 def test_contributing_names_every_folder():
     text = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
     inner = [path for path in (ROOT / 'ssik_ros').iterdir() if (path / '__init__.py').exists()]
-    outer = (
-        'bench',
-        'config',
-        'docs',
-        'examples',
-        'fuzz',
-        'interfaces',
-        'launch',
-        'moveit_plugin',
-    )
-    outer = (*outer, 'requirements', 'resource', 'test', 'tools')
-    names = [*(path.name for path in inner), *outer]
+    # The folders inside ssik_ros/ are named instead of it.
+    names = [*(path.name for path in inner), *(set(FOLDERS) - {'ssik_ros'})]
     assert [
         name for name in names if f'`{name}/`' not in text and f'`ssik_ros/{name}/`' not in text
     ] == []

@@ -11,6 +11,7 @@ from typing import Any
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from repository import needs_git, tracked_files
 import setuptools
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,10 +31,6 @@ FOREIGN = re.compile(
     )
 )
 
-needs_git = pytest.mark.skipif(
-    shutil.which('git') is None or not (ROOT / '.git').exists(), reason='not a git clone'
-)
-
 
 @pytest.fixture
 def setup_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -49,14 +46,6 @@ def setup_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def manifest() -> ElementTree.Element:
     """Give the root element of package.xml."""
     return ElementTree.parse(ROOT / 'package.xml').getroot()
-
-
-def tracked_files() -> list[Path]:
-    listing = subprocess.run(
-        ['git', '-C', str(ROOT), 'ls-files', '-z'], capture_output=True, check=True, text=True
-    )
-    files = [ROOT / name for name in listing.stdout.split('\0') if name]
-    return [path for path in files if path.is_file()]
 
 
 def installed_files(arguments: dict[str, Any]) -> set[str]:

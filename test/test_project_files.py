@@ -2,37 +2,17 @@
 
 from pathlib import Path
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from repository import FOLDERS, make_targets, needs_git, tracked_files
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB = ROOT / '.github'
 WORKFLOWS = sorted((GITHUB / 'workflows').glob('*.yml'))
-FORMS = sorted(
-    set((GITHUB / 'ISSUE_TEMPLATE').glob('*.yml')) - {GITHUB / 'ISSUE_TEMPLATE/config.yml'}
-)
+FORMS = sorted((GITHUB / 'ISSUE_TEMPLATE').glob('*.yml'))
 PAGES = [ROOT / 'QUALITY_DECLARATION.md', GITHUB / 'pull_request_template.md']
-FOLDERS = {
-    '.ci',
-    '.github',
-    'bench',
-    'config',
-    'docs',
-    'examples',
-    'fuzz',
-    'interfaces',
-    'launch',
-    'moveit_plugin',
-    'requirements',
-    'resource',
-    'ssik_ros',
-    'test',
-    'tools',
-}
 FILES = {
     '.editorconfig',
     '.gitignore',
@@ -55,18 +35,9 @@ FILES = {
     'setup.py',
 }
 
-needs_git = pytest.mark.skipif(
-    shutil.which('git') is None or not (ROOT / '.git').exists(), reason='not a git clone'
-)
-
 
 def read_yaml(path):
     return yaml.safe_load(path.read_text(encoding='utf-8'))
-
-
-def make_targets():
-    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
-    return set(re.findall(r'^([a-z-]+):', makefile, re.M))
 
 
 def assert_command_exists(command):
@@ -87,12 +58,9 @@ def assert_command_exists(command):
 
 @needs_git
 def test_the_root_has_no_file_that_nobody_expects():
-    listing = subprocess.run(
-        ['git', '-C', str(ROOT), 'ls-files', '-z'], capture_output=True, check=True, text=True
-    )
-    names = {name for name in listing.stdout.split('\0') if name}
-    assert {name.partition('/')[0] for name in names if '/' in name} == FOLDERS
-    assert {name for name in names if '/' not in name} == FILES
+    parts = [path.relative_to(ROOT).parts for path in tracked_files()]
+    assert {first for first, *inner in parts if inner} == set(FOLDERS)
+    assert {first for first, *inner in parts if not inner} == FILES
 
 
 def test_the_citation_names_version_and_licence_of_the_package():
