@@ -125,6 +125,15 @@ def _filled(paragraph: Paragraph) -> str:
     return filled.replace('\0', ' ')
 
 
+def unlinked(text: str) -> str:
+    """
+    Return a text with the words of its links instead of the links.
+
+    :param text: in Markdown.
+    """
+    return re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', text)
+
+
 def long_sentences(text: str) -> Iterator[tuple[int, str]]:
     """
     Yield the sentences of more than 25 words, with the number of the paragraph's first line, from 0.
@@ -133,7 +142,7 @@ def long_sentences(text: str) -> Iterator[tuple[int, str]]:
     """
     for paragraph in paragraphs(text):
         plain = re.sub(r'`[^`]*`', 'code', paragraph.text)
-        plain = re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', plain)
+        plain = unlinked(plain)
         for sentence in re.split(r'(?<=[.!?:;])\s+', plain):
             if len(sentence.split()) > MOST_WORDS:
                 yield paragraph.line, sentence
