@@ -76,19 +76,17 @@ class MarkerClient:
 
     def _initial_state(self):
         # The middleware may drop a response to a client that the server has not discovered yet.
-        asked, ask_again = [], time.monotonic()
+        futures, start = [], time.monotonic()
 
-        def answered():
-            nonlocal ask_again
-            if time.monotonic() >= ask_again:
-                asked.append(self._service.call_async(GetInteractiveMarkers.Request()))
-                ask_again += ASK_EVERY
-            return any(future.done() for future in asked)
+        def has_response():
+            if time.monotonic() >= start + ASK_EVERY * len(futures):
+                futures.append(self._service.call_async(GetInteractiveMarkers.Request()))
+            return any(future.done() for future in futures)
 
-        self.client.spin_until(answered, 'the initial state')
-        for future in asked:
+        self.client.spin_until(has_response, 'the initial state')
+        for future in futures:
             self._service.remove_pending_request(future)
-        return next(future.result() for future in asked if future.done())
+        return next(future.result() for future in futures if future.done())
 
     def take(self, update):
         """Follow an update, or find that one is missing."""
