@@ -107,7 +107,7 @@ def test_quoted_command_is_accepted(command):
 
 
 def test_pages_agree_about_versions_and_the_default_solver():
-    texts = [page.read_text(encoding='utf-8') for page in PAGES]
+    texts = [page.read_text(encoding='utf-8') for page in [*PAGES, ROOT / 'tools/make_venv.sh']]
     versions = {
         found for text in texts for found in re.findall(r'Python (3\.\d+ to 3\.\d+)', text)
     }
