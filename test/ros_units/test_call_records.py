@@ -14,6 +14,7 @@ from ssik_ros.ros.process.call_records import (
     CallRecords,
     KEPT,
     LONGEST_REASON,
+    OVERRUN_GOAL,
     REASONS,
 )
 from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
@@ -85,6 +86,16 @@ def test_overruns_are_those_of_requests_with_a_deadline():
     summary = records.summary()
     assert summary.deadline_misses == 102
     assert summary.overrun == pytest.approx((0.0, 0.0049), abs=1e-9)
+
+
+def test_overruns_beyond_the_goal_are_counted_from_the_start():
+    records = CallRecords()
+    for overrun in (OVERRUN_GOAL, 1.01 * OVERRUN_GOAL, *[-0.001] * (2 * KEPT), float('nan')):
+        take(records, 0.2, code(-31), Cause.DEADLINE, overrun)
+    summary = records.summary()
+    # The quantile has forgotten what the count still has.
+    assert summary.overrun == (-0.001, -0.001)
+    assert summary.overruns_beyond_goal == 1
 
 
 def test_only_the_last_reasons_are_kept():

@@ -10,6 +10,8 @@ import numpy as np
 
 from ssik_ros.results import Cause
 
+OVERRUN_GOAL = 0.010
+"""Overrun that at most one deadline miss in a hundred may exceed [s]."""
 KEPT = 1000
 """Calls whose times count for quantiles."""
 SUCCESS = int(MoveItErrorCodes.SUCCESS)
@@ -33,6 +35,8 @@ class CallSummary(NamedTuple):
     overrun: tuple[float, float]
     """p50 and p99 of the time from the deadline to the response within the node [s], of the last deadline misses; negative
     where searches ended before, to leave time for other responses."""
+    overruns_beyond_goal: int
+    """Deadline misses, since the start, whose response came more than :data:`OVERRUN_GOAL` after the deadline."""
     reasons: tuple[str, ...]
     """Of the last failures, newest first."""
 
@@ -53,7 +57,7 @@ class CallRecords:
         self._times: deque[float] = deque(maxlen=KEPT)
         self._overruns: deque[float] = deque(maxlen=KEPT)
         self._reasons: deque[str] = deque(maxlen=REASONS)
-        self._calls = self._successes = self._late = 0
+        self._calls = self._successes = self._late = self._beyond_goal = 0
 
     def count(self) -> None:
         """Count the calls that are noted."""
@@ -69,6 +73,7 @@ class CallRecords:
                 self._late += 1
                 if not math.isnan(overrun):
                     self._overruns.append(overrun)
+                    self._beyond_goal += overrun > OVERRUN_GOAL
             if code is None or code.val == SUCCESS:
                 self._successes += 1
                 continue
@@ -83,11 +88,13 @@ class CallRecords:
             times, overruns = list(self._times), list(self._overruns)
             reasons = tuple(self._reasons)
             counts = self._calls, self._successes, self._late
+            beyond_goal = self._beyond_goal
         values = np.quantile(times, (0.5, 0.95, 0.99)).tolist() if times else [0.0] * 3
         late = np.quantile(overruns, (0.5, 0.99)).tolist() if overruns else [0.0] * 2
         return CallSummary(
             *counts,
             (values[0], values[1], values[2]),
             (late[0], late[1]),
+            beyond_goal,
             reasons,
         )

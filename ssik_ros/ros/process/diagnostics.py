@@ -8,13 +8,15 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
 from ssik_ros.errors import counted
-from ssik_ros.ros.process.call_records import CallRecords
+from ssik_ros.ros.process.call_records import CallRecords, OVERRUN_GOAL
 
 try:
     from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 except ImportError:
     DiagnosticArray = DiagnosticStatus = KeyValue = None
 
+BEYOND_GOAL = f'overruns beyond {1e3 * OVERRUN_GOAL:g} ms'
+"""Key of the number of responses, since the start, that came later than that after their deadline."""
 MISSING = 'The package diagnostic_msgs is not installed: nothing is published on /diagnostics.'
 
 
@@ -103,6 +105,7 @@ class ServiceDiagnostics(Diagnostics):
                 'deadline misses': str(summary.deadline_misses),
                 'overrun p50 [ms]': f'{1e3 * summary.overrun[0]:.3f}',
                 'overrun p99 [ms]': f'{1e3 * summary.overrun[1]:.3f}',
+                BEYOND_GOAL: str(summary.overruns_beyond_goal),
                 **{f'reason {i + 1}': reason for i, reason in enumerate(summary.reasons)},
             }
             yield Status(name, bool(self.hardware) and not late, text, values)
