@@ -390,6 +390,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
+    # A node of another run would take half of the requests.
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
     lifetime = int(60.0 * options.minutes + START_LIMIT + 2.0 * RESPONSE_LIMIT)

@@ -139,19 +139,13 @@ class Slices:
 
 
 RESPONSE_TIME = 0.0006
-"""Time of a response in addition to its search [s]; with many requests in flight, earlier ones take as long each."""
+"""Least time of a response in addition to its search [s]; with many requests in flight, earlier ones take as long each."""
+LONGEST_RESPONSE = 0.005
+"""A response that took longer counts as this long [s]: a machine that stands still once says nothing about the next one."""
+LATEST_WEIGHT = 1.0 / 32.0
+"""Weight of the latest response in the mean time of responses."""
 LARGEST_RESERVE = 0.2
 """Largest part of a budget that a request leaves to the responses of other requests."""
-
-
-def reserve_for_others(budget: float, others: int) -> float:
-    """
-    Return how long before its deadline a request has to end, so that all responses are in time [s].
-
-    :param budget: from the arrival of the request to its deadline [s].
-    :param others: number of other requests that wait or are being handled.
-    """
-    return min(others * RESPONSE_TIME, LARGEST_RESERVE * budget)
 
 
 Request = TypeVar('Request')
@@ -162,7 +156,8 @@ class RequestQueue(Generic[Request]):
     Requests that wait for their turn; any number of threads may use it.
 
     Turns come in the order of arrival. A request is late if its deadline has passed, or passes while the other requests
-    get their responses. It has its turn at once, as its response takes no search.
+    get their responses. It has its turn at once, as its response takes no search. The time of such a response depends
+    on the machine and its load, so it is measured.
     """
 
     def __init__(self, most: int) -> None:
@@ -177,6 +172,25 @@ class RequestQueue(Generic[Request]):
         self._requests: dict[int, Request] = {}
         self._deadlines: list[tuple[float, int, float]] = []
         """Deadline [s], number and budget [s] of each request that has a deadline, as a heap."""
+        self._response_time = RESPONSE_TIME
+
+    def note_response(self, seconds: float) -> None:
+        """
+        Remember how long a response without a search took.
+
+        :param seconds: from the turn of the request to the sent response [s].
+        """
+        latest = min(max(seconds, RESPONSE_TIME), LONGEST_RESPONSE)
+        self._response_time += LATEST_WEIGHT * (latest - self._response_time)
+
+    def reserve(self, budget: float, others: int) -> float:
+        """
+        Return how long before its deadline a request has to end, so that all responses are in time [s].
+
+        :param budget: from the arrival of the request to its deadline [s].
+        :param others: number of other requests that wait or are being handled.
+        """
+        return min(others * self._response_time, LARGEST_RESERVE * budget)
 
     def __len__(self) -> int:
         """Return the number of waiting requests."""
@@ -225,7 +239,7 @@ class RequestQueue(Generic[Request]):
                 deadline, number, budget = self._deadlines[0]
                 if number in self._requests:
                     others = len(self._requests) - 1
-                    if now < deadline - reserve_for_others(budget, others):
+                    if now < deadline - self.reserve(budget, others):
                         return None
                     heapq.heappop(self._deadlines)
                     return self._requests.pop(number)

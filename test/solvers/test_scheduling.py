@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import RequestQueue, reserve_for_others, SearchSlots, Slices
+from ssik_ros.problem.scheduling import (
+    LONGEST_RESPONSE,
+    RequestQueue,
+    RESPONSE_TIME,
+    SearchSlots,
+    Slices,
+)
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.pose_ik import solver as pose_ik
 
@@ -145,7 +151,7 @@ def test_a_request_is_late_while_there_is_time_for_the_responses_before_it():
     queue = RequestQueue(10)
     for number in range(5):
         queue.put(number, 100.0, 1.0)
-    reserve = reserve_for_others(1.0, 4)
+    reserve = queue.reserve(1.0, 4)
     assert 0.0 < reserve <= 0.2
     assert queue.take_late(101.0 - reserve - 1e-6) is None
     assert queue.take_late(101.0 - reserve + 1e-6) == 0
@@ -154,8 +160,28 @@ def test_a_request_is_late_while_there_is_time_for_the_responses_before_it():
 
 
 def test_the_responses_of_others_take_a_fifth_of_a_budget_at_most():
-    assert reserve_for_others(0.01, 1000) == pytest.approx(0.002)
-    assert reserve_for_others(1.0, 0) == 0.0
+    queue = RequestQueue(10)
+    assert queue.reserve(0.01, 1000) == pytest.approx(0.002)
+    assert queue.reserve(1.0, 0) == 0.0
+    assert queue.reserve(math.inf, 2) == 2.0 * RESPONSE_TIME
+
+
+def test_slow_responses_of_others_get_more_time():
+    queue = RequestQueue(10)
+    queue.put('waits', 100.0, 1.0)
+    queue.put('late', 100.0, 1.0)
+    for _ in range(200):
+        queue.note_response(0.003)
+    assert queue.reserve(1.0, 1) == pytest.approx(0.003, rel=0.01)
+    assert queue.take_late(100.996) is None
+    assert queue.take_late(100.998) == 'waits'
+    # One long stop of the machine does not count as a slow machine, and a quick response counts as the usual one.
+    before = queue.reserve(1.0, 1)
+    queue.note_response(10.0)
+    assert queue.reserve(1.0, 1) - before < LONGEST_RESPONSE / 16.0
+    for _ in range(400):
+        queue.note_response(0.0)
+    assert queue.reserve(1.0, 1) == pytest.approx(RESPONSE_TIME, rel=0.01)
 
 
 def test_a_queue_of_requests_is_bounded_and_so_is_what_it_remembers():

@@ -55,8 +55,8 @@ class Turn(NamedTuple):
     """Time from then to the deadline [s]."""
     is_late: bool = False
     """Whether the request is late: see :class:`RequestQueue`."""
-    others: int = 0
-    """Number of other requests that wait or are being handled: their responses need time too."""
+    reserve: float = 0.0
+    """How long before its deadline the request has to end, because the responses of other requests need time too [s]."""
 
 
 class _Present(threading.local):
@@ -357,7 +357,9 @@ class InlineExecutor(SingleThreadedExecutor):
         self._count(1)
         with self._work_tracker:
             response = service.srv_type.Response()
-            PRESENT.turn = Turn(arrived, budget, is_late, others)
+            reserve = self._requests.reserve(budget, others)
+            PRESENT.turn = Turn(arrived, budget, is_late, reserve)
+            begin = time.monotonic()
             try:
                 response = service.callback(request, response)
             finally:
@@ -365,6 +367,8 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._count(-1)
                 # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
                 service.send_response(response, header)
+                if is_late:
+                    self._requests.note_response(time.monotonic() - begin)
 
     def _count(self, more: int) -> None:
         """Count requests that are being handled."""

@@ -14,7 +14,6 @@ from moveit_msgs.msg import MoveItErrorCodes
 from rclpy.node import Node
 
 from ssik_ros.errors import shorten
-from ssik_ros.problem.scheduling import reserve_for_others
 from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
@@ -145,8 +144,7 @@ class ServiceHandlers:
                     try:
                         request = read(message)
                         if turn.budget < math.inf:
-                            reserve = reserve_for_others(turn.budget, turn.others)
-                            left = turn.arrived + turn.budget - reserve - clock()
+                            left = turn.arrived + turn.budget - turn.reserve - clock()
                             request.timeout = max(left, LEAST_TIME)
                         result = getattr(getattr(served, part), method)(request, known.state)
                     except RequestRefused as error:

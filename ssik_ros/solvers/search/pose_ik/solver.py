@@ -33,8 +33,9 @@ FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
 OPTIMIZE_SEARCHES = 200
 """Default budget of starts while optimising: every branch of an arm is met many times."""
-FIRST_SLICE = 32
-"""Starts after which a search counts as a long one, and lets other searches run in between."""
+FIRST_SLICE = 8
+"""Starts after which a search counts as a long one, and lets other searches run in between. Until then it needs no slot,
+so that more starts would leave too little of the processors to the responses of other requests."""
 POLICY = {
     state.LAW: laws.POSE_IK,
     # PoseIK measures by the general evaluation.
