@@ -162,7 +162,7 @@ def overrun_faults(overruns: dict[str, Overruns]) -> list[str]:
     return [
         f'{service}: {counts.late} of {counts.ended} responses had {BEYOND_GOAL}, more than {LATE_SHARE:.0%}.'
         for service, counts in sorted(overruns.items())
-        # One of a few is no share that says anything.
+        # One of a few says nothing about a share.
         if counts.late > math.ceil(LATE_SHARE * counts.ended)
     ]
 

@@ -93,7 +93,7 @@ def test_overruns_beyond_the_goal_are_counted_from_the_start():
     for overrun in (OVERRUN_GOAL, 1.01 * OVERRUN_GOAL, *[-0.001] * (2 * KEPT), float('nan')):
         take(records, 0.2, code(-31), Cause.DEADLINE, overrun)
     summary = records.summary()
-    # The quantile has forgotten what the count still has.
+    # The quantile has forgotten the call that the count still includes.
     assert summary.overrun == (-0.001, -0.001)
     assert summary.overruns_beyond_goal == 1
 
