@@ -13,9 +13,14 @@ Method
        The only start of a law with a given damping goes on in any case.
     4. If the damping does not fade with the error, the last five steps go without damping, and so do five steps before
        a start is given up. Each of them has to halve the squared error.
+    5. A tolerance decides which starts succeed, not how exact the solution is: steps with next to no damping follow from
+       the solution (:func:`polish`), whatever the law. Control loops need this. If a seed within the tolerance were the
+       solution, no step shorter than the tolerance would ever move the arm.
 
 Degeneracies
     A plain inverse that does not exist ends the start. States that are not finite end the start and are never solutions.
+    Near a singular posture or at a limit, a polish may not come closer. Then it tries damped steps, and otherwise leaves
+    the solution within its tolerance.
 
 Cost
     One forward pass, one Jacobian and at least one factorisation per step: O(N + m^2 n + m^3).
@@ -35,6 +40,19 @@ FINISH_STEPS = 5
 """Number of last steps of a start that go without damping, if the law's damping does not fade."""
 FINISH_GAIN = 0.5
 """Factor by which each of these steps must shrink the squared error."""
+EXACT = 1e-6
+"""Error norm to which a solution is polished [m, rad]."""
+SAME_POSE = 1e-10
+"""If the error norm of the seed is smaller, only rounding parts its pose from the target, and it is not moved [m, rad]."""
+LARGEST_POLISH = 0.2
+"""Longest step of a revolute joint in a polish [rad]: near a singular posture a longer one leaves the branch."""
+DAMPED_STEPS = 24
+"""Most steps of a polish with damping."""
+MORE_DAMPING, LESS_DAMPING = 30.0, 0.1
+"""Factors on the damping of a polish after a step that did not help, and after one that did."""
+MOST_DAMPING = 1e6
+LEAST_GAIN = 0.99
+"""Factor by which a step with damping must shrink the squared error."""
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
 PATIENT_PROGRESS = 0.998001
@@ -190,7 +208,6 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
     :param finishing: True leaves out the law's damping.
     :returns: squared error that the linear model leaves, -1 if a plain inverse does not exist.
     """
-    w = layout.view_workspace(ints, work)
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
         return 0.0
@@ -198,7 +215,21 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
         options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING], mu, square
     )
     damping = laws.ROUNDING if finishing else damping
-    scales, largest = state.joint_scales(ints, options), options[state.LARGEST_STEP]
+    return take_damped_step(
+        ints, reals, options, work, damping, options[state.LARGEST_STEP], limited
+    )
+
+
+@inline_kernel
+def take_damped_step(ints, reals, options, work, damping, largest, limited):
+    """
+    Move the state by one step from the state that :func:`look` measured.
+
+    :param damping: added to the diagonal of the normal equations.
+    :param largest: longest step of a revolute joint [rad].
+    :returns: as :func:`step_on`.
+    """
+    w, scales = layout.view_workspace(ints, work), state.joint_scales(ints, options)
     if options[state.SERIAL] != 0.0:
         serial.fill_jacobian(ints, reals, work)
     if options[state.SERIAL] != 0.0 and ints[layout.VARIABLES] >= six_rows.ROWS:
@@ -225,17 +256,77 @@ def take_scaled_step(ints, reals, options, work, square, limited):
 
 
 @kernel
-def polish(ints, reals, options, work):
-    """Continue with steps from a solution while they shrink the error well; the best state stays, measured."""
+def polish(ints, reals, options, enough, work):
+    """
+    Step on from a measured solution while steps shrink the error well; the best state stays, measured.
+
+    :param enough: error norm below which no step follows [m, rad]; 0 goes on to rounding.
+    """
     w = layout.view_workspace(ints, work)
-    limited = options[state.LIMITED] != 0.0
-    before, _ = measure(ints, reals, options, work, w.state)
+    before = steps.squared_norm(w.residual)
     for _ in range(int(options[state.POLISH_STEPS])):
-        vectors.copy(w.trial, w.state)
-        take_step(ints, reals, options, work, before, laws.SMALLEST_MU, limited)
-        square, inside = measure(ints, reals, options, work, w.state)
-        if not inside or not square <= options[state.POLISH_GAIN] * before:
-            vectors.copy(w.state, w.trial)
-            measure(ints, reals, options, work, w.state)
+        if is_exact(w.errors, enough):
             return
+        square = try_step(ints, reals, options, work, laws.SMALLEST_MU, before)
+        if not square <= options[state.POLISH_GAIN] * before:
+            take_back(ints, reals, options, work)
+            break
         before = square
+    if not is_exact(w.errors, EXACT):
+        polish_with_damping(ints, reals, options, work, before)
+
+
+@kernel
+def polish_with_damping(ints, reals, options, work, before):
+    """
+    Do the same with damping, as long as there is progress: near a singular posture steps without it are too long.
+
+    :param before: squared error of the state.
+    """
+    w = layout.view_workspace(ints, work)
+    mu = laws.LARGEST_MU
+    for _ in range(DAMPED_STEPS):
+        square = try_step(ints, reals, options, work, mu, before)
+        if not square <= LEAST_GAIN * before:
+            take_back(ints, reals, options, work)
+            mu *= MORE_DAMPING
+            if mu > MOST_DAMPING:
+                return
+            continue
+        before = square
+        mu *= LESS_DAMPING
+        if is_exact(w.errors, EXACT):
+            return
+
+
+@inline_kernel
+def try_step(ints, reals, options, work, mu, before):
+    """
+    Take a step from a measured state, which the trial keeps; return the squared error, infinite outside the tolerances.
+
+    :param mu: damping of the adaptive law.
+    :param before: squared error of the state.
+    """
+    w, limited = layout.view_workspace(ints, work), options[state.LIMITED] != 0.0
+    vectors.copy(w.trial, w.state)
+    damping = laws.damping_of(laws.ADAPTIVE, 0.0, 0.0, mu, before)
+    take_damped_step(ints, reals, options, work, damping, LARGEST_POLISH, limited)
+    square, inside = look(ints, reals, options, work, w.state)
+    return square if inside and square < before else math.inf
+
+
+@inline_kernel
+def take_back(ints, reals, options, work):
+    """Return to the state that the trial keeps, and measure it again."""
+    w = layout.view_workspace(ints, work)
+    vectors.copy(w.state, w.trial)
+    look(ints, reals, options, work, w.state)
+
+
+@inline_kernel
+def is_exact(errors, enough):
+    """Return whether the errors (c, 2) of every constraint have at most this norm."""
+    for c in range(errors.shape[0]):
+        if errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1] > enough * enough:
+            return False
+    return True

@@ -15,7 +15,7 @@ Method
     joints and rows.
 
     A step towards the seed is the Newton correction of the targets plus the projected pull. A few corrections without a
-    pull bring the last state back within tolerance.
+    pull bring the last state back to the targets.
 
 Solutions
     A local maximum along the self-motion, or the best point reached within a fixed number of steps; never worse than
@@ -56,7 +56,7 @@ LARGEST_PULL_TO_SEED = 0.3
 SETTLED = 1e-2
 """Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
 CLOSING_STEPS = 6
-"""Newton steps without a pull that bring a pulled solution back within tolerance."""
+"""Most Newton steps without a pull that bring a pulled solution back to the target."""
 
 
 @kernel
@@ -174,7 +174,7 @@ def improve(ints, reals, options, cancel, counters, work):
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
     kept = w.refused[layout.REFUSED_ROWS - 1]
-    descent.polish(ints, reals, options, work)
+    descent.polish(ints, reals, options, 0.0, work)
     vectors.copy(kept, w.state)
     value = objective(ints, reals, options, work, w.state)
     pull, iteration = FIRST_PULL, 0
@@ -226,17 +226,24 @@ def squared_distance(ints, reals, work, q):
 
 @kernel
 def pull_to_seed(ints, reals, options, cancel, counters, work):
-    """Move a solution within the null space towards the seed; the state ends as the nearest verified one."""
+    """
+    Move a polished solution within the null space towards the seed.
+
+    The state ends as the nearest one that is as exact as the solution.
+    """
     w = layout.view_workspace(ints, work)
     vectors.copy(w.trial, w.state)
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
-    closing, iteration = 0, 0
+    closing, iteration, exact = 0, 0, descent.EXACT * descent.EXACT
     while iteration < options[state.MAX_ITERATIONS]:
         if descent.is_over(counters, cancel) != state.RUNNING:
             break
         distance = squared_distance(ints, reals, work, w.state)
         square, inside = descent.measure(ints, reals, options, work, w.state)
+        if iteration == 0:
+            exact = max(exact, square)
+        inside = inside and square <= exact
         if inside and distance < nearest and descent.within_limits(ints, reals, work, w.state):
             nearest = distance
             vectors.copy(w.trial, w.state)

@@ -19,7 +19,8 @@ Method
 
 Solutions
     The errors are measured at exactly the returned numbers. The numbers are bitwise equal to the result of
-    :func:`ssik_ros.kernels.search.restart_search.search`. If the seed is a solution, it is returned bit by bit.
+    :func:`ssik_ros.kernels.search.restart_search.search`. A seed whose pose is the target up to rounding is returned
+    bit by bit.
 """
 
 import math
@@ -169,7 +170,7 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
     options[state.NEAR_SQUARED] = numbers[FARTHEST] * numbers[FARTHEST]
     code = descent.descend(ints, reals, options, limited, cancel, counters, work)
     options[state.NEAR_SQUARED] = 0.0
-    if code != state.RUNNING or not restart_search.settle(ints, reals, options, counters, work):
+    if code != state.RUNNING or not restart_search.settle(ints, reals, options, 1, counters, work):
         return state.EXHAUSTED
     w = layout.view_workspace(ints, work)
     for k in range(w.state.shape[0]):
@@ -224,7 +225,9 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
         if code == state.DEADLINE or code == state.CANCELLED:
             counters[state.CLOCK_ENDED] = 1
             return code
-        if code == state.RUNNING and restart_search.settle(ints, reals, options, counters, work):
+        if code == state.RUNNING and restart_search.settle(
+            ints, reals, options, 1, counters, work
+        ):
             return state.RUNNING
     return state.EXHAUSTED
 

@@ -15,8 +15,9 @@ Method
        the limits are the reason that the target cannot be reached.
     4. A solution is moved by full windings to the equivalent nearest to the seed, and measured again at exactly those
        numbers before it counts.
-    5. If several solutions are wanted, or some may be refused, each is polished by further steps as long as they
-       shrink the error, so that one branch found twice is recognised as one.
+    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.EXACT`, whatever the tolerance. If several are
+       wanted, or some may be refused, the polish goes on to rounding, so that one branch found twice is recognised as
+       one.
     6. Secondary objectives, and the pull towards the seed, move a solution within the null space
        (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
        alternate with starts anywhere, until the search's own time or budget of starts ends.
@@ -245,9 +246,7 @@ def find(ints, reals, options, wanted, cancel, counters, work):
         if code == state.DEADLINE or code == state.CANCELLED:
             counters[state.CLOCK_ENDED] = 1
             return code
-        if code == state.RUNNING and settle(ints, reals, options, counters, work):
-            if wanted > 1 or options[state.VALIDATED] != 0.0:
-                descent.polish(ints, reals, options, work)
+        if code == state.RUNNING and settle(ints, reals, options, wanted, counters, work):
             if options[state.OPTIMISE] != 0.0 and ints[layout.ROWS] < ints[layout.VARIABLES]:
                 null_space.pull_to_seed(ints, reals, options, cancel, counters, work)
             if options[state.IMPROVES] != 0.0:
@@ -326,11 +325,13 @@ def choose_start(ints, reals, options, counters, work):
 
 
 @kernel
-def settle(ints, reals, options, counters, work):
+def settle(ints, reals, options, wanted, counters, work):
     """
-    Move the state to its equivalent nearest to the seed and measure it again; return whether it is a solution.
+    Move the state to its equivalent nearest to the seed, measure and polish it; return whether it is a solution.
 
     If no joint had to be moved, the errors that :func:`descent.descend` measured are still valid.
+
+    :param wanted: number of solutions that are wanted in the end.
     """
     t, w = layout.view_problem(ints, reals, work)
     moved = False
@@ -344,8 +345,15 @@ def settle(ints, reals, options, counters, work):
         counters[state.LIMITS_SEEN] += 1
         return False
     if moved:
-        _, inside = descent.measure(ints, reals, options, work, w.state)
-        return inside
+        _, inside = descent.look(ints, reals, options, work, w.state)
+        if not inside:
+            return False
+    enough = descent.EXACT
+    if counters[state.ITERATIONS] == 0:
+        enough = descent.SAME_POSE
+    if wanted > 1 or options[state.VALIDATED] != 0.0:
+        enough = 0.0
+    descent.polish(ints, reals, options, enough, work)
     return True
 
 
