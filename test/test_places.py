@@ -27,13 +27,13 @@ def test_places_that_are_numbers_are_found(source, lines):
     assert check_style.literal_places(source) == lines
 
 
-def test_a_file_may_have_as_many_as_listed_and_no_fewer(tmp_path):
+def test_a_fault_names_file_and_lines(tmp_path):
     (tmp_path / 'kernel.py').write_text('vector(work, 12, 3)\n')
-    assert check_style.faults(tmp_path, {'kernel.py': 1}) == []
-    assert 'kernel.py: lines [1]' in check_style.faults(tmp_path, {})[0]
-    assert 'list 1' in check_style.faults(tmp_path, {'kernel.py': 2})[0]
-    assert 'does not exist' in check_style.faults(tmp_path, {'kernel.py': 1, 'gone.py': 1})[0]
+    (tmp_path / 'named.py').write_text('vector(work, AT_TURN, 3)\n')
+    assert check_style.faults(tmp_path) == [
+        'kernel.py: lines [1] begin at a number; give the place a name'
+    ]
 
 
 def test_the_package_keeps_the_rule():
-    assert check_style.faults(check_style.PACKAGE, check_style.LITERAL) == []
+    assert check_style.faults(check_style.PACKAGE) == []

@@ -41,12 +41,14 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.kernels.rows import layout as row_layout, rows, steps, tree
 
 SHORTEST_QUATERNION = 1e-9
+AT_BEFORE = 12
+"""Offset in the scratch of :func:`fold`: first a pose, then the product before it."""
 
 
 @kernel
 def fold(table, segments, start, count, out, scratch):
     """Write the product of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
-    local, before = vector(scratch, 0, 12), vector(scratch, 12, 12)
+    local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
     moved = False
     for k in range(start, start + count):

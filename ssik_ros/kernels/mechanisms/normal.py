@@ -44,8 +44,9 @@ CENTRES = 4
 FREE_AGAIN = 1e-12
 """Least pull inward that frees a held variable, relative to the largest gradient."""
 SWEEPS = 30
-AT_TURN, AT_COLUMNS, AT_OWN, AT_GOAL, AT_INVERSE = 3, 12, 21, 33, 45
-"""Places in the scratch of a joint: rotation error, its derivatives, two rotations, inverse of a Jacobian."""
+AT_TURN, AT_WEIGHTS, AT_COLUMNS, AT_OWN, AT_GOAL, AT_INVERSE = 3, 6, 12, 21, 33, 45
+"""Offsets in the scratch of a joint, which begins with the translation error: rotation error, weights, derivatives of the
+rotation error, two rotations, inverse of a Jacobian."""
 ROTATED_OFF = 1e-30
 """Squared off-diagonal part of a matrix that counts as diagonal, relative to the squared matrix."""
 
@@ -95,7 +96,7 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
     """
     block, t, w = layout.view_chain(address)
-    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, 6, 6)
+    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)
     cost, translation, rotation, count = 0.0, 0.0, 0.0, 0
     for turn in range(3 * t.joint.shape[0]):
         joint, kind = t.joint[turn // 3], 1 << (turn % 3)
@@ -114,7 +115,7 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
                 rotation = max(rotation, abs(e[k]))
         if build:
             for half in range(2):
-                three = vector(w.scratch, 3 * half, 3)
+                three = vector(w.scratch, AT_TURN * half, 3)
                 total = vectors.inner(three, three, 3)
                 largest = clamp * block.options[layout.TRANSLATION_CLAMP + half]
                 scale = gain
@@ -128,7 +129,7 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
 @inline_kernel
 def joint_errors(block, t, w, joint, state, kind):
     """Write errors, weights and (for three rotations) the columns of a joint's own rows into the scratch."""
-    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, 6, 6)
+    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)
     frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
     wanted = layout.TARGET if kind == TARGETS else layout.REST
     for d in range(6):

@@ -36,6 +36,8 @@ from ssik_ros.kernels.geometry.vectors import (
 )
 from ssik_ros.kernels.mechanisms import layout
 
+AT_MAPS = 6
+"""Offset in the scratch of a constraint: inverse Jacobians of the logarithm, after the axes of its ends."""
 ALL_TRANSLATION = 7
 ALL_ROTATION = 56
 
@@ -84,7 +86,7 @@ def list_motions(t, w, row, a, b, turn):
 
     :returns: number of motions, and whether one of them moves A.
     """
-    maps = matrix(w.scratch, 6, 2, 9)
+    maps = matrix(w.scratch, AT_MAPS, 2, 9)
     so3.inverse_left_jacobian(maps[0], turn[0], turn[1], turn[2])
     so3.inverse_left_jacobian(maps[1], -turn[0], -turn[1], -turn[2])
     start = row[layout.CONSTRAINT_PATH]

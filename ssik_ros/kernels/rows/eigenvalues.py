@@ -195,11 +195,12 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
             v[i] *= inverse
             h[k + 1 + i, k] = 0.0
         v[0], h[k + 1, k] = 1.0, r
-        for i in range(low, k + 1):
-            beside = vector(a, i * n + k + 1, count)
+        below = k + 1
+        for i in range(low, below):
+            beside = vector(a, i * n + below, count)
             total = tau * vectors.inner(beside, v, count)
             vectors.add_scaled(beside, -total, v, count)
-        block = vector(a, (k + 1) * n + k + 1, (count - 1) * n + count)
+        block = vector(a, below * n + below, (count - 1) * n + count)
         _reflect_both_sides(block, n, count, tau, v, vector(scratch, n, 2 * n))
 
 
@@ -291,8 +292,9 @@ def reflect_rows(a, start, n, count, tau, v, w):
     :param start: place of the first entry of the first row that takes part.
     :param count: entries of each row that take part.
     """
-    first, second = vector(a, start, count), vector(a, start + n, count)
-    third = vector(a, start + 2 * n, count)
+    next_row = start + n
+    first, second = vector(a, start, count), vector(a, next_row, count)
+    third = vector(a, next_row + n, count)
     tau_v, tau_w = tau * v, tau * w
     for j in range(count):
         total = first[j] + v * second[j] + w * third[j]

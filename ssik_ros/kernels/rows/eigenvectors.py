@@ -139,10 +139,11 @@ def eigensystem(real, imaginary, vectors, a, n, scratch):
     """
     table, size = matrix(a, 0, n, n), n * (n + 1)
     re, im = matrix(scratch, 0, n, n + 1), matrix(scratch, size, n, n + 1)
+    place = 2 * size
+    copy = vector(scratch, place, n * n)
     for i in range(n * n):
-        scratch[2 * size + i] = a[i]
-    rest = vector(scratch, 2 * size + n * n, values.SCRATCH_ROWS * n)
-    copy = vector(scratch, 2 * size, n * n)
+        copy[i] = a[i]
+    rest = vector(scratch, place + n * n, values.SCRATCH_ROWS * n)
     if values.eigenvalues(real, imaginary, copy, n, rest) != 0:
         return 1
     for column in range(n):

@@ -268,7 +268,8 @@ def _step(a, b, n, first, last, u, v, w):
             a[place - 1], a[place + n - 1], a[place + 2 * n - 1] = r, 0.0, 0.0
         reflect_rows(a, place, n, end - j, tau, v, w)
         reflect_rows(b, place, n, end - j, tau, v, w)
-        p, q = vector(b, place + n, 3), vector(b, place + 2 * n, 3)
+        below = place + n
+        p, q = vector(b, below, 3), vector(b, below + n, 3)
         tau, v, w = _null_reflection(p[0], p[1], p[2], q[0], q[1], q[2])
         top = first * n + j
         reflect_columns(a, top, n, min(j + 4, end) - first, tau, v, w)

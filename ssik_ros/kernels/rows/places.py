@@ -8,6 +8,16 @@ flat array names the places of its parts.
 from ssik_ros.kernels._jit import inline_kernel
 
 
+def after(place: tuple[int, int], per_joint: int, more: int) -> tuple[int, int]:
+    """
+    Return the place after a part of ``per_joint`` n + ``more`` numbers; modules call it, kernels do not.
+
+    :param place: pair (a, b) of the part.
+    :param per_joint, more: its size.
+    """
+    return place[0] + per_joint, place[1] + more
+
+
 @inline_kernel
 def at(place, n):
     """

@@ -368,7 +368,7 @@ def keep_place(places, at, least, ranges, pending, n):
     if bits == 0:
         return
     for branch in range(BRANCHES):
-        start = 1 + int(pending[0]) * (n + 1)
+        start = _waiting_at(int(pending[0]), n)
         if (bits >> branch) & 1 == 0 or start + n >= pending.shape[0]:
             continue
         for k in range(n):
@@ -392,6 +392,12 @@ def _put_on_limits(pending, start, ranges, n):
 
 
 @inline_kernel
+def _waiting_at(index, n):
+    """Return the offset of a waiting candidate: n joint values, then the index of its place."""
+    return 1 + index * (n + 1)
+
+
+@inline_kernel
 def add_candidate(pending, q, held, value, at, n):
     """
     Append a candidate for certification.
@@ -402,7 +408,7 @@ def add_candidate(pending, q, held, value, at, n):
     :param at: index of the candidate's place.
     :param n: number of joints.
     """
-    start = 1 + int(pending[0]) * (n + 1)
+    start = _waiting_at(int(pending[0]), n)
     for k in range(n):
         pending[start + k] = value if k == held else q[k]
     pending[start + n] = float(at)
@@ -422,10 +428,10 @@ def read_waiting(raw, pending, first, n):
     waiting = int(pending[0])
     count = min(BRANCHES, waiting - first)
     if first + count < waiting:
-        behind, end = pending[(first + count + 1) * (n + 1)], count
-        while end > 0 and pending[(first + end) * (n + 1)] == behind:
+        behind, end = pending[_waiting_at(first + count, n) + n], count
+        while end > 0 and pending[_waiting_at(first + end - 1, n) + n] == behind:
             end -= 1
         count = end if end > 0 else count
     for row in range(count):
-        copy(raw[row], vector(pending, 1 + (first + row) * (n + 1), n))
+        copy(raw[row], vector(pending, _waiting_at(first + row, n), n))
     return count

@@ -19,7 +19,7 @@ from ssik_ros.kernels.geometry import lanes, se3, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.places import after, at
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -49,8 +49,8 @@ COUNTERS = 8
 UNLESS_MET = 2
 """DOUBT that ends if the search finds a solution within limits."""
 
-# Offsets in the scratch: G, T, the errors of a candidate, then parts whose size depends on the number of joints.
-TARGET, LEFT, STORE = 12, 24, 27
+# Offsets in the scratch: G, T, the errors of a candidate.
+TARGET, LEFT = 12, 24
 
 ALMOST = 1e-5
 """If no candidate is certified but the smallest residual is below this, candidates are refined from shifted starts."""
@@ -81,6 +81,14 @@ MOST_BETWEEN = 4 * 16
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
 
+# Places in the scratch: a placed branch, the current candidate, the candidates for one value of a held joint, the
+# scratch of the class, the scratch that certification and refinement share.
+AT_PLACED = 0, LEFT + 3
+AT_CANDIDATE = after(AT_PLACED, 1, 0)
+AT_CANDIDATES = after(AT_CANDIDATE, 1, 0)
+AT_CLASS = after(AT_CANDIDATES, BRANCHES_OF_SIX, 0)
+AT_CERTIFICATION = after(AT_CLASS, 0, candidates.SCRATCH)
+
 
 def plan_size(n: int) -> int:
     """
@@ -99,26 +107,21 @@ def work_size(n: int, capacity: int) -> int:
     :param n: number of joints.
     :param capacity: largest number of branches that the search keeps.
     """
-    own = candidates.SCRATCH + singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
-    return STORE + 2 * n + BRANCHES_OF_SIX * n + own + (n + 4) * capacity
-
-
-@inline_kernel
-def _own_scratch(n):
-    """Return the offset of the scratch that certification and refinement share."""
-    return STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
+    a, b = AT_CERTIFICATION
+    own = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
+    return a * n + b + own + (n + 4) * capacity
 
 
 @inline_kernel
 def _area(n):
     """Return the offset of the candidates that are measured together."""
-    return _own_scratch(n) + singular_refinement.scratch_size(n)
+    return at(AT_CERTIFICATION, n) + singular_refinement.scratch_size(n)
 
 
 @inline_kernel
-def _store(n):
-    """Return the offset of the kept branches: rows of n + 3 numbers, then the sort keys."""
-    return _area(n) + lane_pipeline.area_size(n)
+def _kept_at(n, row):
+    """Return the offset of a kept branch: a row of n + 3 numbers; the sort keys begin after the last row."""
+    return _area(n) + lane_pipeline.area_size(n) + row * (n + 3)
 
 
 def pack_plan(
@@ -195,7 +198,7 @@ def candidates_in(work, n):
     :param work: scratch of a search.
     :param n: number of joints.
     """
-    return matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    return matrix(work, at(AT_CANDIDATES, n), BRANCHES_OF_SIX, n)
 
 
 @inline_kernel
@@ -207,22 +210,21 @@ def candidates_of(run):
 @inline_kernel
 def class_scratch(run):
     """Return the scratch of the class."""
-    n = run.ints[N]
-    return vector(run.work, STORE + 2 * n + BRANCHES_OF_SIX * n, candidates.SCRATCH)
+    return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
 
 
 @inline_kernel
 def certification_scratch(run):
     """Return the scratch of certification and refinement."""
     n = run.ints[N]
-    return vector(run.work, _own_scratch(n), singular_refinement.scratch_size(n))
+    return vector(run.work, at(AT_CERTIFICATION, n), singular_refinement.scratch_size(n))
 
 
 @inline_kernel
 def _candidate(run):
     """Return the current candidate (n,)."""
     n = run.ints[N]
-    return vector(run.work, STORE + n, n)
+    return vector(run.work, at(AT_CANDIDATE, n), n)
 
 
 @inline_kernel
@@ -236,13 +238,13 @@ def _area_of(run):
 def _rows_of(run):
     """Return the kept branches with their errors (capacity, n + 3)."""
     n = run.ints[N]
-    return matrix(run.work, _store(n), run.capacity, n + 3)
+    return matrix(run.work, _kept_at(n, 0), run.capacity, n + 3)
 
 
 @inline_kernel
 def _keys_of(run):
     """Return the sort keys of the kept branches (capacity,)."""
-    return vector(run.work, _store(run.ints[N]) + (run.ints[N] + 3) * run.capacity, run.capacity)
+    return vector(run.work, _kept_at(run.ints[N], run.capacity), run.capacity)
 
 
 @inline_kernel
@@ -692,7 +694,8 @@ def _keep_one(run, first):
     counters, kept = run.counters, run.counters[KEPT]
     axes, points, home = chain_of(run)
     lower, upper = limits_of(run)
-    left, placed, q = vector(run.work, LEFT, 3), vector(run.work, STORE, n), _candidate(run)
+    left, q = vector(run.work, LEFT, 3), _candidate(run)
+    placed = vector(run.work, at(AT_PLACED, n), n)
     free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
     target, near, scratch = target_of(run), options[NEAR], certification_scratch(run)
     error = certify.certify(
@@ -756,7 +759,7 @@ def _is_copy(run, place):
 def _kept(run, row):
     """Return a kept branch (n,): programs for other targets have no rows of matrices."""
     n = run.ints[N]
-    return vector(run.work, _store(n) + row * (n + 3), n)
+    return vector(run.work, _kept_at(n, row), n)
 
 
 @inline_kernel
@@ -789,7 +792,8 @@ def _put_on_limits(run, wishes):
     :returns: whether a solution is found; it is written next to the current candidate in the scratch.
     """
     n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
-    placed, free, on_limit = vector(run.work, STORE, n), vector(run.counters, COUNTERS, n), 0
+    placed = vector(run.work, at(AT_PLACED, n), n)
+    free, on_limit = vector(run.counters, COUNTERS, n), 0
     lower, upper = limits_of(run)
     scratch, tolerance = certification_scratch(run), run.options[TOLERANCE]
     copy(placed, _candidate(run))
@@ -860,7 +864,7 @@ def _is_same_as(run, row, q, error):
     if there < 0.0:
         # Not measured yet: the row is at another winding, on a limit, or outside the limits.
         errors = vector(certification_scratch(run), at(certify.POSTURE, n), 3)
-        _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
+        _measure(run, _kept(run, row), errors)
         there = errors[2]
     reached, target = max(error, there), target_of(run)
     if certify.meet_half_way(

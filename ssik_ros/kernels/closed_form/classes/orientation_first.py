@@ -49,6 +49,8 @@ from ssik_ros.kernels.geometry.subproblems import three_axes
 from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
+AT_TURNS = 9
+"""Offset in the scratch: first the axes of the turning joints, then their angles."""
 SCRATCH = 15
 """Size of the scratch of :func:`solve`, in numbers."""
 
@@ -106,7 +108,7 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
     :param offered: angle of the last revolute joint where the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
     """
-    turning, turns = matrix(scratch, 0, 3, 3), matrix(scratch, 9, 2, 3)
+    turning, turns = matrix(scratch, 0, 3, 3), matrix(scratch, AT_TURNS, 2, 3)
     count = 0
     for i in range(n):
         if not is_slide(slides, i):

@@ -67,6 +67,8 @@ from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
+WRIST_AXES = 9
+"""Offset of the fourth axis in the axes of the chain."""
 PRR, RPR, PPR, RRP, PRP, RPP = 1, 2, 3, 4, 5, 6
 """Bit masks of the prismatic joints among the first three."""
 
@@ -301,7 +303,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
                     column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)
             left[k], left[3 + k], left[6 + k] = column
         wrists, is_straight = orientation_first.write_rotations(
-            wrist, matrix(axes, 9, n - 3, 3), n - 3, left, offered
+            wrist, matrix(axes, WRIST_AXES, n - 3, 3), n - 3, left, offered
         )
         is_free = is_free or is_straight
         for i in range(wrists):

@@ -22,6 +22,7 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, FREE
 NEARLY_LINED_UP = 1e-3
 """Sine of the angle between the parallel axes and axis 6 below which a pose is left to the kernel for single
 solutions."""
+AT_ZEROS = 2 * lanes.HALF_LANES
 SCRATCH = 6 * lanes.HALF_LANES
 """Size of the scratch of the kernels: two angles of each pair, with their sines and cosines."""
 
@@ -91,7 +92,7 @@ def write_outer(angles, axes, points, g):
         return 4, is_free
     pairs = matrix(angles, 0, 4, 2)
     outcome, count = sp6.solve(
-        pairs, first, second, (height, k2 - c2), 1.0, vector(angles, 2 * lanes.HALF_LANES, 4)
+        pairs, first, second, (height, k2 - c2), 1.0, vector(angles, AT_ZEROS, 4)
     )
     if count > 0:
         q1 = lane_angles.read_rows(pairs, 0, count)

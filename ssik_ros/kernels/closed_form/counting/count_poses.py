@@ -30,7 +30,11 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
 from ssik_ros.kernels.rows.places import at
 
-SCRATCH = pose_lanes.POSES + LANES + 36 + 6 + 6 * gates.LIMIT
+N = 6
+"""Number of joints."""
+AT_POINTS, AT_SPECIAL, AT_LIMITS = 18, 36, 42
+"""Offsets in the data of a class, which begin with the axes."""
+SCRATCH = pose_lanes.POSES + LANES + AT_LIMITS + 6 * gates.LIMIT
 """Size of the scratch of :func:`count_many`: eight poses, their counts, the chain of the class, special points,
 limits."""
 
@@ -56,8 +60,8 @@ def _counted_arm(ints, reals, scratch):
     :param ints, reals: the plan of six joints.
     """
     n, is_reversed = ints[search.N], ints[search.REVERSED] != 0
-    axes, points = vector(scratch, 0, 18), vector(scratch, 18, 18)
-    special, limits = vector(scratch, 36, 6), vector(scratch, 42, 6 * gates.LIMIT)
+    axes, points = vector(scratch, 0, 18), vector(scratch, AT_POINTS, 18)
+    special, limits = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_LIMITS, 6 * gates.LIMIT)
     candidates.write_six(
         axes,
         points,
@@ -107,7 +111,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
     target = pose_lanes.load_poses(area)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
-    g = pose_lanes.behind(target, vector(reals, at(plan_places.INVERSE, 6), 12))
+    g = pose_lanes.behind(target, vector(reals, at(plan_places.INVERSE, N), 12))
     if is_reversed:
         g = pose_lanes.inverted(g)
     if kind == candidates.SPHERICAL_WRIST:

@@ -23,6 +23,8 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
 from ssik_ros.kernels.geometry.se3 import compose, invert
 from ssik_ros.kernels.geometry.vectors import copy, copy_table, cross, perpendicular, stretch
 
+AT_TRANSLATION = 9
+"""Offset of the translation in a motion (12,)."""
 CUTS = 12
 """Number of places to cut the loop: six joints, then the same six of the reversed chain."""
 
@@ -141,7 +143,7 @@ def close_loop(constants, g, work):
     motion, inverse = vector(work, W_LAST, 12), vector(work, W_LAST_INVERSE, 12)
     scale = 1.0 / constants[AT_SCALE]
     copy(a, g)
-    stretch(vector(a, 9, 3), scale, 3)
+    stretch(vector(a, AT_TRANSLATION, 3), scale, 3)
     if constants[AT_REVERSED] != 0.0:
         invert(b, a)
         copy(a, b)

@@ -34,6 +34,13 @@ from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, put
+from ssik_ros.kernels.rows.places import after, at
+
+# Places after the workspace of the loop: limits, reference posture, solutions, scratch of singular postures.
+AT_UPPER = 1, WORKSPACE
+AT_WISH = after(AT_UPPER, 1, 0)
+AT_ROWS = after(AT_WISH, 1, 0)
+AT_SINGULAR = after(AT_ROWS, ROWS, 0)
 
 STANDS_STILL = 1e-3
 """Largest angle of an added joint that counts as zero; the certification on the real joints decides [rad]."""
@@ -146,8 +153,8 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     """
     n, held, options = run.ints[common.N], run.ints[common.HELD], run.options
     raw = common.candidates_of(run)
-    lower, upper = vector(loop_work, WORKSPACE, n), vector(loop_work, WORKSPACE + n, n)
-    wish = vector(loop_work, WORKSPACE + 2 * n, n)
+    lower, upper = vector(loop_work, WORKSPACE, n), vector(loop_work, at(AT_UPPER, n), n)
+    wish = vector(loop_work, at(AT_WISH, n), n)
     least, most = common.limits_of(run)
     for k in range(n):
         is_free = int(options[common.MODE]) == ranking.KEEP_ALL
@@ -163,7 +170,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
         vector(run.ints, common.FREE, n),
     )
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
-    scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
+    scratch = vector(loop_work, at(AT_SINGULAR, n), singular_postures.scratch_size(n))
     doubt = loop_work[W_DOUBT]
     # Roots that lie together usually belong to regular solutions that share an angle.
     is_regular = doubt != DOUBTFUL_TARGET
@@ -179,7 +186,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
         return count
     if doubt != DOUBTFUL_TARGET:
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
-    rows = matrix(loop_work, WORKSPACE + 3 * n, ROWS, n)
+    rows = matrix(loop_work, at(AT_ROWS, n), ROWS, n)
     found = matrix(loop_work, W_FOUND, ROWS, 7)
     count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)

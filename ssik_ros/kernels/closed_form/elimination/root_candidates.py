@@ -37,6 +37,8 @@ from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 
+W_RIGHT, W_A, W_B, W_C = W_POSES + 12, W_POSES + 24, W_POSES + 36, W_POSES + 48
+"""Offsets of further poses; the first is the left side of the loop."""
 AROUND = 4.0
 """A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary part."""
 SPLIT = 3.0
@@ -66,9 +68,8 @@ def _complete(found, elimination, k, qk, qa, qb, work):
     :param found: (7,) out: angles in the order of the loop, then the distance.
     """
     loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
-    left, right = vector(work, W_POSES, 12), vector(work, W_POSES + 12, 12)
-    a, b = vector(work, W_POSES + 24, 12), vector(work, W_POSES + 36, 12)
-    c = vector(work, W_POSES + 48, 12)
+    left, right = vector(work, W_POSES, 12), vector(work, W_RIGHT, 12)
+    a, b, c = vector(work, W_A, 12), vector(work, W_B, 12), vector(work, W_C, 12)
     turn(a, qk, loop[k])
     turn(b, qa, loop[(k + 1) % 6])
     compose(c, a, b)

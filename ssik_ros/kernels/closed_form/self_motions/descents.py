@@ -38,6 +38,8 @@ from ssik_ros.kernels.closed_form.self_motions import (
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.lanes import LANES
 
+ERRORS = 3
+"""Numbers that measure a posture."""
 STEPS = 40
 IDLE = -1.0
 """Remaining steps of a lane without a posture."""
@@ -85,9 +87,9 @@ def descend(rows, ints, reals, target, free, work):
     """
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
-    q, errors = vector(work, at, N), vector(work, at + N, 3)
-    scratch = vector(work, at + N + 3, certify.scratch_size(N))
-    at += N + 3 + certify.scratch_size(N)
+    q, errors = vector(work, at, N), vector(work, at + N, ERRORS)
+    scratch = vector(work, at + N + ERRORS, certify.scratch_size(N))
+    at += N + ERRORS + certify.scratch_size(N)
     numbers = vector(work, at, lp.numbers_size())
     left = vector(work, at + lp.numbers_size(), LANES)
     begun, count, active = 0, 0, 0

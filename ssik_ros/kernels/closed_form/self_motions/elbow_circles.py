@@ -192,12 +192,12 @@ def _open(ints, reals, target, free, work):
     ends = matrix(work, at, ROOTS, segments.COLUMNS)
     gaps = matrix(work, at + ROOTS * segments.COLUMNS, ROOTS, segments.COLUMNS)
     at += 2 * ROOTS * segments.COLUMNS
-    roots, inside = matrix(work, at, ROOTS, ROOT), vector(work, at + ROOTS * ROOT, ROOTS)
-    own, own_inside = (
-        vector(work, at + ROOTS * (ROOT + 1), ROOTS),
-        vector(work, at + ROOTS * (ROOT + 2), ROOTS),
-    )
-    at += ROOTS * (ROOT + 3)
+    roots = matrix(work, at, ROOTS, ROOT)
+    at += ROOTS * ROOT
+    inside, own = vector(work, at, ROOTS), vector(work, at + ROOTS, ROOTS)
+    at += 2 * ROOTS
+    own_inside = vector(work, at, ROOTS)
+    at += ROOTS
     numbers = vector(work, at, LANES * PAIR)
     scratch = vector(work, at + LANES * PAIR, TURNS + certify.scratch_size(N) + 3)
     return Circles(c, elbow, ring, roots, ends, gaps, inside, own, own_inside, numbers, scratch)

@@ -171,8 +171,9 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     own_numbers = vector(work, at, 2 * LANES * ROOM * segments.COLUMNS)
     at += 2 * LANES * ROOM * segments.COLUMNS
     limits = vector(work, at, 2 * LANES)
+    at += 2 * LANES
     size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
-    joints = vector(work, at + 2 * LANES, N * size)
+    joints = vector(work, at, N * size)
     limits[LANES - 1], limits[2 * LANES - 1] = -math.inf, math.inf
     for k in range(N):
         limits[k], limits[LANES + k] = c.lower[k], c.upper[k]

@@ -35,6 +35,8 @@ from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segmen
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
+POSTURES = 4 * N
+"""Numbers of the postures in the scratch, which lie before the scratch of their measurement."""
 BESIDE = 1e-5
 """Largest distance of a posture beyond a limit if the cubic has missed the joint's peak [rad or m]."""
 ROUNDING = 1e-10
@@ -51,7 +53,7 @@ DOUBTFUL = 0.02
 @inline_kernel
 def scratch_size():
     """Return the size of the scratch of this module's functions, in numbers."""
-    return cp.scratch_size() + 4 * N + certify.scratch_size(N)
+    return cp.scratch_size() + POSTURES + certify.scratch_size(N)
 
 
 @kernel
@@ -70,7 +72,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     """
     c = cp.open_curve(ints, reals, target, free, work)
     q = vector(work, cp.scratch_size(), N)
-    scratch = vector(work, cp.scratch_size() + 4 * N, certify.scratch_size(N))
+    scratch = vector(work, cp.scratch_size() + POSTURES, certify.scratch_size(N))
     for i in range(arcs.shape[0]):
         _read(c, q, knots, arcs[i])
         for k in range(N):

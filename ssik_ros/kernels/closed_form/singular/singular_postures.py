@@ -43,7 +43,7 @@ from ssik_ros.kernels.closed_form.singular import (
 )
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.places import after, at
 
 REGULAR = 1e-5
 """Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
@@ -69,6 +69,18 @@ CURVES = 4
 """Most curves that are stored."""
 MOST = 16
 """Most solutions that are returned."""
+
+# Places of the parts of the scratch, see Place; the found solutions come first.
+AT_Q = MOST, 0
+AT_PROBE = MOST + 1, 0
+AT_IS_POINT = MOST + 2, 0
+AT_VALUES = after(AT_IS_POINT, 0, MOST)
+AT_VECTORS = after(AT_VALUES, 0, 6)
+AT_ALONG = after(AT_VECTORS, 0, 36)
+AT_STRIDES = after(AT_ALONG, 0, 6)
+AT_TRACES = after(AT_STRIDES, 0, CURVES)
+AT_EXTRA = after(AT_TRACES, CURVES * (sc.MOST_STRIDES + 1), 0)
+AT_REST = after(AT_EXTRA, 0, sp.SCRATCH)
 
 
 class Place(NamedTuple):
@@ -119,28 +131,24 @@ def scratch_size(n):
 
     :param n: number of joints.
     """
-    trace = (sc.MOST_STRIDES + 1) * n
-    own = (MOST + 2) * n + MOST + 48 + CURVES * (1 + trace)
-    return own + sp.SCRATCH + sc.scratch_size(n)
+    return at(AT_REST, n) + sc.scratch_size(n)
 
 
 @inline_kernel
 def _view(scratch, n):
     """Return a flat array as :class:`Place`."""
-    rest = (MOST + 2) * n + MOST
-    trace = CURVES * (sc.MOST_STRIDES + 1) * n
     return Place(
         matrix(scratch, 0, MOST, n),
-        vector(scratch, (MOST + 2) * n, MOST),
-        matrix(scratch, MOST * n, 1, n),
-        vector(scratch, (MOST + 1) * n, n),
-        vector(scratch, rest, 6),
-        matrix(scratch, rest + 6, 6, 6),
-        vector(scratch, rest + 42, 6),
-        vector(scratch, rest + 48, CURVES),
-        vector(scratch, rest + 48 + CURVES, trace),
-        vector(scratch, rest + 48 + CURVES + trace, sp.SCRATCH),
-        vector(scratch, rest + 48 + CURVES + trace + sp.SCRATCH, sc.scratch_size(n)),
+        vector(scratch, at(AT_IS_POINT, n), MOST),
+        matrix(scratch, at(AT_Q, n), 1, n),
+        vector(scratch, at(AT_PROBE, n), n),
+        vector(scratch, at(AT_VALUES, n), 6),
+        matrix(scratch, at(AT_VECTORS, n), 6, 6),
+        vector(scratch, at(AT_ALONG, n), 6),
+        vector(scratch, at(AT_STRIDES, n), CURVES),
+        vector(scratch, at(AT_TRACES, n), CURVES * (sc.MOST_STRIDES + 1) * n),
+        vector(scratch, at(AT_EXTRA, n), sp.SCRATCH),
+        vector(scratch, at(AT_REST, n), sc.scratch_size(n)),
     )
 
 
