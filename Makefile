@@ -31,7 +31,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all test-long native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels clean distclean
+.PHONY: help setup demo test test-all test-long native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels release clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -60,6 +60,9 @@ wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution i
 	.venv/bin/python tools/build_native.py --portable --objects build/native_objects \
 	  --target x86_64_v2 --target x86_64_v3 --target aarch64
 	.venv-wheels/bin/python tools/make_wheels.py
+
+release: wheels  ## Write the ROS packages of a release as siblings into dist/, for bloom and colcon
+	.venv-wheels/bin/python tools/make_release.py
 
 same-bytes: setup  ## Show that kernels give the same bytes by numba and for both levels of x86-64
 	.venv/bin/python tools/build_native.py --target x86_64_v2 --target x86_64_v3

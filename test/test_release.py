@@ -1,0 +1,70 @@
+"""The release tree: our ROS packages as siblings, and packages of other projects hidden."""
+
+from pathlib import Path
+import shutil
+import sys
+
+import pytest
+from repository import needs_git, tracked_files
+
+pytest.importorskip('catkin_pkg', reason='catkin_pkg is not installed')
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / 'tools'))
+import make_release  # noqa: E402
+
+
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """Return a folder as of an unpacked source distribution: the tracked files, apart from tests and robots."""
+    folder = tmp_path_factory.mktemp('source')
+    for path in tracked_files():
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(('test/', 'docs/', 'config/')):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, folder / name)
+    return folder
+
+
+@pytest.fixture
+def tree(source, tmp_path):
+    make_release.write_tree(source, tmp_path)
+    return tmp_path
+
+
+pytestmark = needs_git
+
+
+def test_catkin_finds_our_packages_and_no_others(tree):
+    assert make_release.faults(tree) == []
+    assert (tree / 'ssik_msgs' / 'srv' / 'SolveAll.srv').is_file()
+    assert (tree / 'ssik_moveit' / 'LICENSE').is_file()
+    assert (tree / 'subsets' / 'moveit_msgs' / 'package.xml').is_file()
+    assert (tree / 'ssik_ros' / 'setup.py').is_file()
+    assert not (tree / 'ssik_ros' / 'interfaces').exists()
+
+
+def test_every_file_of_the_distribution_is_in_the_tree_once(source):
+    names = [path.relative_to(source).as_posix() for path in source.rglob('*') if path.is_file()]
+    places = {make_release.place_of(name) for name in names}
+    assert len(places) == len(names) > 500
+    assert {place.partition('/')[0] for place in places} == {*make_release.PACKAGES, 'subsets'}
+
+
+def test_packages_of_other_projects_that_are_not_hidden_are_a_fault(tree):
+    (tree / make_release.IGNORED).unlink()
+    (fault,) = make_release.faults(tree)
+    assert 'moveit_msgs' in fault
+
+
+def test_versions_that_differ_are_a_fault(tree):
+    manifest = tree / 'ssik_msgs' / 'package.xml'
+    manifest.write_text(manifest.read_text().replace('<version>0.1.0<', '<version>0.9.9<'))
+    found = make_release.faults(tree)
+    assert any('ssik_msgs has version 0.9.9' in line for line in found)
+    assert 'The changelog of ssik_msgs has no version 0.9.9.' in found
+
+
+def test_a_missing_changelog_is_a_fault(tree):
+    (tree / 'ssik_moveit' / 'CHANGELOG.rst').unlink()
+    assert make_release.faults(tree) == ['The changelog of ssik_moveit has no version 0.1.0.']
