@@ -1,5 +1,6 @@
 """The files that a project shows to its visitors: they parse, and every file and command that they name exists."""
 
+import json
 from pathlib import Path
 import re
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +15,7 @@ WORKFLOWS = sorted((GITHUB / 'workflows').glob('*.yml'))
 FORMS = sorted((GITHUB / 'ISSUE_TEMPLATE').glob('*.yml'))
 PAGES = [ROOT / 'QUALITY_DECLARATION.md', GITHUB / 'pull_request_template.md']
 FILES = {
+    '.dockerignore',
     '.editorconfig',
     '.gitignore',
     '.pre-commit-config.yaml',
@@ -21,6 +23,7 @@ FILES = {
     'CITATION.cff',
     'CODE_OF_CONDUCT.md',
     'CONTRIBUTING.md',
+    'Dockerfile',
     'LICENSE',
     'Makefile',
     'QUALITY_DECLARATION.md',
@@ -95,6 +98,35 @@ def test_a_form_for_issues_asks_with_unique_names(path):
     names = [part['id'] for part in form['body']]
     assert len(set(names)) == len(names)
     assert all(part['attributes']['label'] for part in form['body'])
+
+
+def test_the_container_installs_what_ci_installs_and_runs_what_exists():
+    recipe = (ROOT / 'Dockerfile').read_text(encoding='utf-8').replace('\\\n', ' ')
+    packages = set(re.search(r'--no-install-recommends ([^&]*)', recipe)[1].split())
+    needed = set(re.findall(r'^need ([a-z0-9-]+) ', (ROOT / '.ci' / 'run').read_text(), re.M))
+    assert packages == needed | {'ca-certificates', 'python3'}
+    commands = [line for line in re.findall(r'^RUN (.*)$', recipe, re.M) if 'apt-get' not in line]
+    assert commands
+    for command in commands:
+        assert_command_exists(command)
+    (start,) = re.findall(r'^CMD (\[.*\])$', recipe, re.M)
+    assert json.loads(start)[0] in (ROOT / 'setup.py').read_text()
+
+
+def test_the_development_container_builds_a_stage_that_exists():
+    container = json.loads((ROOT / '.devcontainer' / 'devcontainer.json').read_text())
+    build = container['build']
+    recipe = ROOT / '.devcontainer' / build['dockerfile']
+    assert f' AS {build["target"]}\n' in recipe.read_text()
+    assert (ROOT / '.devcontainer' / build['context']).resolve() == ROOT
+    assert_command_exists(container['postCreateCommand'])
+
+
+@needs_git
+def test_the_container_copies_no_build_products():
+    ignored = (ROOT / '.dockerignore').read_text().split()
+    listed = (ROOT / '.gitignore').read_text()
+    assert all(name == '.git' or name.rstrip('*') in listed for name in ignored)
 
 
 def test_the_hooks_before_a_commit_download_nothing():
