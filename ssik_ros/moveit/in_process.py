@@ -33,6 +33,7 @@ from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, make_group_kinematics
 from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 PROTOCOL = 1
 """Version of the interface to the host; a host that was built for another number refuses to start."""
@@ -361,11 +362,13 @@ class Channel:
 
 
 def _except_for(seen: Sequence[FloatArray], accepts: Accepts) -> Callable[..., int]:
-    """Return a callback that skips the candidates it has already refused."""
+    """Return a callback that skips the candidates it has already refused, which may come back with other last digits."""
 
     def decide(pose: FloatArray, q: FloatArray) -> int:
         del pose
-        return REFUSED if any(np.array_equal(q, old) for old in seen) else accepts(q)
+        apart = DEFAULT_TOLERANCES.same_solution
+        is_known = any(np.allclose(q, old, rtol=0.0, atol=apart) for old in seen)
+        return REFUSED if is_known else accepts(q)
 
     return decide
 

@@ -37,6 +37,7 @@ OF_THE_SHELL = {
     '.': 'sets up a shell',
     'cd': 'sets up a shell',
     'colcon': 'builds for minutes: CI builds the package this way',
+    'docker': 'is a program of other machines: test/test_project_files.py reads the recipe',
     'export': 'sets up a shell',
     'git': 'copies this repository',
     'ik_server': 'runs until it is stopped: test/ros starts it',
