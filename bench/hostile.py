@@ -19,6 +19,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+import math
 import os
 from pathlib import Path
 import subprocess
@@ -310,7 +311,10 @@ def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> T
     try:
         client.start()
         client.judge()
-        while tally.sent.total() < options.messages and process.poll() is None:
+        end = monotonic() + 60.0 * options.minutes
+        while (
+            tally.sent.total() < options.messages and monotonic() < end and process.poll() is None
+        ):
             client.send(min(options.round, options.messages - tally.sent.total()))
             client.judge()
             tally.memory.append(memory_of(process.pid))
@@ -343,6 +347,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     parser = argparse.ArgumentParser(description='The node among hostile messages.')
     parser.add_argument('--messages', type=int, default=100_000, help='how many (%(default)s)')
+    parser.add_argument(
+        '--minutes',
+        type=float,
+        default=math.inf,
+        help='end earlier, after this time (%(default)s)',
+    )
     parser.add_argument('--round', type=int, default=1_000, help='messages between judgements')
     parser.add_argument('--seed', type=int, default=1, help='of the messages')
     parser.add_argument(
