@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 import math
-import os
 from pathlib import Path
 import subprocess
 import sys
@@ -44,7 +43,7 @@ from std_msgs.msg import String
 from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.ros.hostile_messages import good_request, Hostile, HostileMessages, SERVICES, TOPICS
-from bench.ros.processes import ServerProcesses
+from bench.ros.processes import claim_domain, ServerProcesses
 from bench.soak import add_memory_bound, memory_of, overrun_faults, Overruns, OverrunWatch
 
 ROBOT, GROUP = 'panda', 'panda_arm'
@@ -370,8 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     options = parse_arguments(arguments)
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    claim_domain()
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
     lifetime = int(START_LIMIT + 2.0 * RESPONSE_LIMIT + options.messages)

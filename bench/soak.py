@@ -42,7 +42,7 @@ from bench.arms import Arm, read_arm
 from bench.executors import Searches, unreachable_requests
 from bench.ros.caller import Caller
 from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
-from bench.ros.processes import own_server, ServerProcesses
+from bench.ros.processes import claim_domain, own_server, ServerProcesses
 from bench.ros.requests import set_budget
 from ssik_ros.ros.process.diagnostics import BEYOND_GOAL
 
@@ -146,9 +146,15 @@ class OverrunWatch:
                 counts = Overruns(int(values['deadline misses']), int(values[BEYOND_GOAL]))
                 self.latest[service] = counts
 
-    def late(self) -> int:
-        """Return how many responses of all services were late so far."""
-        return sum(counts.late for counts in self.latest.values())
+
+def total(overruns: dict[str, Overruns]) -> Overruns:
+    """
+    Return the counts of all services together.
+
+    :param overruns: by service.
+    """
+    counts = overruns.values()
+    return Overruns(sum(each.ended for each in counts), sum(each.late for each in counts))
 
 
 def overrun_faults(overruns: dict[str, Overruns]) -> list[str]:
@@ -232,7 +238,7 @@ class SoakClient:
             for name, kind in SERVICES.items()
         }
         self._waiting: list[tuple[Any, Asked, float]] = []
-        self.overruns = OverrunWatch(self._node)
+        self.overruns = OverrunWatch(self._node).latest
 
     def wait_for_services(self) -> None:
         """
@@ -334,7 +340,7 @@ def soak(options: argparse.Namespace, process: 'subprocess.Popen[bytes]', log: P
                 print(
                     f'{(shown - begin) / 60:.0f} min: {sum(tally.verified.values())} verified, '
                     f'{len(tally.wrong)} wrong, {now:.1f} MB, {len(tally.storms)} ended by the clock, '
-                    f'{client.overruns.late()} late, {taken_seconds() - taken:.2f} s of processor time taken',
+                    f'{total(client.overruns).late} late, {taken_seconds() - taken:.2f} s of processor time taken',
                     flush=True,
                 )
         while client.is_waiting and process.poll() is None:
@@ -343,7 +349,7 @@ def soak(options: argparse.Namespace, process: 'subprocess.Popen[bytes]', log: P
         tally.rss_most = max(tally.rss_most, tally.rss_end)
         tally.ended = process.poll() is not None
         tally.taken = taken_seconds() - taken
-        tally.overruns = dict(client.overruns.latest)
+        tally.overruns = dict(client.overruns)
     finally:
         client.close()
         storms.close()
@@ -391,8 +397,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse_arguments(arguments)
     # A node of another run would take half of the requests.
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    claim_domain()
     around = conditions.describe(None, ())
     print(conditions.as_text(around), flush=True)
     lifetime = int(60.0 * options.minutes + START_LIMIT + 2.0 * RESPONSE_LIMIT)
@@ -404,8 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tally = soak(options, process, log)
     faults = tally.faults(options)
     storms = np.percentile(tally.storms or [0.0], [50, 99])
-    ended = sum(counts.ended for counts in tally.overruns.values())
-    late = sum(counts.late for counts in tally.overruns.values())
+    ended, late = total(tally.overruns)
     rows = [[kind, str(count)] for kind, count in sorted(tally.verified.items())]
     text = [
         report.table(('kind', 'verified'), rows),

@@ -14,6 +14,12 @@ STOP_WAIT = 20.0
 """Longest time for a server to write its measurements and end after a signal [s]."""
 
 
+def claim_domain() -> None:
+    """Give this process and its servers a ROS domain on this machine alone, unless the environment names one."""
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+
+
 class ServerProcesses:
     """Starts servers; on leaving the context all of them have ended."""
 
