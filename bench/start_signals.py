@@ -23,6 +23,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions
+from bench.ros.processes import claim_domain
 
 SCRIPTS = Path(__file__).resolve().parents[1] / 'install' / 'ssik_ros' / 'lib' / 'ssik_ros'
 PARAMETERS = {
@@ -131,8 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument('--seed', type=int, default=1, help='of the times')
     options = parser.parse_args(arguments)
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    claim_domain()
     print(conditions.as_text(conditions.describe(None, ())), flush=True)
     name = options.executable
     starts = run_starts(
