@@ -1,5 +1,6 @@
 """The files that a project shows to its visitors: they parse, and every file and command that they name exists."""
 
+import fnmatch
 import json
 from pathlib import Path
 import re
@@ -124,9 +125,12 @@ def test_the_development_container_builds_a_stage_that_exists():
 
 @needs_git
 def test_the_container_copies_no_build_products():
-    ignored = (ROOT / '.dockerignore').read_text().split()
-    listed = (ROOT / '.gitignore').read_text()
-    assert all(name == '.git' or name.rstrip('*') in listed for name in ignored)
+    ignored = set((ROOT / '.dockerignore').read_text().split()) - {'.git'}
+    lines = (ROOT / '.gitignore').read_text().split()
+    products = {line.strip('/') for line in lines if re.fullmatch(r'/[^/]+/?', line)}
+    unused = {name for name in ignored if not fnmatch.filter(products, name)}
+    copied = {name for name in products if not any(fnmatch.fnmatch(name, i) for i in ignored)}
+    assert (unused, copied) == (set(), set())
 
 
 def test_the_hooks_before_a_commit_download_nothing():
