@@ -4,14 +4,16 @@ Steps shorter than the tolerance move the arm: control loops ask for nothing els
 A tolerance decides which searches succeed. Solutions are exact to a micrometre where the arm can reach the pose.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from xml_walker import FloatArray
+from xml_walker import Chain, FloatArray, read_chain
 
 from ssik_ros import Manipulator
+from ssik_ros.model.catalogue import arm_data, make_urdf
 
 ARMS = ('panda', 'ur5e', 'gen3_6dof', 'irb6700')
 SEARCHES = (
@@ -57,11 +59,17 @@ def ask(
     return np.array(solution[0].q)
 
 
+@functools.cache
+def judge(name: str) -> Chain:
+    """Return the joints of an arm, whose poses share no code with the package."""
+    arm = arm_data(name)
+    return read_chain(make_urdf(arm), arm.base_link, arm.tip_link)
+
+
 def error(arm: Manipulator, q: FloatArray, target: FloatArray) -> float:
-    """Return the norm over both errors, by the matrix of the pose and scipy's rotations."""
-    pose = arm.fk(q)
-    turn = Rotation.from_matrix(pose[:3, :3].T @ target[:3, :3]).magnitude()
-    return float(np.hypot(np.linalg.norm(pose[:3, 3] - target[:3, 3]), turn))
+    """Return the norm over position [m] and rotation [rad] error; infinite outside the limits."""
+    chain = judge(arm.robot.name)
+    return float(np.hypot(*chain.errors(q, target))) if chain.is_inside(q) else np.inf
 
 
 def moved(pose: FloatArray, way: FloatArray, turn: FloatArray) -> FloatArray:

@@ -235,7 +235,7 @@ def loop_size(n):
 
     :param n: number of joints.
     """
-    return WORKSPACE + (3 + ROWS) * n + singular_postures.scratch_size(n)
+    return at(AT_SINGULAR, n) + singular_postures.scratch_size(n)
 
 
 def make_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
