@@ -9,8 +9,8 @@ these cases:
 - the node has ended,
 - the node's memory, or its growth, exceeds a bound,
 - of all responses whose search the clock ended, more than one in a hundred came over 10 ms after the deadline, by the
-  node's own clock. A response that waits for the processor counts, too: each line of output has the time that other
-  machines took from this one.
+  node's own clock. Waiting for a processor counts as well, so each line of output shows the processor time that the
+  host gave to other machines.
 
 Needs ROS (``. ./activate``).
 """
@@ -60,7 +60,7 @@ STORM_BUDGET = 0.1
 STORM_GROUP = 'panda_arm_hand'
 """Group whose solver searches as long as it may."""
 LATE_SHARE = 0.01
-"""Largest share of deadline misses whose response may come later than the node's goal for overruns."""
+"""Largest allowed share of late responses among the responses whose search the clock ended."""
 MEMORY_BOUND = 300.0
 """Largest memory of the node [MB]."""
 SETTLING = 60.0
@@ -122,7 +122,7 @@ class Overruns(NamedTuple):
 
     ended: int
     late: int
-    """Those that came later after their deadline than the node's goal."""
+    """Responses among them that came later than the goal of the node allows."""
 
 
 class OverrunWatch:
@@ -159,7 +159,7 @@ def total(overruns: dict[str, Overruns]) -> Overruns:
 
 def overrun_faults(overruns: dict[str, Overruns]) -> list[str]:
     """
-    Return a sentence for each service with too many late responses, or one that the node reported nothing.
+    Return a sentence for each service with too many late responses; if no service was reported, a sentence that says so.
 
     :param overruns: by service.
     """

@@ -15,7 +15,7 @@ STOP_WAIT = 20.0
 
 
 def claim_domain() -> None:
-    """Give this process and its servers a ROS domain on this machine alone, unless the environment names one."""
+    """Use a ROS domain on this machine only, for this process and its servers, unless the environment names one."""
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 

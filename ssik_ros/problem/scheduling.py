@@ -141,7 +141,7 @@ class Slices:
 RESPONSE_TIME = 0.0006
 """Least time of a response in addition to its search [s]; with many requests in flight, earlier ones take as long each."""
 LONGEST_RESPONSE = 0.005
-"""A response that took longer counts as this long [s]: one stop of the machine says nothing about the next response."""
+"""A response that took longer counts as this long [s]: one pause of the machine says nothing about the next response."""
 LATEST_WEIGHT = 1.0 / 32.0
 """Weight of the latest response in the mean time of responses."""
 LARGEST_RESERVE = 0.2

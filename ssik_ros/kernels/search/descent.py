@@ -43,7 +43,7 @@ FINISH_GAIN = 0.5
 EXACT = 1e-6
 """Error norm to which a solution is polished [m, rad]."""
 SAME_POSE = 1e-10
-"""If the error norm of the seed is smaller, only rounding parts its pose from the target, and it is not moved [m, rad]."""
+"""Error norm below which the seed is returned unchanged: its pose differs from the target only by rounding [m, rad]."""
 LARGEST_POLISH = 0.2
 """Longest step of a revolute joint in a polish [rad]: near a singular posture a longer one leaves the branch."""
 DAMPED_STEPS = 24
@@ -260,7 +260,7 @@ def polish(ints, reals, options, enough, work):
     """
     Step on from a measured solution while steps shrink the error well; the best state stays, measured.
 
-    :param enough: error norm below which no step follows [m, rad]; 0 goes on to rounding.
+    :param enough: error norm at which the polish ends [m, rad]; 0: it ends when rounding stops the progress.
     """
     w = layout.view_workspace(ints, work)
     before = steps.squared_norm(w.residual)

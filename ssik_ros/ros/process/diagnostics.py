@@ -16,7 +16,7 @@ except ImportError:
     DiagnosticArray = DiagnosticStatus = KeyValue = None
 
 BEYOND_GOAL = f'overruns beyond {1e3 * OVERRUN_GOAL:g} ms'
-"""Key of the number of responses, since the start, that came later than that after their deadline."""
+"""Key of the number of overruns since the start that were longer than the goal."""
 MISSING = 'The package diagnostic_msgs is not installed: nothing is published on /diagnostics.'
 
 

@@ -34,8 +34,8 @@ FIRST_FOUND_SEARCHES = 10_000
 OPTIMIZE_SEARCHES = 200
 """Default budget of starts while optimising: every branch of an arm is met many times."""
 FIRST_SLICE = 8
-"""Starts after which a search counts as a long one, and lets other searches run in between. Until then it needs no slot,
-so that more starts would leave too little of the processors to the responses of other requests."""
+"""Starts after which a search counts as a long one, and lets other searches run in between. Before that it runs without a
+slot, so a larger number delays the responses to other requests."""
 POLICY = {
     state.LAW: laws.POSE_IK,
     # PoseIK measures by the general evaluation.
