@@ -55,6 +55,10 @@ LARGEST_PULL_TO_SEED = 0.3
 """Longest pull towards the seed in one step [rad or m]: further, its linear model breaks the target."""
 SETTLED = 1e-2
 """Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
+FINE_GAIN = 0.5
+"""Pull gain of the last steps towards a solution that will be kept; halves the way to the nearest one."""
+FINELY_SETTLED = 1e-7
+"""As SETTLED, for a solution that will be kept."""
 CLOSING_STEPS = 6
 """Most Newton steps without a pull that bring a pulled solution back to the target."""
 
@@ -225,13 +229,17 @@ def squared_distance(ints, reals, work, q):
 
 
 @kernel
-def pull_to_seed(ints, reals, options, cancel, counters, work):
+def pull_to_seed(ints, reals, options, wanted, cancel, counters, work):
     """
     Move a polished solution within the null space towards the seed.
 
-    The state ends as the nearest one that is as exact as the solution.
+    The state ends as the nearest one that is as exact as the solution. Only a solution that will be kept is brought to
+    the very nearest one of its self-motion: most are farther than solutions already there.
+
+    :param wanted: squared distance that a solution has to be below to be kept.
     """
     w = layout.view_workspace(ints, work)
+    gain, settled = options[state.PULL_GAIN], SETTLED
     vectors.copy(w.trial, w.state)
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
@@ -247,7 +255,10 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
         if inside and distance < nearest and descent.within_limits(ints, reals, work, w.state):
             nearest = distance
             vectors.copy(w.trial, w.state)
-        arrived = abs(before - distance) <= SETTLED * options[state.PULL_GAIN] * before
+        arrived = abs(before - distance) <= settled * gain * before
+        if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < wanted:
+            gain, settled = max(gain, FINE_GAIN), FINELY_SETTLED
+            arrived = False
         is_closing = (iteration > 0 and arrived) or closing > 0
         before = distance
         if is_closing and (inside or closing >= CLOSING_STEPS):
@@ -256,7 +267,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
             closing += 1
             descent.take_step(ints, reals, options, work, square, laws.SMALLEST_MU, True)
         else:
-            step_to_seed(ints, reals, options, work, square)
+            step_to_seed(ints, reals, options, gain, work, square)
         iteration += 1
         counters[state.ITERATIONS] += 1
     vectors.copy(w.state, w.trial)
@@ -264,13 +275,13 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
 
 
 @kernel
-def step_to_seed(ints, reals, options, work, square):
+def step_to_seed(ints, reals, options, gain, work, square):
     """Move the state by a Newton correction plus a pull to the seed; ``gradient`` must be the difference to it."""
     t, w = layout.view_problem(ints, reals, work)
     gradient = w.gradient
     largest = 0.0
     for v in range(gradient.shape[0]):
-        gradient[v] *= options[state.PULL_GAIN]
+        gradient[v] *= gain
         if steps.pushes_out(t.variable_i, v, w.state, w.lower, w.upper, gradient[v]):
             gradient[v] = 0.0
         largest = max(largest, abs(gradient[v]))

@@ -107,7 +107,7 @@ def search_one(address, timeout_ns, flag, q0, target, q):
     load(ints, work, q0, target)
     code = restart_search.begin(ints, reals, options, True, timeout_ns, counters, work)
     if code == state.RUNNING:
-        code = restart_search.find(ints, reals, options, 1, cancel, counters, work)
+        code = restart_search.find(ints, reals, options, 1, math.inf, cancel, counters, work)
     return _report(ints, reals, options, counters, work, code, NOT_CALLED, q)
 
 
@@ -156,7 +156,9 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
                     ints, reals, options, closed, count, q.shape[0], cancel, counters, work
                 )
             else:
-                code = restart_search.find(ints, reals, options, 1, cancel, counters, work)
+                code = restart_search.find(
+                    ints, reals, options, 1, math.inf, cancel, counters, work
+                )
     return _report(ints, reals, options, counters, work, code, branches, q)
 
 

@@ -212,7 +212,8 @@ def run(ints, reals, options, cancel, counters, work, out):
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
     while optimise or counters[state.COUNT] < wanted:
-        code = find(ints, reals, options, wanted, cancel, counters, work)
+        bound = largest_distance(options, counters, out)
+        code = find(ints, reals, options, wanted, bound, cancel, counters, work)
         if code != state.RUNNING:
             return state.FOUND if counters[state.COUNT] > 0 else code
         if stage(ints, reals, options, counters, work, out):
@@ -225,11 +226,21 @@ def run(ints, reals, options, cancel, counters, work, out):
 
 
 @kernel
-def find(ints, reals, options, wanted, cancel, counters, work):
+def largest_distance(options, counters, out):
+    """Return the squared distance to the seed that a further solution has to be below."""
+    count, width = counters[state.COUNT], out.shape[1]
+    if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
+        return out[count - 1, width - 1]
+    return math.inf
+
+
+@kernel
+def find(ints, reals, options, wanted, bound, cancel, counters, work):
     """
     Go from start to start until the state is a measured solution.
 
     :param wanted: number of solutions that are wanted in the end.
+    :param bound: :func:`largest_distance` of a solution that will be kept.
     :returns: RUNNING with a solution, otherwise the code of the failure.
     """
     while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
@@ -248,7 +259,7 @@ def find(ints, reals, options, wanted, cancel, counters, work):
             return code
         if code == state.RUNNING and settle(ints, reals, options, wanted, counters, work):
             if options[state.OPTIMISE] != 0.0 and ints[layout.ROWS] < ints[layout.VARIABLES]:
-                null_space.pull_to_seed(ints, reals, options, cancel, counters, work)
+                null_space.pull_to_seed(ints, reals, options, bound, cancel, counters, work)
             if options[state.IMPROVES] != 0.0:
                 null_space.improve(ints, reals, options, cancel, counters, work)
             return state.RUNNING
@@ -368,11 +379,9 @@ def stage(ints, reals, options, counters, work, out):
     errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]
     nq, constraints = w.state.shape[0], errors.shape[0]
     distance = null_space.squared_distance(ints, reals, work, w.state)
-    count = counters[state.COUNT]
-    is_full = options[state.OPTIMISE] != 0.0 and count == row
-    if is_full and distance >= out[count - 1, width - 1]:
+    if distance >= largest_distance(options, counters, out):
         return False
-    for k in range(count):
+    for k in range(counters[state.COUNT]):
         if is_same(ints, reals, out[k], w.state, options[state.SAME]):
             return False
     for k in range(min(counters[state.REFUSALS], layout.REFUSED_ROWS)):
