@@ -12,7 +12,8 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 
 SHARES = (0.5, 1.0)
 """How far the tip is from the first axis, in reaches."""

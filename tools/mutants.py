@@ -26,7 +26,7 @@ LONGEST_RUN = 600
 """Seconds after which the tests of a mutant are ended; that proves nothing."""
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
 
-ABSENCE = 'ssik_ros/solvers/closed_form/arm.py'
+ABSENCE = 'ssik_ros/solvers/closed_form/branch_request.py'
 SINGULAR_POSES = 'test/closed_form/test_singular_poses.py'
 SEARCH = 'ssik_ros/kernels/search/restart_search.py'
 DESCENT = 'ssik_ros/kernels/search/descent.py'

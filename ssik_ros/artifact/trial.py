@@ -13,7 +13,7 @@ from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 from ssik_ros.value_class import dataclass
 
 Judge = Callable[[FloatArray], FloatArray]

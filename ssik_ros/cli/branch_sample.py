@@ -6,7 +6,8 @@ import time
 import numpy as np
 
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.value_class import dataclass
 
 POSES = 50

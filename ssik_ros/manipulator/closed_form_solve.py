@@ -30,8 +30,12 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import (
-    AnalyticArm,
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
+from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.branch_arrays import Prepared
+from ssik_ros.solvers.closed_form.branch_block import PlainBranches
+from ssik_ros.solvers.closed_form.branch_request import (
     Branches,
     BranchRequest,
     cause_of_absence,
@@ -40,10 +44,6 @@ from ssik_ros.solvers.closed_form.arm import (
     WITHIN_LIMITS,
     WRAP_ONLY,
 )
-from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
-from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
-from ssik_ros.solvers.closed_form.branch_arrays import Prepared
-from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.rescue import rescue
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
@@ -131,7 +131,7 @@ class ClosedFormSolve(PreparedSolve):
         request = _branch_request(self._form, settings)._replace(seed=seeds[0])
         found = search_batch(arm, targets, seeds, request, threads)
         counts = found.counts[:, search.COUNT]
-        again = (counts < 0) | ((counts == 0) & arm.is_refinable(request))
+        again = (counts < 0) | ((counts == 0) & arm.requests.is_refinable(request))
         if not again.any():
             return BatchSolutions.from_counts(found.q, found.residuals, counts)
         return self._with_repeated(targets, seeds, found, again)
@@ -237,7 +237,7 @@ class _Request:
         raw, dropped, refined = found.branches, found.dropped, 0
         refinement: RefinementMode = 'none'
         if settings.allow_refinement and not len(rows) and not found.is_too_far:
-            accepted = self._arm.accepted(settings.policy.fk_atol)
+            accepted = self._arm.requests.accepted(settings.policy.fk_atol)
             iterations = settings.refinement_max_iters
             saved = rescue(self._arm, self._target, self._branch_request, accepted, iterations)
             rows, refined, refinement = saved.rows, saved.tried, 'lm'

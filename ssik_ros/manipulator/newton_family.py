@@ -45,8 +45,9 @@ from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
 from ssik_ros.solvers.search.newton.tracker import Tracker
+from ssik_ros.solvers.search.requests import nanoseconds
 from ssik_ros.solvers.search.settings import make_settings, SearchSettings
-from ssik_ros.solvers.search.solver import nanoseconds, Run, SearchSolver
+from ssik_ros.solvers.search.solver import Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NO_CAUSE = Cause.NONE
@@ -132,7 +133,7 @@ class NewtonFamily:
             start = single.start
         # The kernel looks at the sizes.
         elif not (type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.ndim == 1):
-            start = solver.checked_seed(read_numbers('q0', q0))
+            start = solver.requests.seed(read_numbers('q0', q0))
         try:
             arrays = pool.pop()
         except IndexError:
@@ -142,7 +143,7 @@ class NewtonFamily:
         if report[0] != FOUND:
             if report[0] == MISSHAPEN:
                 _read_poses(target, False)
-                solver.checked_seed(start)
+                solver.requests.seed(start)
             facts = (*report[:3], report[7], *report[4:6])
             failure = self._failure(solver, facts, arrays, q, target)
             pool.append(arrays)
@@ -165,7 +166,7 @@ class NewtonFamily:
         arrays, out = solver.borrow(), np.empty((2, solver.width))
         arrays.reference[:] = solver.start
         if q0 is not None:
-            arrays.reference[: self._size] = solver.checked_seed(read_numbers('q0', q0))
+            arrays.reference[: self._size] = solver.requests.seed(read_numbers('q0', q0))
         arrays.matrices[0] = target
         options = solver.packed.copy()
         options[state.VALIDATED] = float(validate is not None)
@@ -197,9 +198,9 @@ class NewtonFamily:
             raise RequestError(f'q0 {joint_values.describe_unusable(arrays.reference)}.')
         if code == state.UNSAMPLED:
             variable = int(arrays.counters[state.UNSAMPLED_VARIABLE])
-            raise solver.unsampled(variable)
+            raise solver.failures.unsampled(variable)
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
-        cause = solver.explain(code, arrays.counters, target)[1]
+        cause = solver.failures.explain(code, arrays.counters, target)[1]
         facts = (report, self._group, cause, clock_ended)
         return make_solution((q.copy(), False, *report[1:4]), facts)
 
@@ -218,7 +219,7 @@ class NewtonFamily:
         if q0 is not None:
             seeds = read_numbers('q0', q0)
             if seeds.ndim != 2:
-                seeds = solver.checked_seed(seeds)[None]
+                seeds = solver.requests.seed(seeds)[None]
             if seeds.shape[1] != self._size or len(seeds) not in (1, len(targets)):
                 raise DimensionMismatch(
                     f'q0 must have the shape ({self._size},) or ({len(targets)}, {self._size}), not '

@@ -17,7 +17,8 @@ from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.self_motions.continuum import (
     follow_continuum,
     insert_joint,

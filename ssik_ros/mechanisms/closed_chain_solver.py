@@ -21,6 +21,7 @@ from ssik_ros.problem.problem import position_rows, Problem, Rows
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.search.failures import SearchFailures
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 from ssik_ros.solvers.search.solver import Run, SearchSolver
 
@@ -64,8 +65,10 @@ class ClosedChainSolver(SearchSolver):
             robot, loops=loops, use_constraints=options.use_constraints, free_root=False
         )
         self.initial_state = closed.positions
-        self._defaults = self.initial_state[self.problem.idx_q]
-        self.start[self.problem.group_size :] = self._defaults[self.problem.group_size :]
+        size = self.problem.group_size
+        self.requests.defaults = self.initial_state[self.problem.idx_q]
+        self.start[size:] = self.requests.defaults[size:]
+        self.failures = _LoopFailures(self.problem, self.packed, len(self.tip_frames))
         if closed.closures:
             self.reason = (
                 f'iterative: it closes {counted(len(closed.closures), "loop")} of the robot'
@@ -121,6 +124,10 @@ class ClosedChainSolver(SearchSolver):
         endless = np.isinf(self.group.lower)
         difference[:, endless] -= math.tau * np.round(difference[:, endless] / math.tau)
         found[:] = found[np.argsort(np.linalg.norm(difference, axis=1), kind='stable')]
+
+
+class _LoopFailures(SearchFailures):
+    """Causes of searches that also close loops."""
 
     def explain(
         self,

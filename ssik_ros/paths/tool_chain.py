@@ -22,8 +22,9 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.pose_freedom import FULL_TURN, PoseFreedom, rotations
 from ssik_ros.paths.requests import ToolPathRequest
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 FULL, MOST_INNER = 6, 7
 """Joints that an exact pose takes, and that the closed form takes; those before them are parameters."""
@@ -219,7 +220,7 @@ class ToolChain:
 
     def _prepared(self, values: int) -> Prepared:
         """Return the request for all branches within limits at so many values of the held joint."""
-        return self.arm.prepare(BranchRequest(held_values=np.zeros(values)))
+        return self.arm.requests.prepare(BranchRequest(held_values=np.zeros(values)))
 
     def _in_chunks(self, poses: FloatArray, values: FloatArray) -> PostureRows:
         """Return the postures of poses whose closed form is one kernel."""

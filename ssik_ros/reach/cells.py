@@ -21,8 +21,9 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.grid import poses_of
 from ssik_ros.reach.measures import best_measures
 from ssik_ros.reach.statuses import CellStatus, FACTS
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
 from ssik_ros.solvers.closed_form.held_proof import HeldDecision
 from ssik_ros.solvers.closed_form.plan import TOLERANCE

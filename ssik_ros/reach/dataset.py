@@ -46,8 +46,9 @@ from ssik_ros.reach.storage.files import (
 from ssik_ros.reach.store import hash_of_chain
 from ssik_ros.reach.strata import draw, STRATA
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches
 from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.solvers.closed_form.labels import label_branches

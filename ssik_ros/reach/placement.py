@@ -23,8 +23,8 @@ from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.problem.pose_input import read_poses
 from ssik_ros.reach.measures import limit_margin, manipulability
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import PLAIN
 from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches
 from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.value_class import dataclass

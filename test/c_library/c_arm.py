@@ -11,7 +11,7 @@ from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import OneSolution
-from ssik_ros.solvers.closed_form.arm import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 CAPACITY = 4096

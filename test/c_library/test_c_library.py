@@ -12,7 +12,7 @@ import pytest
 
 from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main
-from ssik_ros.solvers.closed_form.arm import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 ARMS = ('ur5e', 'irb6700', 'panda')

@@ -17,7 +17,8 @@ from ssik_ros.cli.command import main
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 
 BUILT = ('ur5e', 'irb6700', 'panda', 'gen3', 'xarm6')
 POSES = 40

@@ -8,7 +8,8 @@ from synthetic_arms import serial_chain
 
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm, make_urdf
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 
 TURNING = tuple(name for name in list_arms() if arm_data(name).expected_class != 'prismatic')
 SIX = tuple(name for name in TURNING if arm_data(name).dof == 6)

@@ -12,8 +12,9 @@ import pytest
 
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches, held_search
 from ssik_ros.model.catalogue import arm_data, list_arms
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
 """Arms whose branches are followed over the held joint."""
@@ -84,7 +85,7 @@ class Arc:
 def dense_arcs(arm, pose):
     """Return the arcs of a pose by branches at many values of the held joint, and how far these are apart."""
     held = arm.plan.held
-    low, high = arm.held_range(held, BranchRequest())
+    low, high = arm.requests.held_range(held, BranchRequest())
     values = low + (np.arange(VALUES) + 0.5) * (high - low) / VALUES
     done, growing = [], []
     for block in np.split(values, VALUES // AT_ONCE):
@@ -248,7 +249,7 @@ def test_all_of_a_circle_is_an_arc_without_limits():
     arm = arm_of(chain)
     for q in postures(catalogue_arm('iiwa14'), 5, seed=26):
         pose = np.ascontiguousarray(chain.poses(q)[0])
-        assert arm.has_arcs(BranchRequest())
+        assert arm.requests.has_arcs(BranchRequest())
         assert len(arm.branches_refined(pose).q) >= 16
 
 
@@ -278,7 +279,7 @@ def test_home_and_straight_elbows_at_corners_of_the_limits_are_answered(name):
 
 def test_a_range_of_two_turns_is_sampled_once():
     arm = catalogue_arm('xarm7')
-    low, high = arm.held_range(arm.plan.held, BranchRequest())
+    low, high = arm.requests.held_range(arm.plan.held, BranchRequest())
     assert high - low == pytest.approx(2.0 * np.pi)
 
 
@@ -295,7 +296,7 @@ def test_the_seed_of_a_held_joint_is_taken_modulo_a_turn_where_limits_are_off(tu
 def test_arms_are_followed_that_the_tests_say_are():
     for name in SEVEN:
         arm: AnalyticArm = catalogue_arm(name)
-        assert arm.has_arcs(BranchRequest()) == (name in FOLLOWED + NEARLY), name
+        assert arm.requests.has_arcs(BranchRequest()) == (name in FOLLOWED + NEARLY), name
 
 
 def test_scratch_suffices_for_any_number_of_samples_after_any_other():

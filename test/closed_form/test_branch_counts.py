@@ -11,8 +11,9 @@ from ssik_ros import Manipulator
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches
 
 LANE_ARMS = 'ur5e', 'irb6700', 'irb120', 'ur10e'

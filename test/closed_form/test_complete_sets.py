@@ -20,7 +20,7 @@ from synthetic_arms import (
 
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
-from ssik_ros.solvers.closed_form.arm import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 PLANS = {
     'three_parallel': 'three_parallel',

@@ -12,8 +12,9 @@ from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.counting import held_decision
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.held_proof import held_arm, HeldDecision
 
 EXACT = 'panda', 'fr3', 'iiwa7', 'xarm7'

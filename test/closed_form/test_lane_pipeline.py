@@ -155,7 +155,8 @@ import json
 import numpy as np
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 found = []
 rng = np.random.default_rng(7)
 for name in ('ur5e', 'irb6700', 'puma560'):

@@ -12,7 +12,7 @@ from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import BranchRequest, METRICS, with_row
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS, with_row
 from ssik_ros.solvers.closed_form.posture_search import PostureSearch, Searched
 
 TOLERANCE = 1e-9
@@ -92,7 +92,7 @@ def test_poses_drawn_at_singular_postures_are_answered(name, monkeypatch):
 
 @pytest.mark.parametrize('metric', ['wrap_l2', 'wrap_linf'])
 def test_a_posture_that_was_searched_stands_in_its_place_of_the_order(metric):
-    arm = arm_of('panda')._closed_form.arm
+    arm = arm_of('panda')._choice.closed_form.arm
     q = np.array([0.3, -0.4, 0.2, -1.9, 0.1, 1.7, 0.6])
     question = BranchRequest(seed=q + 0.2, metric=METRICS[metric])
     found = arm.branches(arm_of('panda').fk(q), question)

@@ -33,7 +33,7 @@ from synthetic_arms import CLASSES, direction, make_six, random_lines, random_po
 
 from ssik_ros.errors import InvalidLimits, TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.labels import label_branches, name_branches
 from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES

@@ -10,7 +10,7 @@ import pytest
 
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.classes import lane_pipeline
-from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, METRICS, WRAP_ONLY
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, METRICS, WRAP_ONLY
 
 PI, TURN = np.pi, 2.0 * np.pi
 NEAR = 1e-9

@@ -4,7 +4,8 @@ from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, PLAIN
 from ssik_ros.solvers.closed_form.rescue import rescue
 
 QUARTERS = np.array([-1, 1, 1, -1, 0, 0])

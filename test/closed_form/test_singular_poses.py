@@ -15,8 +15,9 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.reach.cells import ReachArm, ReachSettings
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, cause_of_absence
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, cause_of_absence
 from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from synthetic_arms import CLASSES, make_six, random_lines, random_pose
 
-from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 
 RESIDUAL = 1e-9
 REGULAR = 1e-3

@@ -9,9 +9,8 @@ from synthetic_arms import CLASSES, direction, make_six
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
-from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.registry import create_solver
-
 
 def reach(chain):
     """Return the sum of the distances from point to point, and to the tip."""
@@ -140,7 +139,7 @@ def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses
             continue
         proved += 1
         with monkeypatch.context() as patch:
-            patch.setattr(arm, '_refine', refine)
+            patch.setattr(arm._difficult, 'refine', refine)
             found = arm.branches_refined(pose)
         assert found.is_too_far and len(found.q) == 0
     assert proved > 0

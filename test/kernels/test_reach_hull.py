@@ -8,7 +8,8 @@ from ssik_ros import Manipulator
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 
 ARMS = ('panda', 'gen3', 'ur5e', 'irb6700', 'jaco2', 'xarm6', 'iiwa14', 'rizon4')
 SLACK = 3e-4

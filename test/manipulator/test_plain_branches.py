@@ -100,7 +100,7 @@ def test_wrong_requests_are_refused_after_right_ones_too(arm):
 
 @pytest.mark.parametrize('kind', FIRST_OF_CLASS)
 def test_only_arms_that_are_neither_searched_nor_eliminated_are_asked_so(kind):
-    is_plain = Manipulator.from_prebuilt(FIRST_OF_CLASS[kind])._default._plain is not None
+    is_plain = Manipulator.from_prebuilt(FIRST_OF_CLASS[kind])._choice.default._plain is not None
     assert is_plain or kind not in CLOSED
     assert not (is_plain and kind.startswith('general'))
 

@@ -6,7 +6,8 @@ import pytest
 from ssik_ros.model.catalogue import list_arms, load_arm
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.labels import (
     BranchLabel,
     label_branch,

@@ -27,10 +27,11 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.solvers.auto import plain_requests
 from ssik_ros.solvers.auto.policy import Knowledge, knowledge_of_arm
 from ssik_ros.solvers.auto.solver import AutoSolver
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.windings import MOST
-from ssik_ros.solvers.search.solver import EVIDENCE
+from ssik_ros.solvers.search.failures import EVIDENCE
 
 SAMPLES = 16
 """Values of the held joint of seven that a pose is solved for, unless told otherwise."""
@@ -60,7 +61,7 @@ class Form(NamedTuple):
     @property
     def has_arcs(self) -> bool:
         """Return whether a held joint is sampled on the arcs that are within limits."""
-        return self.arm.has_arcs(BranchRequest())
+        return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
         """Return the largest number of windings of a joint."""
@@ -119,7 +120,7 @@ def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form
         arm = AnalyticArm(chain, samples)
     except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
         return None, str(error)
-    prepared = arm.prepare(BranchRequest(held_values=np.zeros(1)))
+    prepared = arm.requests.prepare(BranchRequest(held_values=np.zeros(1)))
     capacity = search.BRANCHES_OF_SIX if arm.plan.held < 0 else LARGEST_CAPACITY
     form = Form(arm, prepared.reals, prepared.options.copy(), capacity)
     return form, f'{arm.plan.name}: {arm.plan.reason}'
@@ -223,7 +224,7 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
             'CLOSED_FORM': form.kind,
             'HELD': plan.held,
             'ARCS': form.has_arcs,
-            'HELD_SLIDES': form.arm.is_slide(plan.held),
+            'HELD_SLIDES': form.arm.requests.is_slide(plan.held),
             'SAMPLES': form.arm.samples,
             'IS_COMPLETE': plan.is_complete,
             'FORM_FIRST': arm.knowledge == Knowledge.ALL_AT_ONCE,

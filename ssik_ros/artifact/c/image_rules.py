@@ -19,8 +19,8 @@ from ssik_ros.kernels.closed_form.elimination import (
 from ssik_ros.kernels.rows import layout, reach_hull
 from ssik_ros.kernels.rows.views import Ints
 from ssik_ros.kernels.search import laws, plain_request, state, tracking
-from ssik_ros.solvers.closed_form.arm import FINER_SAMPLES
 from ssik_ros.solvers.closed_form.branch_arrays import ArcArrays
+from ssik_ros.solvers.closed_form.difficult_poses import FINER_SAMPLES
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 
 CLOCK_WORDS = 2

@@ -10,7 +10,7 @@ from ssik_ros.artifact.c.blocks import Arm
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import OneSolution
-from ssik_ros.solvers.closed_form.arm import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 POSES = 40
 PRIME = 1099511628211

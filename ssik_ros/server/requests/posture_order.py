@@ -11,7 +11,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import BranchOptions, LARGEST_RESPONSE
-from ssik_ros.solvers.closed_form.arm import METRICS
+from ssik_ros.solvers.closed_form.branch_request import METRICS
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 

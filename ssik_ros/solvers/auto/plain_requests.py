@@ -19,16 +19,13 @@ from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.search import plain_request, state
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 from ssik_ros.solvers.search.arrays import SingleArrays
+from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.solvers.search.settings import tip_tolerances
-from ssik_ros.solvers.search.solver import (
-    checked_flag,
-    LARGEST_TIMEOUT,
-    nanoseconds,
-    SearchSolver,
-)
+from ssik_ros.solvers.search.solver import SearchSolver
 
 FARTHEST = 0.3
 """Largest error of the seed at which a descent starts there. It exceeds the error of joints off by 0.05 rad on a 1 m
@@ -109,7 +106,7 @@ class PlainRequests:
         self._last = None if is_first else closed_form
         if self._last is not None:
             one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
-            self._prepared = self._last.arm.prepare(one)
+            self._prepared = self._last.arm.requests.prepare(one)
         self._search: Callable[..., Any] = plain_request.search_one
         self._solve_one: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
@@ -271,7 +268,7 @@ class PlainRequests:
                 *PROVED, *self._nothing, q, residual, iterations, searches, clock_ended=False
             )
         solver = self._solver
-        status, cause = solver.explain(
+        status, cause = solver.failures.explain(
             code, arrays.counters, arrays.matrices, solver.problem, self._options
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
@@ -294,7 +291,7 @@ class PlainRequests:
 
 def _make_block(known: ClosedForm) -> BranchBlock:
     """Return the arrays of one request to a closed form, laid out for :func:`plain_request.solve_one`."""
-    prepared = known.arm.prepare(
+    prepared = known.arm.requests.prepare(
         BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
     )
     numbers = np.zeros(plain_request.NUMBERS)

@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 from ssik_ros.errors import ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.problem.contract import BranchSolver, IkSolver
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, TURNING
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.request_arrays import TURNING
 
 Made = TypeVar('Made')
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import batch, held_search, search
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 CHUNK = 256
 """Largest number of poses in one kernel call."""
@@ -44,8 +45,8 @@ class _Chunks:
         self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
         self.arm, self.request = arm, request
         self.prepared = prepared._replace(samples=prepared.samples.copy())
-        self.rail = (arm, request) if arm.is_slide(self.held) else None
-        held_range = arm.held_range(self.held, request) if self.held >= 0 else (0.0, 0.0)
+        self.rail = (arm, request) if arm.requests.is_slide(self.held) else None
+        held_range = arm.requests.held_range(self.held, request) if self.held >= 0 else (0.0, 0.0)
         self.held_range = np.array(held_range)
         is_eliminating = bool(prepared.ints[search.CUT] >= 0)
         self.is_slow = is_eliminating or prepared.is_on_arcs or self.rail is not None
@@ -130,7 +131,7 @@ class _Chunks:
         if self.rail is not None:
             arm, request = self.rail
             own = request._replace(seed=seed if has_seed else None)
-            return self.prepared._replace(samples=arm.prepare(own, pose).samples)
+            return self.prepared._replace(samples=arm.requests.prepare(own, pose).samples)
         if has_seed and self.held >= 0 and not self.prepared.is_on_arcs:
             low, high = self.held_range
             value = held_search.into_range(seed[self.held], low, high, False)
@@ -215,10 +216,10 @@ def search_batch(
     """
     first = None if seeds is None else seeds[0]
     own = request._replace(seed=first)
-    prepared = arm.prepare(own)
+    prepared = arm.requests.prepare(own)
     size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / prepared.capacity)))
-    if arm.has_arcs(own):
-        prepared = arm.prepare_arcs(own)
+    if arm.requests.has_arcs(own):
+        prepared = arm.requests.prepare_arcs(own)
     starts = range(0, len(poses), size)
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 

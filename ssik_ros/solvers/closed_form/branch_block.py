@@ -7,8 +7,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
 POSE_SHAPE = (4, 4)
@@ -70,7 +71,7 @@ class PlainBranches:
         """
         self._seed = request.seed
         self._shape = (arm.plan.size,)
-        self._request = arm.prepare(request)
+        self._request = arm.requests.prepare(request)
         self._solve: Callable[..., int] = branch_block.solve
         self._idle: list[BranchBlock] = []
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.counting import count_poses
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, PLAIN
 
 CHUNK = 4096
 """Number of poses in one kernel call."""
@@ -55,7 +56,7 @@ def count_branches(
         is_doubtful = found.counts[:, search.DOUBT] > 0
         return BranchCounts(found.counts[:, search.COUNT].copy(), len(poses), is_doubtful)
     counts = np.zeros(len(poses), dtype=np.int64)
-    prepared = arm.prepare(own)
+    prepared = arm.requests.prepare(own)
 
     def work(start: int) -> int:
         arrays, scratch = BranchArrays(6, prepared.capacity), np.empty(count_poses.SCRATCH)

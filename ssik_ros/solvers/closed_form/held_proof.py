@@ -19,7 +19,8 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
 """Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
@@ -57,7 +58,7 @@ class HeldDecision:
         :param known: constants of the chain from :func:`held_arm`.
         :param most: most cells to examine for one pose.
         """
-        self._known, self._prepared = known, arm.prepare(PLAIN)
+        self._known, self._prepared = known, arm.requests.prepare(PLAIN)
         is_reversed = bool(known.numbers[hr.SIGN] > 0.0)
         held = 6 if is_reversed else 0
         lower, upper = float(arm.chain.lower[held]), float(arm.chain.upper[held])

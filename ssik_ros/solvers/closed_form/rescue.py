@@ -13,7 +13,8 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.geometry.rotations import pose_numbers, rotate_about
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.placing import measure, place
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
@@ -31,7 +32,7 @@ class Rescued(NamedTuple):
     """Outcome of the rescue."""
 
     rows: FloatArray
-    """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.arm.Branches`."""
+    """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.branch_request.Branches`."""
     tried: int
     """Number of candidates that were iterated on."""
     outside: int

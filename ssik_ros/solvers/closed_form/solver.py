@@ -26,8 +26,8 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.solvers.closed_form.arm import (
-    AnalyticArm,
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import (
     Branches,
     BranchRequest,
     cause_of_absence,
@@ -36,7 +36,7 @@ from ssik_ros.solvers.closed_form.arm import (
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
-from ssik_ros.solvers.search.solver import nanoseconds
+from ssik_ros.solvers.search.requests import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Enum members as module names, because access is faster; see docs/explanation/performance.md."""

@@ -11,7 +11,8 @@ from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, PLAIN
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 
 VALUES, MORE_VALUES = 16, 32
@@ -110,9 +111,9 @@ class StillCurves:
 
     def _request(self, joint: int, count: int) -> BranchRequest:
         """Return a request for all branches at values of a held joint, with other joints outside their limits, too."""
-        if self._arm.is_slide(joint):
+        if self._arm.requests.is_slide(joint):
             return BranchRequest(samples=count, held=joint)
-        low, high = self._arm.held_range(joint, PLAIN)
+        low, high = self._arm.requests.held_range(joint, PLAIN)
         values = low + (high - low) * (np.arange(count) + 0.5) / count
         return BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
 
@@ -143,12 +144,12 @@ def _choose_joints(arm: AnalyticArm) -> list[int]:
     slow: list[int] = []
     for joint in SLOW:
         try:
-            if joint != arm.plan.held and arm.holds(joint):
-                has_class = arm.has_arcs(PLAIN._replace(held=joint))
+            if joint != arm.plan.held and arm.requests.holds(joint):
+                has_class = arm.requests.has_arcs(PLAIN._replace(held=joint))
                 (fast if has_class else slow).append(joint)
         except TopologyMismatch:
             continue
-    return fast if arm.has_arcs(PLAIN) else slow[:SLOW_JOINTS]
+    return fast if arm.requests.has_arcs(PLAIN) else slow[:SLOW_JOINTS]
 
 
 def find_alignments(chain: SerialChain) -> list[Alignment]:

@@ -20,9 +20,10 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
@@ -84,12 +85,17 @@ class SelfMotionTracer:
                 f'This arm has {arm.plan.size}.'
             )
         self._arm, self._dof, self._clearance = arm, dof, clearance
-        self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
+        self._shares = SHARES if arm.requests.has_arcs(PLAIN) else MORE_SHARES
         self._second = self._find_second()
         self._bound: FloatArray | None = None
         self._still: StillCurves | None = None
-        self._is_slide, self._tolerance = arm.is_slide(arm.plan.held), arm.accepted(None)
-        self._turning = (0.0, 0.0) if self._is_slide else arm.held_range(arm.plan.held, PLAIN)
+        self._is_slide, self._tolerance = (
+            arm.requests.is_slide(arm.plan.held),
+            arm.requests.accepted(None),
+        )
+        self._turning = (
+            (0.0, 0.0) if self._is_slide else arm.requests.held_range(arm.plan.held, PLAIN)
+        )
         self._prepared: dict[int, Prepared] = {}
         self._pool: list[PoseArrays] = []
         self._spheres = _find_spheres(arm)
@@ -170,7 +176,7 @@ class SelfMotionTracer:
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
         """Return the range of values to try for a held prismatic joint [m]."""
-        values = self._arm.prepare(PLAIN, pose).samples
+        values = self._arm.requests.prepare(PLAIN, pose).samples
         step = values[1] - values[0]
         return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
 
@@ -178,7 +184,7 @@ class SelfMotionTracer:
         """Return the curves from one kernel call; None if it neither finds a curve nor proves the pose unreachable."""
         prepared = self._prepared.get(shares)
         if prepared is None:
-            prepared = self._arm.prepare_arcs(BranchRequest(samples=shares))
+            prepared = self._arm.requests.prepare_arcs(BranchRequest(samples=shares))
             if len(self._prepared) >= KEPT_SHARES:
                 self._prepared.clear()
             self._prepared[shares] = prepared
@@ -201,7 +207,7 @@ class SelfMotionTracer:
         se3.orthonormalise(target)
         se3.to_matrix(exact, target)
         own = self._own(target)
-        search = self._seeds if self._arm.has_arcs(request) else self._wide_seeds
+        search = self._seeds if self._arm.requests.has_arcs(request) else self._wide_seeds
         seeds = search(own, exact, request)
         if seeds is None:
             return None
@@ -234,7 +240,7 @@ class SelfMotionTracer:
         seeds = self._seeds(own, pose, request)
         if seeds is None:
             return None
-        widened = own._replace(reals=self._arm.prepare(request, pose).reals)
+        widened = own._replace(reals=self._arm.requests.prepare(request, pose).reals)
         seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
         knots, rows = self._trace(widened, seeds)
         # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
@@ -283,7 +289,7 @@ class SelfMotionTracer:
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return postures (m, 7) that Newton iterations reach from random starts; some lie on short closed curves."""
         both = np.array([lower, upper])
-        slides = [self._arm.is_slide(k) for k in range(both.shape[1])]
+        slides = [self._arm.requests.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
         q: FloatArray = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
         where = own.plan.ints, own.reals, own.target, JOINTS, np.empty(descents.scratch_size())
@@ -297,11 +303,11 @@ class SelfMotionTracer:
         If an elbow is nearly straight, the arm turns between shoulder and wrist while the joints at its ends hardly
         move.
         """
-        if self._arm.plan.drift == 0.0 and self._arm.has_arcs(PLAIN):
+        if self._arm.plan.drift == 0.0 and self._arm.requests.has_arcs(PLAIN):
             return None
         for joint in SECOND:
             try:
-                if joint != self._arm.plan.held and self._arm.holds(joint):
+                if joint != self._arm.plan.held and self._arm.requests.holds(joint):
                     return joint
             except TopologyMismatch:
                 continue

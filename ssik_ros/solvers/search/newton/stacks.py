@@ -52,7 +52,7 @@ def solve_each(
     :raises InvalidLimits: if starts must be drawn for a joint without a range.
     """
     count = len(targets)
-    starts, result = solver.full_states(seeds), _empty(solver, count)
+    starts, result = solver.requests.full_states(seeds), _empty(solver, count)
     options, chunks = solver.packed, max(1, min(threads, -(-count // SMALLEST_CHUNK)))
     edges = [count * k // chunks for k in range(chunks + 1)]
 
@@ -86,7 +86,7 @@ def solve_path(
     :param hard: True forbids longer steps, even if no solution is found.
     :raises InvalidLimits: if starts must be drawn for a joint without a range.
     """
-    reference = solver.full_states(None if seed is None else seed[None])[0]
+    reference = solver.requests.full_states(None if seed is None else seed[None])[0]
     if seed is None and len(targets):
         first = solve_each(solver, targets[:1], None, 1)
         if first.codes[0, paths.CODE] == state.FOUND:
@@ -144,8 +144,8 @@ def _explained(solver: SearchSolver, targets: FloatArray, result: Rows) -> Stack
     for row in np.flatnonzero(codes[:, paths.CODE] != state.FOUND):
         code = int(codes[row, paths.CODE])
         if code == state.UNSAMPLED:
-            raise solver.unsampled(int(codes[row, paths.UNSAMPLED_VARIABLE]))
+            raise solver.failures.unsampled(int(codes[row, paths.UNSAMPLED_VARIABLE]))
         counters = np.zeros(state.STATE_SIZE, dtype=np.int64)
         counters[list(COUNTERS)] = codes[row, list(COUNTERS.values())]
-        causes[row] = solver.explain(code, counters, targets[row])[1]
+        causes[row] = solver.failures.explain(code, counters, targets[row])[1]
     return StackResult(q[:, : solver.problem.group_size], numbers, codes, tuple(causes))

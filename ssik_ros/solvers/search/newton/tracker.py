@@ -74,7 +74,7 @@ class Tracker:
         base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
-        self._state = solver.full_states(None)[0]
+        self._state = solver.requests.full_states(None)[0]
         self._view: FloatArray = self._state[:n].view()
         self._view.setflags(write=False)
         self._shape = (len(solver.tip_frames), 4, 4)
@@ -177,7 +177,9 @@ class Tracker:
         status = TrackStatus.LIMITED if nearer else TrackStatus.HELD
         if code == state.OUT_OF_REACH:
             solver = self._solver
-            return status, solver.explain(code, self._arrays.counters, self._arrays.matrices)[1]
+            return status, solver.failures.explain(
+                code, self._arrays.counters, self._arrays.matrices
+            )[1]
         if report.item(tracking.STEP_STOPPED) > 0.0:
             return status, Cause.CONSISTENCY
         if report.item(tracking.LIMIT_STOPPED) > 0.0:

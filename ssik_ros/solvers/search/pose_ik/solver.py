@@ -19,15 +19,9 @@ from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
 from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.batches import BatchResult, BatchWork, solve_batch
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.requests import LARGEST_TIMEOUT
 from ssik_ros.solvers.search.settings import SearchSettings
-from ssik_ros.solvers.search.solver import (
-    Frames,
-    GROUP_FRAMES,
-    LARGEST_TIMEOUT,
-    NEW,
-    Run,
-    SearchSolver,
-)
+from ssik_ros.solvers.search.solver import Frames, GROUP_FRAMES, NEW, Run, SearchSolver
 
 FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
@@ -133,7 +127,7 @@ class PoseIkSolver(SearchSolver):
         :param timeout: time limit for all targets together [s]; None means no limit.
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
-        if len(self.tip_frames) != 1 or self._is_special(request):
+        if len(self.tip_frames) != 1 or self.requests.is_special(request):
             return BatchResult.empty(len(targets), self.problem.group_size)
         return solve_batch(
             len(targets),
@@ -147,7 +141,7 @@ class PoseIkSolver(SearchSolver):
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
-            self._write_seed(request, arrays.reference)
+            self.requests.write_seed(request, arrays.reference)
             start, place = arrays.reference.copy(), arrays.matrices[0]
             out, size = np.empty((2, self.width)), problem.group_size
             run = Run(problem, self._first_slice, arrays, out, request)

@@ -1,0 +1,145 @@
+"""
+A request for the branches of a pose, and its result.
+
+Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.results import Cause
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY, SAME
+
+KEEP_ALL = ranking.KEEP_ALL
+WITHIN_LIMITS = ranking.WITHIN_LIMITS
+WRAP_ONLY = ranking.WRAP_ONLY
+METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
+
+
+class BranchRequest(NamedTuple):
+    """Options of a request for branches: everything except the pose."""
+
+    seed: FloatArray | None = None
+    """(n,) seed: branches are sorted by their distance from it, and each joint takes the winding nearest to it."""
+    mode: int = WITHIN_LIMITS
+    metric: int = ranking.SUM_OF_SQUARES
+    max_solutions: int = LARGEST_CAPACITY
+    lower: FloatArray | None = None
+    """(n,) lower limits that replace the chain's [rad or m]."""
+    upper: FloatArray | None = None
+    tool: FloatArray | None = None
+    """(4, 4) pose of the tool in the tip frame. If given, the requested pose is the pose of the tool."""
+    held: int | None = None
+    """Index of the joint to hold in a chain of seven joints."""
+    held_values: FloatArray | None = None
+    """Values of the held joint to try [rad or m]; None spreads values over its limits, with the seed's value first."""
+    samples: int | None = None
+    """Number of values to spread over the limits of the held joint; None means the number set for the arm."""
+    tolerance: float | None = None
+    """Largest Frobenius norm of FK - T of an accepted branch; None means the default of the plan."""
+    same: float | None = None
+    """If all joints of two branches differ by less than this, they may be one branch [rad]; None means the default."""
+
+
+PLAIN = BranchRequest()
+
+
+class Branches(NamedTuple):
+    """Branches of one pose, best first, with counts of the rejected candidates."""
+
+    q: FloatArray
+    """(k, n) joint angles [rad]."""
+    errors: FloatArray
+    """(k, 3) position error [m], rotation error [rad], Frobenius norm of FK - T."""
+    raw: int
+    """Number of candidates from the closed form."""
+    certified: int
+    """Number of candidates that reach the pose."""
+    branches: int
+    """Number of different branches among the certified candidates."""
+    dropped: int
+    """Number of different branches outside the limits."""
+    samples: int
+    """Tried values of the held joint: 1 if no joint is held, 0 if a proof excluded the pose before the first value."""
+    starts: int = 0
+    """Number of descents of the posture search; 0 if a value of the held joint met the pose."""
+    is_too_far: bool = False
+    """True if the pose is proved to be out of reach, by the reach hull of the arm or by the length of its links."""
+    is_doubtful: bool = False
+    """True if the pose is (nearly) singular. Then more branches may exist, and an empty result proves nothing."""
+    curves: FloatArray | None = None
+    """(k, n + 2) curve of postures through each branch, see
+    :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if all branches are isolated."""
+
+
+def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Cause:
+    """
+    Return why a pose has no branch within the limits. All callers use this rule.
+
+    UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that found no
+    branch and met no singular or nearly singular posture. At such a posture the branches outside the limits are no proof
+    either. Without a proof the cause is NOT_FOUND.
+
+    :param plan: plan of the arm.
+    :param found: branches of the pose.
+    :param beyond: cause to return if branches exist outside the limits of the request.
+    """
+    if found.is_too_far:
+        return Cause.UNREACHABLE
+    if found.is_doubtful:
+        return Cause.NOT_FOUND
+    if found.certified:
+        return beyond
+    return Cause.UNREACHABLE if plan.is_complete else Cause.NOT_FOUND
+
+
+def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
+    """Return the pose of the tip: remove the tool of the request from the requested pose."""
+    return pose if request.tool is None else pose @ invert_pose(request.tool)
+
+
+def is_met(found: Branches, request: BranchRequest) -> bool:
+    """Return whether a branch is within the limits, also for requests with ``max_solutions`` 0."""
+    is_any_wanted = request.max_solutions > 0
+    return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
+
+
+def with_row(
+    found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
+) -> Branches:
+    """
+    Insert a row into sorted branches, unless the same branch is there already.
+
+    :param found: branches, best first.
+    :param row: (n + 3,) joint values and errors.
+    :param request: options of the request; its seed, limits and metric define the order.
+    :param plan: plan of the chain.
+    """
+    n, chain = plan.size, plan.chain
+    same = SAME if request.same is None else request.same
+    away = chain.wrap_turns(found.q - row[:n])
+    if (np.abs(away) < same).all(axis=1).any():
+        return found
+    rows = np.vstack([np.hstack([found.q, found.errors]), row])
+    if request.seed is not None:
+        lower = chain.lower if request.lower is None else request.lower
+        upper = chain.upper if request.upper is None else request.upper
+        slides, metric = int(plan.ints[search.SLIDES]), request.metric
+        keys = [
+            ranking.distance(each, request.seed, n, slides, lower, upper, metric)
+            for each in np.ascontiguousarray(rows[:, :n])
+        ]
+        rows = rows[np.argsort(keys, kind='stable')]
+    rows = rows[: request.max_solutions]
+    return found._replace(
+        q=np.ascontiguousarray(rows[:, :n]),
+        errors=np.ascontiguousarray(rows[:, n:]),
+        raw=found.raw + 1,
+        certified=found.certified + 1,
+        branches=found.branches + 1,
+    )

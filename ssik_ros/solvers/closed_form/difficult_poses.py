@@ -1,0 +1,215 @@
+"""
+Branches of difficult poses: singular ones, and those where no value of the held joint has a branch within the limits.
+
+Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.solvers.closed_form.branch_request import (
+    Branches,
+    BranchRequest,
+    is_met,
+    KEEP_ALL,
+    tip_pose,
+    with_row,
+)
+from ssik_ros.solvers.closed_form.placing import place
+from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
+from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
+from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
+
+FINER_SAMPLES = (AT_ONCE, 256, 1024)
+"""Numbers of values of the held joint to try in turn while all branches are outside the limits."""
+LAST_BRANCHES, LAST_STARTS = 8, 512
+"""Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
+
+
+class DifficultPoses:
+    """The searches for branches that follow a plain one. Several threads may call it at once."""
+
+    def __init__(
+        self,
+        requests: RequestArrays,
+        branches: Callable[[FloatArray, BranchRequest], Branches | None],
+        capacity: int,
+    ) -> None:
+        """
+        Prepare the searches; those that are needed are set up when they are first called.
+
+        :param requests: the plans of the chain.
+        :param branches: the plain search, see :meth:`ssik_ros.solvers.closed_form.arm.AnalyticArm.branches`.
+        :param capacity: most branches of one plain search.
+        """
+        self._requests, self._branches, self._capacity = requests, branches, capacity
+        self._chain = requests.chain
+        self._searches: dict[int, PostureSearch] = {}
+        self._singular: SingularPoses | None = None
+
+    def beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the result of a search on arcs; if it is empty, try a proof, finer samples and a posture search."""
+        if found.is_too_far or is_met(found, request):
+            return found
+        held, limits = self._requests.plan_for(request.held).held, self._requests.limits(request)
+        if found.branches == 0 and self._posture_search(held).proves_none(
+            tip_pose(pose, request), limits
+        ):
+            return found._replace(is_too_far=True)
+        return self.refine(pose, request, found._replace(branches=0, dropped=0))
+
+    def settle(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the branches of a singular pose: isolated branches, and one point of each curve of postures."""
+        free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
+        everywhere = self._branches(pose, free)
+        settled = self._singular_poses().settle(
+            tip_pose(pose, request),
+            found.q if everywhere is None else everywhere.q,
+            request.seed,
+            self._requests.limits(request),
+            request.metric,
+            self._requests.accepted(request.tolerance),
+        )
+        count, most = len(settled.rows), request.max_solutions
+        rows, n = settled.rows[:most], self._requests.plan.size
+        return found._replace(
+            q=np.ascontiguousarray(rows[:, :n]),
+            errors=np.ascontiguousarray(rows[:, n:]),
+            certified=max(found.certified, count + settled.outside),
+            branches=count + settled.outside,
+            dropped=settled.outside,
+            starts=settled.starts,
+            curves=settled.curves[:most] if settled.curves.any() else None,
+        )
+
+    def _singular_poses(self) -> SingularPoses:
+        """Return the search for postures of singular poses; the first call creates it."""
+        if self._singular is None:
+            self._singular = SingularPoses(self._requests.plan)
+        return self._singular
+
+    def refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the branches of finer samples of the held joint, then of a posture search, if none are found yet."""
+        for samples in FINER_SAMPLES:
+            # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
+            if found.is_too_far or is_met(found, request):
+                break
+            if not found.branches and samples > AT_ONCE:
+                break
+            samples = max(samples, request.samples or 0)
+            found = self._branches(pose, request._replace(samples=samples)) or found
+        if found.is_too_far or is_met(found, request):
+            return found
+        # Postures that meet the tolerance only when moved onto a limit count as outside.
+        return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
+
+    def _branches_by_search(
+        self, pose: FloatArray, request: BranchRequest, found: Branches
+    ) -> Branches:
+        """
+        Return the branches at one value of the held joint; a posture search finds this value.
+
+        The posture of the search is one of the returned branches.
+
+        :param found: result of the samples, without a branch within the limits.
+        """
+        plan, limits = self._requests.plan_for(request.held), self._requests.limits(request)
+        tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
+        search_for = self._posture_search(plan.held)
+        posture = search_for.find(aim, request.seed, limits, tolerance)
+        starts = found.starts + posture.starts
+        if posture.q is None and request.seed is not None and not posture.is_too_far:
+            # The first starts depend on the seed, so that a second search without it tries other starts.
+            posture = search_for.find(aim, None, limits, tolerance)
+            starts += posture.starts
+        if posture.q is None and not posture.is_too_far:
+            is_searched = posture.is_outside and not found.branches
+            outside = self._outside_limits(pose, request, is_searched)
+            if len(outside) and not found.branches:
+                found = found._replace(raw=found.raw + 1, certified=1, branches=1, dropped=1)
+            posture, more = self._beside_limits(
+                request, aim, posture, outside, found.branches > 0, tolerance
+            )
+            starts += more
+        if posture.q is None:
+            return found._replace(starts=starts, is_too_far=posture.is_too_far)
+        row = place(plan, posture.q, aim, request.seed, limits[:2], request.mode)
+        values = posture.q[plan.held : plan.held + 1].copy()
+        there = self._branches(pose, request._replace(held_values=values))
+        if row is None or there is None or row[-1] > tolerance:
+            return found._replace(starts=starts)
+        return with_row(there, row, request, plan)._replace(
+            samples=found.samples + 1, starts=starts
+        )
+
+    def _outside_limits(
+        self, pose: FloatArray, request: BranchRequest, is_searched: bool
+    ) -> FloatArray:
+        """
+        Return postures (k, n) that reach a pose whatever the limits; may be empty.
+
+        :param is_searched: whether a posture search may find one where no sample of the held joint meets the pose.
+        """
+        free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
+        everywhere = self._branches(pose, free)
+        if everywhere is not None and len(everywhere.q):
+            return everywhere.q
+        if is_searched:
+            limits = self._requests.limits(request)._replace(are_kept=False)
+            tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
+            search_for = self._posture_search(self._requests.plan_for(request.held).held)
+            posture = search_for.find(aim, request.seed, limits, tolerance)
+            if posture.q is not None:
+                return posture.q[None]
+        return np.empty((0, self._requests.plan.size))
+
+    def _beside_limits(
+        self,
+        request: BranchRequest,
+        aim: FloatArray,
+        posture: Searched,
+        outside: FloatArray,
+        is_reached: bool,
+        tolerance: float,
+    ) -> tuple[Searched, int]:
+        """
+        Return the result of a last try after a posture search, and its descents.
+
+        Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
+        New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
+        whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined.
+
+        :param aim: (4, 4) pose of the tip in the base.
+        :param outside: (k, n) postures that reach the pose whatever the limits.
+        :param is_reached: whether there is such a posture, maybe not in ``outside``.
+        """
+        singular, limits = self._singular_poses(), self._requests.limits(request)
+        close, starts = list(posture.close), 0
+        if is_reached or close:
+            seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
+            search_for = self._posture_search(self._requests.plan_for(request.held).held)
+            ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
+            close += ends
+        polished = (singular.polish(aim, q, limits, tolerance) for q in close)
+        return posture._replace(q=next((q for q in polished if q is not None), None)), starts
+
+    def warm_up_search(self, pose: FloatArray) -> None:
+        """
+        Set up the search that runs if no sample of the held joint meets a pose. Without a held joint, do nothing.
+
+        :param pose: (4, 4) any pose of the tip.
+        """
+        held = self._requests.plan.held
+        if held >= 0:
+            limits = KeptLimits(self._chain.lower, self._chain.upper, True)
+            self._posture_search(held).find(pose, None, limits, TOLERANCE)
+
+    def _posture_search(self, held: int) -> PostureSearch:
+        """Return the posture search that moves joint ``held``; the first call creates it."""
+        if held not in self._searches:
+            self._searches[held] = PostureSearch(self._chain, held)
+        return self._searches[held]

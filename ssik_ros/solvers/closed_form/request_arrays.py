@@ -1,0 +1,251 @@
+"""
+Requests for branches as arrays that the kernels read.
+
+Shapes: ``n`` joints. A pose is the pose of the tip in the base frame, unless a request has a tool.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_places, search
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.kernels.rows.places import at
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.branch_arrays import Prepared
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY, make_plan, TOLERANCE
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits
+
+SMALL_ARM = 3e-4
+"""Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
+ROUNDING = 1e-13
+"""Frobenius norm of FK - T that rounding of the orientation can cause."""
+AT_ONCE = 50
+"""Number of values of a sampled joint in the second try, if the first one found no branch."""
+TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
+"""Classes whose branches are followed along the range of the held joint."""
+MOST_OPTIONS = 64
+"""Number of recent options that are kept as arrays."""
+
+
+class RequestArrays:
+    """The plans of one chain, and requests as arrays for them. Several threads may call it at once."""
+
+    def __init__(
+        self, chain: SerialChain, samples: int, parallel: float, meeting: float, held: int | None
+    ) -> None:
+        """
+        Choose the closed form of a chain.
+
+        :param chain, samples, parallel, meeting, held: as for
+            :class:`ssik_ros.solvers.closed_form.arm.AnalyticArm`.
+        :raises TopologyMismatch: if the chain has no closed form.
+        """
+        self.chain = chain
+        self.samples = samples
+        self._parallel, self._meeting = parallel, meeting
+        self.plan = self._make_plan(held)
+        self._plans = {self.plan.held: self.plan}
+        self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
+        places = np.vstack([chain.points, chain.home[:3, 3]])
+        size = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+        self._share = min(1.0, size / SMALL_ARM)
+        self._no_samples = np.zeros(1)
+        self._no_seed = np.zeros(self.plan.size)
+
+    def has_arcs(self, request: BranchRequest) -> bool:
+        """
+        Return whether the held joint is sampled on the arcs of its range where a branch is within the limits.
+
+        :param request: options of the request.
+        """
+        plan = self.plan_for(request.held)
+        is_sampled = plan.held >= 0 and request.held_values is None
+        is_limited = request.mode == WITHIN_LIMITS
+        is_turning = plan.ints[search.KIND] in TURNING and plan.ints[search.SLIDES] == 0
+        return bool(is_sampled and is_limited and is_turning)
+
+    def is_refinable(self, request: BranchRequest) -> bool:
+        """
+        Return whether finer samples or a posture search may find more: the arm has a held joint without given values.
+
+        :param request: options of the request.
+        """
+        return self.plan_for(request.held).held >= 0 and request.held_values is None
+
+    def prepare(self, request: BranchRequest, pose: FloatArray | None = None) -> Prepared:
+        """
+        Return a request as arrays for the kernel, which only reads them.
+
+        :param request: options of the request.
+        :param pose: (4, 4) pose of the tip; the tried values of a held prismatic joint depend on it.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+        """
+        plan = self.plan_for(request.held)
+        samples = self._held_values(plan, request, pose)
+        return self._prepared(request, samples, len(samples))
+
+    def prepare_arcs(self, request: BranchRequest) -> Prepared:
+        """
+        Return a request as arrays for a search on arcs; :meth:`has_arcs` must be true for the request.
+
+        :param request: options of the request.
+        """
+        low, high = self.held_range(self.plan_for(request.held).held, request)
+        wanted = request.samples or self.samples
+        spread = np.array([low, high, wanted, 0.0])
+        return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
+
+    def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
+        """Return a request as arrays with ``samples`` of the held joint, and room for branches at ``values`` values."""
+        plan = self.plan_for(request.held)
+        seed = self._no_seed if request.seed is None else request.seed
+        reals, options = self._reals(plan, request), self._options_for(plan, request)
+        capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * values)
+        return Prepared(plan.ints, reals, samples, seed, options, capacity)
+
+    def accepted(self, tolerance: float | None) -> float:
+        """
+        Return the largest Frobenius norm of FK - T that a branch of this arm may have.
+
+        It shrinks with arms below :data:`SMALL_ARM`: on an arm of a micrometre, a tolerance meant for metres would
+        accept an error of a thousandth of the arm.
+
+        :param tolerance: the norm for larger arms; None means the default.
+        """
+        wanted = TOLERANCE if tolerance is None else tolerance
+        return max(wanted * self._share, min(wanted, ROUNDING))
+
+    def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
+        """Return the options of a request as the kernel reads them; recent results are cached."""
+        has_seed, own = request.seed is not None, (request.tolerance, request.same)
+        key = (plan.held, request.mode, request.metric, request.max_solutions, has_seed, *own)
+        options = self._options.get(key)
+        if options is None:
+            options = plan.options
+            options[search.MODE], options[search.METRIC] = request.mode, request.metric
+            options[search.MAX_SOLUTIONS] = min(request.max_solutions, LARGEST_CAPACITY)
+            options[search.HAS_SEED] = has_seed
+            options[search.TOLERANCE] = self.accepted(request.tolerance)
+            if request.same is not None:
+                options[search.SAME] = request.same
+            if len(self._options) >= MOST_OPTIONS:
+                self._options.clear()
+            self._options[key] = options
+        return options
+
+    def holds(self, joint: int) -> bool:
+        """
+        Return whether the plan for a held joint holds this joint; False for chains that hold none.
+
+        :param joint: index of the joint.
+        :raises TopologyMismatch: if the other six joints have no closed form.
+        """
+        return self.plan_for(joint).held == joint
+
+    def _make_plan(self, held: int | None) -> AnalyticPlan:
+        """Return the plan that holds joint ``held``."""
+        return make_plan(self.chain, held, parallel=self._parallel, meeting=self._meeting)
+
+    def plan_for(self, held: int | None) -> AnalyticPlan:
+        """Return the plan that holds a joint, made at the first call; None means the default plan of the arm."""
+        if held is None or self.plan.held < 0:
+            return self.plan
+        if held not in self._plans:
+            self._plans[held] = self._make_plan(held)
+        return self._plans[held]
+
+    def _held_values(
+        self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
+    ) -> FloatArray:
+        """Return the values of the held joint to try: the seed's, then values spread evenly over its range."""
+        if plan.held < 0:
+            return self._no_samples
+        if request.held_values is not None:
+            return request.held_values
+        if self.is_slide(plan.held):
+            low, high = self._slide_range(plan, request, pose)
+        else:
+            low, high = self.held_range(plan.held, request)
+        # Midpoints of equal parts: postures at the ends of the range would lie on a limit.
+        count = self.samples if request.samples is None else request.samples
+        step = (high - low) / count
+        values = [low + (i + 0.5) * step for i in range(count)]
+        if request.seed is not None:
+            own = float(request.seed[plan.held])
+            values.insert(0, held_search.into_range(own, low, high, self.is_slide(plan.held)))
+        return np.array(values)
+
+    def is_slide(self, joint: int) -> bool:
+        """
+        Return whether a joint is prismatic.
+
+        :param joint: index of the joint; -1 returns False.
+        """
+        return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
+
+    def _slide_range(
+        self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
+    ) -> tuple[float, float]:
+        """Return the range of values to try for a held prismatic joint [m]; (0, 0) without a pose."""
+        if pose is None:
+            return 0.0, 0.0
+        low, high = held_slide.slide_range(plan.ints, self._reals(plan, request), pose)
+        if not math.isinf(high - low):
+            return low, high
+        name = self.chain.joint_names[plan.held]
+        raise InvalidLimits(
+            f"'{name}' slides, and so do others without limits: how far it could be for a pose has no bound. "
+            'Give them limits, or it a value to hold.',
+            joint=name,
+        )
+
+    def held_range(self, held: int, request: BranchRequest) -> tuple[float, float]:
+        """
+        Return the range of values to try for a held revolute joint [rad]: its limits, or a range of 2 pi.
+
+        :param held: index of the joint.
+        :param request: options of the request.
+        """
+        lower, upper, are_kept = self.limits(request)
+        low, high = held_search.turning_range(float(lower[held]), float(upper[held]), are_kept)
+        return float(low), float(high)
+
+    def limits(self, request: BranchRequest) -> KeptLimits:
+        """Return the limits of a request, or the limits of the chain if the request has none."""
+        lower = self.chain.lower if request.lower is None else request.lower
+        upper = self.chain.upper if request.upper is None else request.upper
+        return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)
+
+    def _reals(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
+        """Return the real numbers of a plan, with the limits and the tool of a request written into them."""
+        if request.lower is None and request.upper is None and request.tool is None:
+            return plan.reals
+        n, reals = plan.size, plan.reals.copy()
+        if request.tool is not None:
+            home = self.chain.home @ request.tool
+            packed, inverse = np.empty(12), np.empty(12)
+            packed[:9], packed[9:] = home[:3, :3].ravel(), home[:3, 3]
+            se3.invert(inverse, packed)
+            _put(reals, plan_places.HOME, n, packed)
+            _put(reals, plan_places.INVERSE, n, inverse)
+            hull = at(plan_places.HULL, n)
+            place = reals[hull + reach_hull.POINT : hull + reach_hull.POINT + 3]
+            reals[hull + reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
+        if request.lower is not None:
+            _put(reals, plan_places.LOWER, n, request.lower)
+        if request.upper is not None:
+            _put(reals, plan_places.UPPER, n, request.upper)
+        return reals
+
+
+def _put(reals: FloatArray, place: tuple[int, int], n: int, values: FloatArray) -> None:
+    """Write a part of a plan for n joints."""
+    start = at(place, n)
+    reals[start : start + len(values)] = values
