@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from synthetic_arms import CLASSES, direction, make_six
 
+from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.registry import create_solver
+
+ELIMINATED = tuple(name for name in SIX if catalogue_arm(name).plan.ints[search.CUT] >= 0)
+
 
 def reach(chain):
     """Return the sum of the distances from point to point, and to the tip."""
@@ -117,6 +121,21 @@ def test_the_solver_tells_limits_from_reach(name):
     result = solver.solve(SolveRequest(pose, lower=lower, upper=upper))
     assert result.status == IkStatus.UNSOLVED
     assert result.cause == Cause.LIMITS
+
+
+@pytest.mark.parametrize('name', ELIMINATED)
+def test_few_poses_without_a_branch_are_left_in_doubt(name):
+    """A reach map knows nothing of such poses. Roots that are nearly complex in one cut are clear in another."""
+    arm, rng = catalogue_arm(name), np.random.default_rng(31)
+    chain = arm.chain
+    lower, upper = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
+    places, turns = (
+        np.array([chain.pose(q) for q in rng.uniform(lower, upper, (2000, 6))]) for _ in range(2)
+    )
+    places[:, :3, :3] = turns[:, :3, :3]
+    empty = [found for found in map(arm.branches, places) if not len(found.q)]
+    assert len(empty) > 50
+    assert sum(found.is_doubtful for found in empty) <= 2
 
 
 def test_a_matrix_that_is_no_pose_is_no_question():

@@ -18,6 +18,7 @@ Method
 3. At each real root take the null vector of twelve equations and read two joints from it. A linear system gives two
    more joints, and the closed loop gives the last one.
 4. If a root has no candidate, use more robust roots, then another cut, then a slightly moved target.
+5. If a proof hangs on roots that are nearly complex, count the solutions with another cut.
 
 Degeneracies
 ------------
@@ -60,6 +61,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     DOUBTFUL_TARGET,
     INTS,
     JOINTS,
+    MULTIPLE,
     PENCIL,
     ROWS,
     W_BETA,
@@ -395,6 +397,28 @@ def solve(out, constants, g, work, ints, is_careful):
         solve_beside(constants, g, work, ints)
         count = int(work[W_COUNT])
     return _copy_best(out, found, count, vector(work, W_SCRATCH, ROWS))
+
+
+@kernel
+def is_confirmed(count, constants, g, work, ints):
+    """
+    Return whether a second cut proves that a target has no more solutions than those that were found.
+
+    A nearly complex root of one cut is seldom nearly complex in another, because the angles of other joints differ by more.
+
+    :param count: number of different solutions that were found.
+    :param constants, g, work, ints: as for :func:`solve`. The rows at ``W_FOUND`` are overwritten.
+    """
+    if not constants[0] > 1.0:
+        return False
+    found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
+    rows, certain = solve_cut(found, 0, vector(constants, SECOND_CUT, CUT), g, work, ints, True)
+    if not certain or work[W_MULTIPLE] > MULTIPLE or not work[W_LARGEST] < TRUSTED:
+        return False
+    closing = 0
+    for row in range(rows):
+        closing += 1 if found[row, 6] < CLOSE else 0
+    return closing <= count
 
 
 @kernel

@@ -107,9 +107,16 @@ def search(
         count = _take_real_joints(raw, six, count, n, held, value)
         if loop_work[W_DOUBT] != CERTAIN:
             count = _settle(run, count, value, constants, six, own_g, loop_work, loop_ints)
-        if counters[common.DOUBT] == 0 and not loop_work[W_LARGEST] < general_6r.PROVING:
-            counters[common.DOUBT] = common.UNLESS_MET
+        before = counters[common.BRANCHES]
         common.keep(run, count, first)
+        is_sure = loop_work[W_LARGEST] < general_6r.PROVING
+        if counters[common.DOUBT] == 0 and not (
+            is_sure
+            or general_6r.is_confirmed(
+                counters[common.BRANCHES] - before, constants, own_g, loop_work, loop_ints
+            )
+        ):
+            counters[common.DOUBT] = common.UNLESS_MET
     written = common.finish(out, run)
     if counters[common.DOUBT] == common.UNLESS_MET:
         counters[common.DOUBT] = 0 if common.is_met(run) else 1
@@ -196,7 +203,10 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     if is_regular and doubt == MULTIPLE:
         return count
     # A root without a solution of its own may belong to a curve of postures, or to a fold, but seldom does.
-    is_unsure = is_regular and doubt != DOUBTFUL_TARGET
+    is_unsure = is_regular or count == 0
+    is_unsure = is_unsure and doubt != DOUBTFUL_TARGET
+    if is_unsure and general_6r.is_confirmed(count, constants, g, loop_work, loop_ints):
+        return count
     if run.counters[common.DOUBT] != 1:
         run.counters[common.DOUBT] = common.UNLESS_MET if is_unsure else 1
     return count
