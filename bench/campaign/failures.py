@@ -16,7 +16,7 @@ from bench.campaign.judging import Fault, Tally
 from bench.campaign.postures import Group
 from bench.campaign.robots import Robot
 
-WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'law', 'error')
+WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'step', 'law', 'error')
 """Claims that a fault breaks; ``unfound`` is an honest response."""
 SHOWN = 40
 

@@ -9,12 +9,14 @@ from bench.campaign.laws import judge_laws, ROWS as LAW_ROWS
 from bench.campaign.postures import Group
 from bench.campaign.reach import judge_places, judge_reach, judge_waypoints, TASKS
 from bench.campaign.solving import judge_analytic, judge_auto, judge_solve
+from bench.campaign.steps import judge_steps, STEP_ROWS
 from ssik_ros.errors import SsikError
 
 JUDGES: dict[str, Callable[[Judged, Tally], Iterator[Fault]]] = {
     'solve': judge_solve,
     'Analytic': judge_analytic,
     'Auto': judge_auto,
+    'steps': judge_steps,
     'reach': judge_reach,
     'place': judge_places,
     'waypoints': judge_waypoints,
@@ -26,6 +28,7 @@ JUDGES: dict[str, Callable[[Judged, Tally], Iterator[Fault]]] = {
 
 
 ASKED = {
+    'steps': STEP_ROWS,
     'place': TASKS,
     'waypoints': TASKS,
     'branches': NEWTON_ROWS,

@@ -49,7 +49,7 @@ class Fault:
     claim: str
     """
     The broken claim: ``false proof``, ``lost``, ``unfound``, ``missing``, ``extra``, ``duplicate``, ``limits``,
-    ``error``.
+    ``step``, ``law``, ``error``.
     """
     judge: str
     """Which part of the package was asked."""

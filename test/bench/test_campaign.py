@@ -9,7 +9,7 @@ import pytest
 from bench.campaign import __main__ as command, failures, laws, solving
 from bench.campaign.completeness import judge_branches
 from bench.campaign.judges import judge
-from bench.campaign.judging import Judged, Tally
+from bench.campaign.judging import Judged, SEARCHES, Tally
 from bench.campaign.postures import CLASSES, Planter, scaled_jacobians
 from bench.campaign.robots import (
     all_shipped,
@@ -19,9 +19,10 @@ from bench.campaign.robots import (
     screws_of,
     shipped,
 )
+from bench.campaign.steps import STEP_ROWS
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.results import Cause
+from ssik_ros.results import Cause, IkResult, IkStatus
 
 FAULTS = Path(__file__).parent / 'campaign_faults'
 """Faults of earlier versions, as campaigns wrote them."""
@@ -213,7 +214,24 @@ def test_every_shipped_arm_is_attacked():
     assert all(isinstance(robot, Robot) for robot in robots)
 
 
-QUICK = ('solve', 'Analytic', 'Auto', 'reach', 'branches', 'self_motions', 'laws')
+class StandsStill:
+    """A solver that returns the seed."""
+
+    def solve(self, request):
+        q = np.array([request.seed])
+        return IkResult(IkStatus.SOLVED, Cause.NONE, q, np.zeros((1, 2)), None, 0.0, 1, 1, False)
+
+
+def test_an_arm_that_stands_still_follows_no_step(monkeypatch):
+    group = group_of('ur5e', 'regular', 1)
+    assert not judge(group, Tally(), ('steps',))
+    monkeypatch.setattr(Manipulator, 'solver', lambda self, name: StandsStill())
+    faults = judge(group, Tally(), ('steps',))
+    assert {fault.claim for fault in faults} == {'step'}
+    assert len(faults) == len(SEARCHES) * STEP_ROWS
+
+
+QUICK = ('solve', 'Analytic', 'Auto', 'steps', 'reach', 'branches', 'self_motions', 'laws')
 """Judges that take milliseconds for a pose."""
 
 
