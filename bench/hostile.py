@@ -9,8 +9,10 @@ program ends with 1 in these cases:
 - the node has ended,
 - a response is lost or too long,
 - a judgement fails,
-- the node's memory, or its growth, exceeds a bound,
-- of all responses whose search the clock ended, more than one in a hundred came over 10 ms after the deadline.
+- the node's memory, or its growth, exceeds a bound.
+
+Deadlines are not judged: many requests leave the node no time at all, and forty times a second it gets a robot.
+``bench/soak.py`` judges them.
 
 Needs ROS (``. ./activate``).
 """
@@ -44,7 +46,7 @@ from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.ros.hostile_messages import good_request, Hostile, HostileMessages, SERVICES, TOPICS
 from bench.ros.processes import claim_domain, ServerProcesses
-from bench.soak import add_memory_bound, memory_of, overrun_faults, Overruns, OverrunWatch
+from bench.soak import add_memory_bound, memory_of
 
 ROBOT, GROUP = 'panda', 'panda_arm'
 START_LIMIT = 400.0
@@ -72,8 +74,6 @@ class Tally:
     faults: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     """Of the node after each round [MB]."""
-    overruns: dict[str, Overruns] = field(default_factory=dict)
-    """By service."""
 
 
 class HostileClient:
@@ -108,7 +108,6 @@ class HostileClient:
             for name, kind in TOPICS.items()
         }
         self._waiting: list[tuple[Any, Hostile, float]] = []
-        self.overruns = OverrunWatch(self._node).latest
 
     def start(self) -> None:
         """
@@ -326,7 +325,6 @@ def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> T
                 break
         if process.poll() is not None:
             tally.faults.append(f'the node ended with {process.returncode}')
-        tally.overruns = dict(client.overruns)
     finally:
         client.close()
     start = tally.memory[int(SETTLING * len(tally.memory)) :]
@@ -334,7 +332,6 @@ def attack(options: argparse.Namespace, process: 'subprocess.Popen[bytes]') -> T
         tally.faults.append(f'the memory of the node grew by {start[-1] - start[0]:.1f} MB')
     if max(tally.memory, default=0.0) > options.memory:
         tally.faults.append(f'the node had {max(tally.memory):.1f} MB')
-    tally.faults += overrun_faults(tally.overruns)
     return tally
 
 
@@ -388,7 +385,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         'responses': tally.responded,
         'judged': tally.judged,
         'memory_mb': tally.memory,
-        'overruns': {name: counts._asdict() for name, counts in tally.overruns.items()},
         'log_kb': log.stat().st_size / 1024,
         'faults': tally.faults,
     }
