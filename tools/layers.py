@@ -120,7 +120,7 @@ TABLE = (
         (
             *('__init__', 'requests', 'control', 'pose_freedom', 'tool_chain', 'windings'),
             *('bodies', 'obstacles', 'layered_search', 'waypoints', 'search_space'),
-            'tolerance_reach',
+            *('singular_waypoints', 'tolerance_reach'),
         ),
         'tool paths: requests, chains, obstacles, layers of postures',
     ),

@@ -11,6 +11,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
+from ssik_ros.paths.singular_waypoints import add_neighbours, has_exact_postures
 from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
@@ -243,6 +244,9 @@ class SearchSpace:
             found, own = self._some_postures(
                 rows[begin:end], waypoints[begin:end], samples.part(begin, end)
             )
+            if not self.size and has_exact_postures(self.chain):
+                found = add_neighbours(self.chain, found, waypoints[begin:end])
+                own = np.zeros((len(found.q), 0))
             found = found._replace(owners=found.owners + begin)
             if keep is not None:
                 kept = np.flatnonzero(keep(found.q, found.owners))

@@ -40,7 +40,7 @@ class PostureRows(NamedTuple):
     owners: IntArray
     """(k,) the pose of each."""
     counts: IntArray
-    """(m, 2) branches of each pose, and how many of them are outside the limits."""
+    """(m, 3) branches of each pose, how many of them are outside the limits, and whether more may exist."""
 
 
 class ToolChain:
@@ -234,7 +234,7 @@ class ToolChain:
             own = poses[start : start + chunk]
             q = np.empty((len(own) * capacity, self.arm.plan.size))
             owners = np.empty(len(q), dtype=np.int64)
-            counts = np.zeros((len(own), 2), dtype=np.int64)
+            counts = np.zeros((len(own), 3), dtype=np.int64)
             used = postures.search_rows(
                 q,
                 owners,
@@ -261,7 +261,7 @@ class ToolChain:
             request = prepared._replace(samples=np.ascontiguousarray(own))
             count = max(0, arrays.search(request, poses[pose]))
             rows = arrays.rows[:count, :n].copy()
-            counted = arrays.counters[[search.BRANCHES, search.DROPPED]][None]
+            counted = arrays.counters[[search.BRANCHES, search.DROPPED, search.DOUBT]][None]
             parts.append(PostureRows(rows, np.full(count, pose), counted))
         return _together(parts)
 

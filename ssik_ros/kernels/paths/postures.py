@@ -13,8 +13,8 @@ def search_rows(
 
     :param q: (capacity, n) solutions.
     :param owners: (capacity,) index of the pose of each solution.
-    :param counts: (m, 2) number of branches of each pose (-1 if it is not a rigid transform), and number outside the
-        limits.
+    :param counts: (m, 3) number of branches of each pose (-1 if it is not a rigid transform), number outside the limits,
+        and 1 if the pose is singular or nearly so, else 0.
     :param poses: (m, 4, 4) targets.
     :param values: (m, s) values of the held joint for each pose; ignored if no joint is held.
     :param ints, reals, options: as for :func:`search.search`.
@@ -29,6 +29,7 @@ def search_rows(
         )
         counts[pose, 0] = -1 if count < 0 else counters[search.BRANCHES]
         counts[pose, 1] = counters[search.DROPPED]
+        counts[pose, 2] = 0 if counters[search.DOUBT] == 0 else 1
         for row in range(count):
             for k in range(n):
                 q[used, k] = rows[row, k]

@@ -165,6 +165,17 @@ class AnalyticArm:
         found = self.branches(pose, request)
         return None if found is None else self._difficult.refine(pose, request, found)
 
+    def near(
+        self, pose: FloatArray, q: FloatArray, request: BranchRequest = PLAIN
+    ) -> FloatArray | None:
+        """
+        Return a posture (n,) of a singular pose next to a given one, or None; no joint of the arm may be held.
+
+        :param pose, request: as for :meth:`branches`.
+        :param q: (n,) posture within the limits.
+        """
+        return self._difficult.near(pose, q, request)
+
     def warm_up_search(self, pose: FloatArray) -> None:
         """
         Set up the search that runs if no sample of the held joint meets a pose. Without a held joint, do nothing.

@@ -86,6 +86,20 @@ class DifficultPoses:
             curves=settled.curves[:most] if settled.curves.any() else None,
         )
 
+    def near(self, pose: FloatArray, q: FloatArray, request: BranchRequest) -> FloatArray | None:
+        """
+        Return a posture (n,) of a singular pose next to a given one, or None if a refinement leads to none.
+
+        :param pose: (4, 4) pose of the tip in the base.
+        :param q: (n,) posture within the limits.
+        :param request: its limits and its tolerance count.
+        """
+        limits, tolerance = (
+            self._requests.limits(request),
+            self._requests.accepted(request.tolerance),
+        )
+        return self._singular_poses().polish(tip_pose(pose, request), q, limits, tolerance)
+
     def _singular_poses(self) -> SingularPoses:
         """Return the search for postures of singular poses; the first call creates it."""
         if self._singular is None:

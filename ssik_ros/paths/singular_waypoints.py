@@ -1,0 +1,78 @@
+"""
+Postures of singular waypoints next to postures of their neighbours.
+
+At a singular pose, such as one with a straight wrist, the closed form returns one point of each curve of postures, far from
+the postures of the waypoints before and after it. A path that passes such a pose needs other points of the curve: those
+next to the postures of its neighbours.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.paths.tool_chain import PostureRows, ToolChain
+
+MOST_MOVED = 2_000
+"""Postures of neighbours that are moved onto singular waypoints, of one path; each takes about 0.1 ms."""
+SAME = 1e-9
+"""If all joints of two postures differ by less than this, they are one [rad or m]."""
+
+
+def has_exact_postures(chain: ToolChain) -> bool:
+    """
+    Return whether the closed form finds all postures of a pose by itself, without values of a held or a first joint.
+
+    :param chain: the joints.
+    """
+    return not (chain.has_held or chain.outer or chain.has_spin)
+
+
+def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> PostureRows:
+    """
+    Return postures. Singular waypoints also get the postures that lie next to the ones of their neighbours.
+
+    :param chain: for which :func:`has_exact_postures` is true.
+    :param found: postures of all waypoints.
+    :param poses: (m, 4, 4) waypoints, in the order of the path.
+    """
+    singular = np.flatnonzero(found.counts[:, 2])
+    if not len(singular) or len(singular) == len(poses):
+        return found
+    rows = np.split(found.q, np.cumsum(np.bincount(found.owners, minlength=len(poses)))[:-1])
+    moved = _moved(chain, rows, poses, found.counts[:, 2] != 0)
+    for waypoint, q in moved:
+        if not (np.abs(rows[waypoint] - q) < SAME).all(axis=1).any():
+            rows[waypoint] = np.vstack([rows[waypoint], q])
+    counts = found.counts.copy()
+    counts[:, 0] = np.maximum(counts[:, 0], [len(own) for own in rows])
+    owners: IntArray = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+    return PostureRows(np.vstack(rows), owners, counts)
+
+
+def _moved(
+    chain: ToolChain, rows: list[FloatArray], poses: FloatArray, is_singular: NDArray[np.bool_]
+) -> list[tuple[int, FloatArray]]:
+    """Return waypoints and postures (n,) on them, moved from regular neighbours on both sides through each singular stretch."""
+    moved: list[tuple[int, FloatArray]] = []
+    for before, waypoints in _stretches(is_singular):
+        present = list(rows[before])
+        for waypoint in waypoints:
+            if len(moved) + len(present) > MOST_MOVED:
+                return moved
+            ends = [chain.arm.near(poses[waypoint], q) for q in present]
+            present = [q for q in ends if q is not None]
+            moved += [(waypoint, q) for q in present]
+    return moved
+
+
+def _stretches(is_singular: NDArray[np.bool_]) -> Iterator[tuple[int, range]]:
+    """Yield each regular waypoint next to singular ones, and these in the order in which they lead away from it."""
+    count = len(is_singular)
+    for waypoint in np.flatnonzero(~is_singular).tolist():
+        for step in (1, -1):
+            end = waypoint + step
+            while 0 <= end < count and is_singular[end]:
+                end += step
+            yield waypoint, range(waypoint + step, end, step)
