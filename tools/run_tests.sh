@@ -8,6 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=$1
 shift
+# Without kept byte code each worker, and each command that a test runs, compiles all modules again.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$PWD/build/pycache
 if [ "${SSIK_ROS_CLOCK_FACTOR:-1}" != 1 ]; then
   # Budgets and timeouts end sooner, as on a slower machine.
   mkdir -p build
