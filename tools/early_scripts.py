@@ -40,9 +40,11 @@ sys.exit({name}())
 @functools.lru_cache
 def can_block() -> bool:
     """Return whether this machine has the program of :data:`BLOCKED`."""
-    program, option, rest = BLOCKED.split(' ', 2)
+    program, options = BLOCKED.split(' ', 1)
+    # All options in one word, as Linux passes them from a first line: the env of Ubuntu 26.04 reads no other form.
+    words = [program, f'{options} true']
     try:
-        return not subprocess.run([program, option, f'{rest} true'], check=False).returncode
+        return not subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode
     except OSError:
         return False
 

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from ros_domain import claimed_domain
@@ -44,6 +45,21 @@ def with_environment(monkeypatch, domain):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
     folders = [str(REPOSITORY), os.environ.get('PYTHONPATH', '')]
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join(filter(None, folders)))
+
+
+def test_the_machine_is_asked_as_linux_passes_a_first_line(early_scripts, monkeypatch):
+    """The env of Ubuntu 26.04 takes ``-S`` and its options as one word only."""
+    asked = []
+    monkeypatch.setattr(
+        early_scripts.subprocess,
+        'run',
+        lambda words, **_: asked.append(words) or SimpleNamespace(returncode=0),
+    )
+    early_scripts.can_block.cache_clear()
+    assert early_scripts.can_block()
+    early_scripts.can_block.cache_clear()
+    assert [' '.join(words) for words in asked] == [f'{early_scripts.BLOCKED} true']
+    assert len(asked[0]) == 2
 
 
 @pytest.mark.parametrize('name', ['ik_server', 'ik_benchmark'])
