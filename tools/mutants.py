@@ -31,6 +31,7 @@ SINGULAR_POSES = 'test/closed_form/test_singular_poses.py'
 SEARCH = 'ssik_ros/kernels/search/restart_search.py'
 DESCENT = 'ssik_ros/kernels/search/descent.py'
 SOLVER = 'ssik_ros/solvers/search/solver.py'
+REQUESTS = 'ssik_ros/solvers/search/requests.py'
 REQUEST_LIMITS = 'ssik_ros/problem/request_limits.py'
 KINEMATICS = 'ssik_ros/solvers/kinematics_yaml.py'
 PARAMETERS = 'ssik_ros/solvers/options/parameters.py'
@@ -293,7 +294,7 @@ MUTANTS = (
     Mutant(
         4,
         'rounds timeouts to milliseconds',
-        SOLVER,
+        REQUESTS,
         'max(1, round(seconds * 1e9))',
         'round(seconds * 1e3) * 1_000_000',
         (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
