@@ -11,7 +11,7 @@ program ends with 1 in these cases:
 - a judgement fails,
 - the node's memory, or its growth, exceeds a bound.
 
-Deadlines are not judged: many requests leave the node no time at all, and forty times a second it gets a robot.
+Deadlines are not judged: many requests leave the node no time at all, and it receives forty robot descriptions a second.
 ``bench/soak.py`` judges them.
 
 Needs ROS (``. ./activate``).

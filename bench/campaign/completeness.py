@@ -42,7 +42,7 @@ def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:
 
     robot, screws = judged.robot, screws_of(judged.robot)
     lower, upper = robot.bounds()
-    unit = np.where(robot.turns, 1.0, robot.size)
+    unit = robot.unit
     home = screws.home.copy()
     home[:3, 3] /= robot.size
     chain = screws.axes, screws.points / robot.size, home, ~robot.turns
@@ -176,7 +176,7 @@ class _Curve:
     def extent(self) -> FloatArray:
         """Return how far each joint moves along the curve within the limits, as far as it is traced (n,)."""
         lower, upper = self._judged.robot.arm.lower, self._judged.robot.arm.upper
-        unit = np.where(self._judged.robot.turns, 1.0, self._judged.robot.size)
+        unit = self._judged.robot.unit
         scale = unit if self._axis is None else np.append(unit, 1.0)
         low, high = self._start.copy(), self._start.copy()
         for sign in (1.0, -1.0):

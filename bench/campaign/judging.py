@@ -97,7 +97,6 @@ class Judged:
         self.group, self.robot = group, group.robot
         self.manipulator: Manipulator = group.robot.manipulator()
         self.poses = np.ascontiguousarray(group.robot.arm.fk(group.q))
-        self._unit = np.where(group.robot.turns, 1.0, group.robot.size)
 
     @functools.cached_property
     def sigma(self) -> FloatArray:
@@ -124,14 +123,14 @@ class Judged:
 
     def distances(self, q: FloatArray, center: FloatArray) -> FloatArray:
         """Return (m,) largest differences of joints, full turns left out, lengths in units of the arm."""
-        difference = np.abs(q - center) / self._unit
+        difference = np.abs(q - center) / self.robot.unit
         turns = self.robot.turns
         wrapped = np.abs((difference + math.pi) % (2.0 * math.pi) - math.pi)
         return np.where(turns, wrapped, difference).max(axis=1, initial=0.0)
 
     def repeated(self, q: FloatArray) -> IntArray:
         """Return the indices of postures (m, n) that are as good as an earlier one."""
-        away = np.abs(q[:, None] - q[None]) / self._unit
+        away = np.abs(q[:, None] - q[None]) / self.robot.unit
         wrapped = np.abs((away + math.pi) % (2.0 * math.pi) - math.pi)
         gaps = np.where(self.robot.turns, wrapped, away).max(axis=2)
         return np.flatnonzero((np.tril(gaps < DUPLICATE, -1)).any(axis=1))

@@ -80,7 +80,6 @@ class Planter:
         """
         self._robot, self._rng = robot, rng
         self._lower, self._upper = robot.bounds()
-        self._scale = np.where(robot.turns, 1.0, robot.size)
 
     def reseed(self, rng: Generator) -> None:
         """Draw from another source from now on."""
@@ -120,14 +119,14 @@ class Planter:
         self, q: FloatArray, offsets: FloatArray, bounds: tuple[FloatArray, FloatArray]
     ) -> FloatArray:
         """Return postures moved by their offsets, kept within limits."""
-        moves = self._rng.uniform(-1.0, 1.0, q.shape) * (offsets[:, None] * self._scale)
+        moves = self._rng.uniform(-1.0, 1.0, q.shape) * (offsets[:, None] * self._robot.unit)
         result: FloatArray = np.clip(q + moves, *bounds)
         return result
 
     def _window(self, center: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return limits that contain a posture: around it, on one side of it, or the robot's own for some joints."""
         rng = self._rng
-        width = float(rng.choice(WIDTHS)) * self._scale
+        width = float(rng.choice(WIDTHS)) * self._robot.unit
         below, above = width, width
         if rng.random() < 0.5:
             below, above = width * rng.random(len(width)), width * rng.random(len(width))
@@ -158,7 +157,7 @@ class Planter:
             # The other joints are close to such values, too.
             center = [0.0 if kind == 'zero' else self._exact_angle(joint) for joint in range(n)]
             q = np.clip(
-                center + rng.uniform(-SMALL, SMALL, n) * self._scale, self._lower, self._upper
+                center + rng.uniform(-SMALL, SMALL, n) * self._robot.unit, self._lower, self._upper
             )
         if kind == 'zero':
             q[chosen] = np.clip(0.0, self._lower[chosen], self._upper[chosen])

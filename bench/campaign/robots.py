@@ -56,6 +56,11 @@ class Robot:
         places = [*(joint.placement for joint in self.arm.joints), self.arm.tip_placement]
         return max(1e-9, float(sum(np.linalg.norm(place[:3, 3]) for place in places)))
 
+    @functools.cached_property
+    def unit(self) -> FloatArray:
+        """Return (n,) unit of each joint: 1 rad, or the length of the arm [m]."""
+        return np.where(self.turns, 1.0, self.size)
+
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return (n,) bounds to draw postures from: the limits, or one revolution."""
         lower, upper = self.arm.sampling_bounds()

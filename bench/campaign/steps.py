@@ -11,8 +11,6 @@ from ssik_ros.problem.contract import SolveRequest
 STEP_ROWS = 6
 SHORTEST, LONGEST = 1e-5, 2e-3
 """Largest motion of a joint in a step [rad, and lengths of the arm]."""
-EXACT = 1e-6
-"""Error at which a step is followed, whatever its length [m and rad, lengths of the arm below 1 m]."""
 MISSED = 0.5
 """If more than this part of a step is left, the arm has not followed it."""
 
@@ -23,7 +21,7 @@ def judge_steps(judged: Judged, tally: Tally) -> Iterator[Fault]:
         seed = judged.group.q[row]
         target = _step(judged, row)
         length = _error(judged, seed, target)
-        allowed = max(EXACT * min(1.0, judged.robot.size), MISSED * length)
+        allowed = max(judged.tolerance, MISSED * length)
         for name in SEARCHES:
             short = name.removeprefix('ssik_ros/')
             result = judged.manipulator.solver(name).solve(SolveRequest(targets=target, seed=seed))
@@ -46,8 +44,7 @@ def _step(judged: Judged, row: int) -> FloatArray:
     """Return the pose (4, 4) at a posture within the limits, a short step away from a planted one."""
     robot, rng = judged.robot, judged.group.generator(row)
     length = np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST)))
-    unit = np.where(robot.turns, 1.0, robot.size)
-    moved = judged.group.q[row] + length * unit * rng.uniform(-1.0, 1.0, robot.dof)
+    moved = judged.group.q[row] + length * robot.unit * rng.uniform(-1.0, 1.0, robot.dof)
     q = np.clip(moved, robot.arm.lower, robot.arm.upper)
     return np.ascontiguousarray(robot.arm.fk(q[None])[0])
 
