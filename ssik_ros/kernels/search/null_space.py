@@ -229,14 +229,14 @@ def squared_distance(ints, reals, work, q):
 
 
 @kernel
-def pull_to_seed(ints, reals, options, wanted, cancel, counters, work):
+def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
     Move a polished solution within the null space towards the seed.
 
     The state ends as the nearest one that is as exact as the solution. Only a solution that will be kept is brought to
     the very nearest one of its self-motion: most are farther than solutions already there.
 
-    :param wanted: squared distance that a solution has to be below to be kept.
+    :param bound: squared distance that a solution has to be below to be kept.
     """
     w = layout.view_workspace(ints, work)
     gain, settled = options[state.PULL_GAIN], SETTLED
@@ -256,7 +256,7 @@ def pull_to_seed(ints, reals, options, wanted, cancel, counters, work):
             nearest = distance
             vectors.copy(w.trial, w.state)
         arrived = abs(before - distance) <= settled * gain * before
-        if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < wanted:
+        if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < bound:
             gain, settled = max(gain, FINE_GAIN), FINELY_SETTLED
             arrived = False
         is_closing = (iteration > 0 and arrived) or closing > 0

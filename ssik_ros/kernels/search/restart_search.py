@@ -212,7 +212,7 @@ def run(ints, reals, options, cancel, counters, work, out):
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
     while optimise or counters[state.COUNT] < wanted:
-        bound = largest_distance(options, counters, out)
+        bound = distance_bound(options, counters, out)
         code = find(ints, reals, options, wanted, bound, cancel, counters, work)
         if code != state.RUNNING:
             return state.FOUND if counters[state.COUNT] > 0 else code
@@ -226,7 +226,7 @@ def run(ints, reals, options, cancel, counters, work, out):
 
 
 @kernel
-def largest_distance(options, counters, out):
+def distance_bound(options, counters, out):
     """Return the squared distance to the seed that a further solution has to be below."""
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
@@ -240,7 +240,7 @@ def find(ints, reals, options, wanted, bound, cancel, counters, work):
     Go from start to start until the state is a measured solution.
 
     :param wanted: number of solutions that are wanted in the end.
-    :param bound: :func:`largest_distance` of a solution that will be kept.
+    :param bound: squared distance to the seed that the solution has to be below to be kept.
     :returns: RUNNING with a solution, otherwise the code of the failure.
     """
     while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
@@ -379,7 +379,7 @@ def stage(ints, reals, options, counters, work, out):
     errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]
     nq, constraints = w.state.shape[0], errors.shape[0]
     distance = null_space.squared_distance(ints, reals, work, w.state)
-    if distance >= largest_distance(options, counters, out):
+    if distance >= distance_bound(options, counters, out):
         return False
     for k in range(counters[state.COUNT]):
         if is_same(ints, reals, out[k], w.state, options[state.SAME]):

@@ -18,7 +18,7 @@ Method
 3. At each real root take the null vector of twelve equations and read two joints from it. A linear system gives two
    more joints, and the closed loop gives the last one.
 4. If a root has no candidate, use more robust roots, then another cut, then a slightly moved target.
-5. If a proof hangs on roots that are nearly complex, count the solutions with another cut.
+5. If roots are still in doubt, count the solutions with another cut.
 
 Degeneracies
 ------------

@@ -109,12 +109,10 @@ def search(
             count = _settle(run, count, value, constants, six, own_g, loop_work, loop_ints)
         before = counters[common.BRANCHES]
         common.keep(run, count, first)
-        is_sure = loop_work[W_LARGEST] < general_6r.PROVING
+        branches = counters[common.BRANCHES] - before
         if counters[common.DOUBT] == 0 and not (
-            is_sure
-            or general_6r.is_confirmed(
-                counters[common.BRANCHES] - before, constants, own_g, loop_work, loop_ints
-            )
+            loop_work[W_LARGEST] < general_6r.PROVING
+            or general_6r.is_confirmed(branches, constants, own_g, loop_work, loop_ints)
         ):
             counters[common.DOUBT] = common.UNLESS_MET
     written = common.finish(out, run)
@@ -199,12 +197,11 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
-    is_regular = count > 0 and singular_postures.are_regular(raw, count, aim, scratch)
-    if is_regular and doubt == MULTIPLE:
+    is_regular = singular_postures.are_regular(raw, count, aim, scratch)
+    if is_regular and count > 0 and doubt == MULTIPLE:
         return count
     # A root without a solution of its own may belong to a curve of postures, or to a fold, but seldom does.
-    is_unsure = is_regular or count == 0
-    is_unsure = is_unsure and doubt != DOUBTFUL_TARGET
+    is_unsure = is_regular and doubt != DOUBTFUL_TARGET
     if is_unsure and general_6r.is_confirmed(count, constants, g, loop_work, loop_ints):
         return count
     if run.counters[common.DOUBT] != 1:
