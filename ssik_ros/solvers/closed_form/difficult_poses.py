@@ -47,7 +47,6 @@ class DifficultPoses:
         :param capacity: most branches of one plain search.
         """
         self._requests, self._branches, self._capacity = requests, branches, capacity
-        self._chain = requests.chain
         self._searches: dict[int, PostureSearch] = {}
         self._singular: SingularPoses | None = None
 
@@ -219,11 +218,12 @@ class DifficultPoses:
         """
         held = self._requests.plan.held
         if held >= 0:
-            limits = KeptLimits(self._chain.lower, self._chain.upper, True)
+            chain = self._requests.chain
+            limits = KeptLimits(chain.lower, chain.upper, True)
             self._posture_search(held).find(pose, None, limits, TOLERANCE)
 
     def _posture_search(self, held: int) -> PostureSearch:
         """Return the posture search that moves joint ``held``; the first call creates it."""
         if held not in self._searches:
-            self._searches[held] = PostureSearch(self._chain, held)
+            self._searches[held] = PostureSearch(self._requests.chain, held)
         return self._searches[held]

@@ -46,18 +46,19 @@ class SearchRequests:
         self.defaults = robot.default_positions()[problem.idx_q]
         """Values of passive variables if a request has no state (nq,); values of the group are not used."""
         self._passive = problem.nq != problem.group_size
-        self._stack = (len(tips), 4, 4)
+        self.stack = (len(tips), 4, 4)
+        """Shape of one pose for each tip."""
         self._seed_shape = (problem.group_size,)
 
     def poses(self, poses: FloatArray | None) -> FloatArray:
         """Return an array of one pose for each tip: (t, 4, 4), or (4, 4) for one tip."""
         array = poses if isinstance(poses, np.ndarray) else np.array(poses, dtype=np.float64)
         shape = array.shape
-        if shape != self._stack and (shape != (4, 4) or self._stack[0] != 1):
+        if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):
             raise DimensionMismatch(
                 f'{self._name} has the tips {list(self._tips)} and needs poses of shape '
-                f'{self._stack}, not {shape}.',
-                expected=self._stack,
+                f'{self.stack}, not {shape}.',
+                expected=self.stack,
                 actual=shape,
             )
         return array

@@ -93,7 +93,6 @@ class SearchSolver:
         """First start of a request without a seed (nq,)."""
         size = self.problem.group_size
         self.start[:size] = default_seed(robot, group)[:size]
-        self._stack = (len(self.tip_frames), 4, 4)
         self.width = self.problem.nq + 2 * len(self.tip_frames) + 2
         self._error_columns = slice(self.problem.nq, self.problem.nq + 2 * len(self.tip_frames))
         self.pool: list[SearchArrays] = []
@@ -133,7 +132,7 @@ class SearchSolver:
 
     def warm_up(self) -> None:
         """Call all kernels once by solving an easy request, plain and with tools."""
-        targets = np.broadcast_to(np.eye(4), self._stack).copy()
+        targets = np.broadcast_to(np.eye(4), self.requests.stack).copy()
         for tools in (None, targets):
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
@@ -216,7 +215,7 @@ class SearchSolver:
     def _for_tools(self, request: SolveRequest) -> Problem:
         """Return the problem whose tips carry the request's tools; recent problems are cached."""
         tools = np.array(self.requests.poses(request.tool_offsets), dtype=np.float64)
-        tools = tools.reshape(self._stack)
+        tools = tools.reshape(self.requests.stack)
         key = tools.tobytes()
         problem = self._with_tools.get(key)
         if problem is None:
