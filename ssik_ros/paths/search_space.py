@@ -11,7 +11,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
-from ssik_ros.paths.singular_waypoints import add_neighbours, has_exact_postures
+from ssik_ros.paths.singular_waypoints import add_neighbours
 from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
@@ -244,7 +244,7 @@ class SearchSpace:
             found, own = self._some_postures(
                 rows[begin:end], waypoints[begin:end], samples.part(begin, end)
             )
-            if not self.size and has_exact_postures(self.chain):
+            if not (self.size or self.chain.has_spin):
                 found = add_neighbours(self.chain, found, waypoints[begin:end])
                 own = np.zeros((len(found.q), 0))
             found = found._replace(owners=found.owners + begin)

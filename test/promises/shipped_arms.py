@@ -1,4 +1,4 @@
-"""The four shipped arms, each with a solver and with the chain that judges it."""
+"""The arms that the promises are tested on, with the chains that judge them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from xml_walker import Chain, FloatArray, read_chain
 
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -86,6 +87,13 @@ def load_arm(name: str) -> Arm:
     """Return a shipped arm by name; made once."""
     path = ROBOTS / f'{name}_moveit_config' / 'config' / f'{name}.urdf'
     return make_arm(name, path, *LINKS[name])
+
+
+@functools.cache
+def catalogue_chain(name: str) -> Chain:
+    """Return the joints of an arm of the catalogue, whose poses share no code with the package."""
+    arm = arm_data(name)
+    return read_chain(make_urdf(arm), arm.base_link, arm.tip_link)
 
 
 def make_arm(name: str, urdf: Path | str, base: str, tip: str) -> Arm:

@@ -4,16 +4,15 @@ Steps shorter than the tolerance move the arm: control loops ask for nothing els
 A tolerance decides which searches succeed. Solutions are exact to a micrometre where the arm can reach the pose.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from xml_walker import Chain, FloatArray, read_chain
+from shipped_arms import catalogue_chain
+from xml_walker import FloatArray
 
 from ssik_ros import Manipulator
-from ssik_ros.model.catalogue import arm_data, make_urdf
 
 ARMS = ('panda', 'ur5e', 'gen3_6dof', 'irb6700')
 SEARCHES = (
@@ -59,16 +58,9 @@ def ask(
     return np.array(solution[0].q)
 
 
-@functools.cache
-def judge(name: str) -> Chain:
-    """Return the joints of an arm, whose poses share no code with the package."""
-    arm = arm_data(name)
-    return read_chain(make_urdf(arm), arm.base_link, arm.tip_link)
-
-
 def error(arm: Manipulator, q: FloatArray, target: FloatArray) -> float:
     """Return the norm over position [m] and rotation [rad] error; infinite outside the limits."""
-    chain = judge(arm.robot.name)
+    chain = catalogue_chain(arm.robot.name)
     return float(np.hypot(*chain.errors(q, target))) if chain.is_inside(q) else np.inf
 
 
