@@ -125,7 +125,7 @@ def test_the_solver_tells_limits_from_reach(name):
 
 @pytest.mark.parametrize('name', ELIMINATED)
 def test_few_poses_without_a_branch_are_left_in_doubt(name):
-    """A reach map knows nothing of such poses. Roots that are nearly complex in one cut are clear in another."""
+    """Reach maps call such poses unknown. Roots that are nearly complex in one cut are clear in another."""
     arm, rng = catalogue_arm(name), np.random.default_rng(31)
     chain = arm.chain
     lower, upper = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
