@@ -89,8 +89,7 @@ class ReachArm:
         """Whether all branches are found, so that a pose without any is proved to be out of reach."""
         is_countable_arm = self._arm is not None and is_countable(self._arm)
         self._is_counted = self.is_complete and is_countable_arm and not settings.measures
-        held = 0 if plan is None else max(0, plan.held)
-        self._search = None if self.is_complete else PostureSearch(chain, held)
+        self._search = None if self.is_complete else PostureSearch(chain)
         self._proof = None if self._arm is None else HeldDecision.of(self._arm)
         finds_postures = self._proof is not None and self._proof.finds_postures
         self._is_decided = finds_postures and not settings.measures

@@ -65,6 +65,20 @@ def assert_sound(name, q, target, tolerance=TOLERANCE):
     assert (q >= judge.lower).all() and (q <= judge.upper).all()
 
 
+@pytest.mark.parametrize('size', [0.0, 1e-10, 1e-6, 1e-3])
+def test_a_straight_arm_is_found_whatever_its_offsets(size):
+    """Only one posture reaches such a pose; the offsets of a Gen3 make the valley around it narrow."""
+    arm, rng = arm_of('gen3'), np.random.default_rng(1)
+    lower, upper = np.maximum(arm.lower, -2.0), np.minimum(arm.upper, 2.0)
+    for _ in range(20):
+        posture = rng.uniform(lower, upper)
+        posture[2:5] = size * rng.normal(size=3)
+        target = np.ascontiguousarray(judge_of('gen3').fk(posture[None])[0])
+        q = arm.solve_q(target)
+        assert len(q) > 0
+        assert_sound('gen3', q, target)
+
+
 @pytest.mark.parametrize('name', STORED)
 def test_stored_poses_at_singular_postures_are_answered(name):
     arm, rng = arm_of(name), np.random.default_rng(1)

@@ -187,7 +187,7 @@ def test_an_arm_without_a_closed_form_tries_other_postures():
     known = arm.decide(random_poses(40, seed=9, reach=0.7)).status
     # Pretend that no class fits: the same arm, only by search.
     arm._arm, arm.is_complete = None, False
-    arm._search = PostureSearch(chain, 0)
+    arm._search = PostureSearch(chain)
     searched = arm.decide(random_poses(40, seed=9, reach=0.7))
     assert not ((searched.status == CellStatus.REACHABLE) & (known != CellStatus.REACHABLE)).any()
     missed = (known == CellStatus.REACHABLE) & (searched.status != CellStatus.REACHABLE)

@@ -47,15 +47,15 @@ class DifficultPoses:
         :param capacity: most branches of one plain search.
         """
         self._requests, self._branches, self._capacity = requests, branches, capacity
-        self._searches: dict[int, PostureSearch] = {}
+        self._search: PostureSearch | None = None
         self._singular: SingularPoses | None = None
 
     def beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
         """Return the result of a search on arcs; if it is empty, try a proof, finer samples and a posture search."""
         if found.is_too_far or is_met(found, request):
             return found
-        held, limits = self._requests.plan_for(request.held).held, self._requests.limits(request)
-        if found.branches == 0 and self._posture_search(held).proves_none(
+        limits = self._requests.limits(request)
+        if found.branches == 0 and self._posture_search().proves_none(
             tip_pose(pose, request), limits
         ):
             return found._replace(is_too_far=True)
@@ -132,7 +132,7 @@ class DifficultPoses:
         """
         plan, limits = self._requests.plan_for(request.held), self._requests.limits(request)
         tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
-        search_for = self._posture_search(plan.held)
+        search_for = self._posture_search()
         posture = search_for.find(aim, request.seed, limits, tolerance)
         starts = found.starts + posture.starts
         if posture.q is None and request.seed is not None and not posture.is_too_far:
@@ -174,7 +174,7 @@ class DifficultPoses:
         if is_searched:
             limits = self._requests.limits(request)._replace(are_kept=False)
             tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
-            search_for = self._posture_search(self._requests.plan_for(request.held).held)
+            search_for = self._posture_search()
             posture = search_for.find(aim, request.seed, limits, tolerance)
             if posture.q is not None:
                 return posture.q[None]
@@ -204,7 +204,7 @@ class DifficultPoses:
         close, starts = list(posture.close), 0
         if is_reached or close:
             seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
-            search_for = self._posture_search(self._requests.plan_for(request.held).held)
+            search_for = self._posture_search()
             ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
             close += ends
         polished = (singular.polish(aim, q, limits, tolerance) for q in close)
@@ -216,14 +216,13 @@ class DifficultPoses:
 
         :param pose: (4, 4) any pose of the tip.
         """
-        held = self._requests.plan.held
-        if held >= 0:
+        if self._requests.plan.held >= 0:
             chain = self._requests.chain
             limits = KeptLimits(chain.lower, chain.upper, True)
-            self._posture_search(held).find(pose, None, limits, TOLERANCE)
+            self._posture_search().find(pose, None, limits, TOLERANCE)
 
-    def _posture_search(self, held: int) -> PostureSearch:
-        """Return the posture search that moves joint ``held``; the first call creates it."""
-        if held not in self._searches:
-            self._searches[held] = PostureSearch(self._requests.chain, held)
-        return self._searches[held]
+    def _posture_search(self) -> PostureSearch:
+        """Return the posture search; the first call creates it."""
+        if self._search is None:
+            self._search = PostureSearch(self._requests.chain)
+        return self._search

@@ -7,16 +7,14 @@ misses it. The search therefore moves all joints at once:
 1. Descents within the limits start at the seed, then at spread starts.
 2. From each posture near the pose, a patient descent goes on to the pose itself. It takes many steps, because steps
    near a singular posture gain little.
-3. If all patient descents stop short, the pose lies at the edge of the reach. There, descents do not see how the error
-   depends on the redundancy. So the held joint is moved, the other joints follow, and parabolas locate the smallest
-   error.
+3. If all patient descents stop short, the pose is at the edge of reach, where descents stop in narrow valleys. The
+   posture on the edge is then computed by :mod:`ssik_ros.solvers.closed_form.reach_edge`.
 
 A returned posture meets the tolerance of branches. An empty result proves nothing, unless the length of the links or
 the reach hulls exclude the pose.
 """
 
-from collections.abc import Callable, Sequence
-import functools
+from collections.abc import Iterator, Sequence
 import math
 from typing import NamedTuple
 
@@ -28,6 +26,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
+from ssik_ros.solvers.closed_form.reach_edge import ReachEdge
 from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
@@ -38,18 +37,13 @@ MOST_STARTS = 64
 PATIENCE = 100
 """Most steps of one patient descent."""
 MOST_STEPS = 3000
-"""Most steps of all patient descents together; moving the held joint has the same budget again."""
+"""Most steps of all patient descents together."""
 CLOSE = 3e-5
-"""Largest error at which moving the held joint is tried: at the edge of the reach, redundancy can correct little."""
+"""Largest error at which the edge of reach is tried."""
 FOLLOWED = 8
-"""Most postures at which the held joint is moved; the nearest to the pose come first."""
+"""Most starts for the edge; the nearest to the pose come first."""
 APART = 0.1
 """If some joint of two postures differs by more than this, both are followed [rad or m]."""
-FIRST_MOVE = 0.02
-"""First step of the held joint [rad or m]."""
-MOST_MOVES = 15
-NARROWEST = 1e-7
-"""Width of the interval around the smallest error at which the search for it ends [rad or m]."""
 ROTATION = math.sqrt(2.0)
 """Frobenius norm of the difference of two rotations, divided by the small angle between them."""
 
@@ -78,11 +72,14 @@ class KeptLimits(NamedTuple):
     are_kept: bool
     """True if postures outside the limits are rejected."""
 
+    def clip(self, q: FloatArray) -> FloatArray:
+        """Return a posture (n,) moved onto the limits that it is outside of."""
+        return np.clip(q, self.lower, self.upper) if self.are_kept else q
+
 
 class _Nearest(NamedTuple):
-    """Nearest posture to a pose for one value of the held joint."""
+    """End of a descent."""
 
-    value: float
     error: float
     q: FloatArray
 
@@ -90,13 +87,9 @@ class _Nearest(NamedTuple):
 class PostureSearch:
     """Posture search of one chain; several threads may call it at once."""
 
-    def __init__(self, chain: SerialChain, held: int) -> None:
-        """
-        Pack the chain.
-
-        :param held: index of the joint that is moved if descents stop short.
-        """
-        self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
+    def __init__(self, chain: SerialChain) -> None:
+        """Pack the chain."""
+        self._edge, self._turns = ReachEdge(chain), chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
         tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
         problem = build_problem(tree, names, [goal], with_hulls=with_hulls)
@@ -221,7 +214,7 @@ class _Run:
     ) -> None:
         """Write the request into the arrays of the first descents and of the patient descents."""
         self._owner, self._limits, self._pose = owner, limits, pose
-        self._ints, self._reals, self._held = owner._ints, owner._reals, owner._held
+        self._ints, self._reals = owner._ints, owner._reals
         self._near, self._exact = arrays
         for each in arrays:
             each.matrices[0] = pose
@@ -244,27 +237,17 @@ class _Run:
         out, stopped = np.empty((2, self._n + 4)), []
         code = self._kernel(options, state.FRESH, near, out)
         while code == state.CANDIDATE and self._steps < MOST_STEPS:
-            place = self._approach(out[-1, : self._n], self._options)
+            place = self._approach(out[-1, : self._n])
             if place.error <= self._tolerance:
                 return Searched(place.q, int(near.counters[state.SEARCHES]))
             stopped.append(place)
             code = self._kernel(options, state.REFUSED, near, out)
-        self._steps = 0
         places = _choose_different(stopped)
         for place in places:
-            if place.error > CLOSE or self._steps >= MOST_STEPS:
-                break
-            lowest = self._lowest(place, self._held)
-            if lowest.error <= self._tolerance:
-                return Searched(lowest.q, int(near.counters[state.SEARCHES]))
-        # A stretched arm has few postures: the held joint need not be the one that decides.
-        for joint in range(self._n):
-            if not places or places[0].error > CLOSE:
-                break
-            self._steps = 0
-            lowest = self._lowest(places[0], joint)
-            if lowest.error <= self._tolerance:
-                return Searched(lowest.q, int(near.counters[state.SEARCHES]))
+            ends = self._ends_at_edge(place.q) if place.error <= CLOSE else ()
+            reached = next((end.q for end in ends if end.error <= self._tolerance), None)
+            if reached is not None:
+                return Searched(reached, int(near.counters[state.SEARCHES]))
         return Searched(
             None,
             int(near.counters[state.SEARCHES]),
@@ -288,7 +271,7 @@ class _Run:
         out, found = np.empty((2, self._n + 4)), []
         code = self._kernel(options, state.FRESH, near, out)
         while code == state.CANDIDATE:
-            place = self._approach(out[-1, : self._n], self._options)
+            place = self._approach(out[-1, : self._n])
             if place.error <= CLOSE:
                 found.append(place.q)
             code = self._kernel(options, state.REFUSED, near, out)
@@ -320,33 +303,26 @@ class _Run:
         )
         return code
 
-    def _approach(self, q: FloatArray, options: FloatArray) -> _Nearest:
+    def _approach(self, q: FloatArray) -> _Nearest:
         """Return the end of a patient descent from a posture (n,)."""
         exact = self._exact
         exact.reference[:] = q
-        code = self._kernel(options, state.FRESH, exact, self._out)
+        code = self._kernel(self._options, state.FRESH, exact, self._out)
         self._steps += int(exact.counters[state.ITERATIONS])
         if code == state.FOUND:
             q, error = self._out[0, : self._n].copy(), float(self._out[0, -2])
         else:
             q, error = exact.best.copy(), float(np.linalg.norm(exact.errors))
-        return _Nearest(float(q[self._held]), error, q)
+        return _Nearest(error, q)
 
-    def _lowest(self, place: _Nearest, joint: int) -> _Nearest:
-        """Return the place with the smallest error downhill from a place, as one joint moves."""
-        measure = functools.partial(self._at_value, joint)
-        start = place._replace(value=float(place.q[joint]))
-        return find_lowest(measure, start, self._tolerance)
-
-    def _at_value(self, joint: int, value: float, q: FloatArray) -> _Nearest:
-        """Return the end of a patient descent from a posture (n,) with a joint fixed at a value."""
-        limits = self._limits
-        if limits.are_kept and not limits.lower[joint] <= value <= limits.upper[joint]:
-            return _Nearest(value, math.inf, q)
-        options = self._options.copy()
-        for row in _limit_rows(options, self._n):
-            row[joint] = value
-        return self._approach(q, options)._replace(value=value)
+    def _ends_at_edge(self, q: FloatArray) -> Iterator[_Nearest]:
+        """Yield the ends of descents from the edge of reach near a posture (n,), first with all joints moving."""
+        limits, every = self._limits, np.ones(self._n, dtype=np.bool_)
+        is_on_limit = limits.are_kept & ((q <= limits.lower) | (q >= limits.upper))
+        is_partly = is_on_limit.any() and not is_on_limit.all()
+        for is_free in (every, ~is_on_limit) if is_partly else (every,):
+            start = self._owner._edge.posture(self._pose, q, is_free)
+            yield self._approach(limits.clip(start))
 
 
 def _limit_rows(options: FloatArray, n: int) -> FloatArray:
@@ -361,67 +337,3 @@ def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
         if all(np.abs(place.q - other.q).max() > APART for other in chosen):
             chosen.append(place)
     return chosen[:FOLLOWED]
-
-
-def find_lowest(
-    measure: Callable[[float, FloatArray], _Nearest], start: _Nearest, enough: float
-) -> _Nearest:
-    """
-    Move the held joint downhill from a place, and return the place with the smallest error.
-
-    :param measure: returns the place at a value of the held joint, given a posture (n,) near it.
-    :param start: first place.
-    :param enough: error at which the search stops.
-    """
-    step, best = FIRST_MOVE, start
-    behind = measure(start.value + step, start.q)
-    if behind.error < best.error:
-        behind, best = best, behind
-    else:
-        step = -step
-    left = MOST_MOVES - 1
-    while left > 0 and best.error > enough:
-        left -= 1
-        ahead = measure(best.value + step, best.q)
-        if not ahead.error < best.error:
-            return _narrow(measure, (behind, best, ahead), enough, left)
-        behind, best, step = best, ahead, 2.0 * step
-    return best
-
-
-def _narrow(
-    measure: Callable[[float, FloatArray], _Nearest],
-    places: tuple[_Nearest, _Nearest, _Nearest],
-    enough: float,
-    left: int,
-) -> _Nearest:
-    """
-    Return the place with the smallest error in a bracket.
-
-    :param places: the bracket; the middle place has the smallest error so far.
-    :param left: most calls of ``measure``.
-    """
-    behind, best, ahead = places
-    while left > 0 and best.error > enough and abs(ahead.value - behind.value) > NARROWEST:
-        left -= 1
-        new = measure(_next_value(behind, best, ahead), best.q)
-        is_ahead = (new.value - best.value) * (ahead.value - best.value) > 0.0
-        if new.error < best.error:
-            behind, ahead = (best, ahead) if is_ahead else (behind, best)
-            best = new
-        else:
-            behind, ahead = (behind, new) if is_ahead else (new, ahead)
-    return best
-
-
-def _next_value(behind: _Nearest, best: _Nearest, ahead: _Nearest) -> float:
-    """Return where the parabola through three places is lowest; if it has no use, the middle of the wider side."""
-    back, forth = behind.value - best.value, ahead.value - best.value
-    if math.isfinite(behind.error + ahead.error):
-        rise_back, rise_forth = behind.error - best.error, ahead.error - best.error
-        curvature = rise_forth * back - rise_back * forth
-        if curvature != 0.0:
-            way = 0.5 * (rise_forth * back * back - rise_back * forth * forth) / curvature
-            if min(back, forth) < way < max(back, forth) and abs(way) > 0.1 * NARROWEST:
-                return best.value + way
-    return best.value + 0.5 * (back if abs(back) > abs(forth) else forth)

@@ -69,7 +69,7 @@ class SingularPoses:
         """
         self._plan, self._n = plan, plan.size
         chain = plan.chain
-        self._search = PostureSearch(chain, 0)
+        self._search = PostureSearch(chain)
         # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
         self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
