@@ -22,6 +22,28 @@ CHECKED_SUMMARY = os.environ.pop('SSIK_ROS_CHECKED_SUMMARY', None)
 """How the run of tools/run_tests.sh before this one ended; not for the processes that tests start."""
 
 
+def pytest_addoption(parser):
+    """Let a run take one set of parameters for each test, see tools/run_tests.sh."""
+    parser.addoption(
+        '--first-parameters',
+        action='store_true',
+        help='run each test with its first parameters only',
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out the further parameters of each test that marks have left."""
+    if config.getoption('--first-parameters'):
+        first = {}
+        for item in items:
+            first.setdefault(item.nodeid.partition('[')[0], item)
+        kept = set(first.values())
+        others = [item for item in items if item not in kept]
+        config.hook.pytest_deselected(items=others)
+        items[:] = first.values()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop():
     """Run all tests of this process in a ROS domain of its own."""

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
 # "quick" leaves out what is marked slow, "long" runs only that. On all cores where pytest-xdist is installed; a choice, or
-# a machine with one core, in one process. "long" and "all" run the tests of the kernels on the checked library first,
-# where numba can build it.
+# a machine with one core, in one process. Where numba can build the checked library, "all" runs the tests of the kernels
+# on it first, and "long" runs each of these tests with its first parameters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,6 +18,7 @@ if [ "${SSIK_ROS_CLOCK_FACTOR:-1}" != 1 ]; then
   export LD_PRELOAD=$PWD/build/fast_clock.so
 fi
 checked=(test/kernels test/closed_form test/search test/tasks test/mechanisms)
+[ "$suite" = all ] || checked+=(--first-parameters)
 options=()
 if [ "$#" -eq 0 ]; then
   case $suite in

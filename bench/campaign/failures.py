@@ -86,8 +86,11 @@ def replay(paths: Sequence[Path]) -> int:
     """
     is_wrong = False
     for path in paths:
-        saved = json.loads(path.read_text())
-        group = group_of(saved)
+        try:
+            saved = json.loads(path.read_text())
+            group = group_of(saved)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f'{path} is not the file of a fault: {error!r}.') from error
         faults = judge(group, Tally(), (saved['judge'],))
         lines = [f'{fault.claim}, {fault.judge}: {fault.detail}' for fault in faults]
         print(f'{path.name}: ' + ('; '.join(lines) or 'nothing is wrong'))

@@ -188,6 +188,14 @@ def test_what_campaigns_have_found_stays_mended(path):
     assert [fault for fault in faults if fault.claim in failures.WRONG] == []
 
 
+@pytest.mark.parametrize('content', ['{"seconds": 1}', 'no JSON', '[]'])
+def test_a_replay_names_a_file_that_is_not_of_a_fault(tmp_path, content):
+    path = tmp_path / 'campaign.json'
+    path.write_text(content)
+    with pytest.raises(SystemExit, match='is not the file of a fault'):
+        failures.replay([path])
+
+
 def test_judges_that_draw_draw_the_same_in_a_replay():
     group = group_of('ur5e', 'regular')
     fault = Judged(group).fault('lost', 'waypoints', 3, 'nothing')

@@ -1,7 +1,7 @@
 """
 Every branch and nothing else of chains with slides, by an oracle of their own.
 
-A few poses of each chain in an ordinary run; ``-m slow`` asks forty.
+A few poses of each chain in an ordinary run; ``-m slow`` asks a dozen.
 """
 
 from arms_under_test import ask, catalogue_chain
@@ -39,7 +39,7 @@ from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
 
 RESIDUAL = 1e-9
-MANY = 40
+MANY = 12
 SPECIAL = {
     'stanford': lambda rng: stanford(rng),
     'stanford, axes meet': lambda rng: stanford(rng, 0.0),
