@@ -64,7 +64,3 @@ def test_phrases_of_the_dialect_are_listed_with_their_lines():
     found = sorted((line, words.split(':')[0].lower()) for line, words, _ in prose.dialect(MODULE))
     assert [line for line, _ in found] == [1, 4, 6, 7]
     assert 'what a module says' in found[0][1] and 'from which on' in found[2][1]
-
-
-def test_no_source_has_a_phrase_of_the_dialect(capsys):
-    assert prose.list_dialect([]) == 0, capsys.readouterr().out
