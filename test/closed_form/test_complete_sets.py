@@ -1,7 +1,7 @@
 """
 Every branch and nothing else: the solutions of each arm equal the solutions of the independent complete oracle.
 
-A few poses of each arm in an ordinary run; ``-m slow`` solves a dozen.
+A few poses of each arm in an ordinary run; ``-m slow`` solves five.
 """
 
 from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, EXACT_SRS, SEVEN, SIX
@@ -29,21 +29,12 @@ PLANS = {
 }
 """Rules by the class that the catalogue expects."""
 RESIDUAL = 1e-9
-MANY = 12
 HELD = [
     pytest.param(name, joint, id=f'{name}-{joint}')
     for name in SEVEN
     for joint in range(7)
     if not (name in EXACT_SRS and joint == 3)
 ]
-
-
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=['', 'many'])
-def poses(request):
-    """Return the number of poses: few, or many where slow tests are chosen by name."""
-    if request.param and 'slow' not in (request.config.getoption('-m') or ''):
-        pytest.skip(f'{MANY} poses an arm: choose them with -m slow')
-    return MANY if request.param else 2
 
 
 def check(chain, arm, poses, held=None, seed=5):

@@ -1,7 +1,7 @@
 """
 Every branch and nothing else of chains with slides, by an oracle of their own.
 
-A few poses of each chain in an ordinary run; ``-m slow`` asks a dozen.
+A few poses of each chain in an ordinary run; ``-m slow`` asks five.
 """
 
 from arms_under_test import ask, catalogue_chain
@@ -39,7 +39,6 @@ from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
 
 RESIDUAL = 1e-9
-MANY = 12
 SPECIAL = {
     'stanford': lambda rng: stanford(rng),
     'stanford, axes meet': lambda rng: stanford(rng, 0.0),
@@ -66,14 +65,6 @@ SPECIAL = {
     'two joints': lambda rng: mixed('RP', rng),
     'one slide': lambda rng: mixed('P', rng),
 }
-
-
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=['', 'many'])
-def poses(request):
-    """Return the number of poses: few, or many where slow tests are chosen by name."""
-    if request.param and 'slow' not in (request.config.getoption('-m') or ''):
-        pytest.skip(f'{MANY} poses a chain: choose them with -m slow')
-    return MANY if request.param else 2
 
 
 def check(chain, arm, poses, seed=5):
