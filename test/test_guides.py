@@ -21,6 +21,10 @@ GUIDES = [
     for page in PAGES
     if page.stem not in NOT_RUN and re.search('^```(?:python|console)', page.read_text(), re.M)
 ]
+FIRST_PAGES = [
+    page for page in GUIDES if page.parent in (ROOT, ROOT / 'docs/start', ROOT / 'docs/tutorials')
+]
+"""Pages that people read first: run in a Python of their own, which has imported nothing."""
 
 
 @pytest.fixture(scope='module')
@@ -47,8 +51,8 @@ def test_a_guide_prints_what_it_shows(page, pool):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_guide_prints_what_it_shows_in_a_new_python(page):
+@pytest.mark.parametrize('page', FIRST_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_first_page_prints_what_it_shows_in_a_new_python(page):
     require_modules(page)
     script = ROOT / 'tools/run_pages.py'
     done = subprocess.run([sys.executable, script, page], capture_output=True, text=True)
