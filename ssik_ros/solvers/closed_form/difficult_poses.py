@@ -5,6 +5,7 @@ Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base 
 """
 
 from collections.abc import Callable
+import itertools
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ssik_ros.solvers.closed_form.branch_request import (
     tip_pose,
     with_row,
 )
-from ssik_ros.solvers.closed_form.placing import place
+from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
@@ -26,6 +27,10 @@ from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
 
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
+MOST_CORNERS = 256
+"""Most corners of the limits that a last try looks at."""
+NEAR_CORNER = 1e-3
+"""Largest Frobenius norm of FK - T at a corner that is refined."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 
@@ -194,7 +199,8 @@ class DifficultPoses:
 
         Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
         New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
-        whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined.
+        whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined,
+        and corners of the limits.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param outside: (k, n) postures that reach the pose whatever the limits.
@@ -206,9 +212,24 @@ class DifficultPoses:
             seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
             search_for = self._posture_search()
             ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
-            close += ends
+            close += ends + self._corners_near(aim, limits)
         polished = (singular.polish(aim, q, limits, tolerance) for q in close)
         return posture._replace(q=next((q for q in polished if q is not None), None)), starts
+
+    def _corners_near(self, aim: FloatArray, limits: KeptLimits) -> list[FloatArray]:
+        """
+        Return the corners (n,) of the limits that nearly reach a pose; none if there are too many corners.
+
+        Descents hardly end at a posture that has all joints on their limits.
+        """
+        ends = np.array([limits.lower, limits.upper])
+        n = ends.shape[1]
+        if not limits.are_kept or not np.isfinite(ends).all() or 2**n > MOST_CORNERS:
+            return []
+        corners = [np.array(corner) for corner in itertools.product(*ends.T)]
+        errors = [measure(self._requests.plan, corner, aim)[-1] for corner in corners]
+        order = np.argsort(errors, kind='stable')
+        return [corners[k] for k in order if errors[k] <= NEAR_CORNER]
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """
