@@ -122,14 +122,14 @@ def test_an_elimination_is_exact_at_singular_poses():
     module = load_module(write_module(subject, 'none'))
     rng = np.random.default_rng(7)
     solved = 0
-    for _ in range(40):
+    for _ in range(20):
         q = rng.choice([0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi], 6) + rng.choice([0.0, 1e-6], 6)
         pose = subject.chain.pose(q)
         found = module.solve(pose, respect_limits=False)
         solved += bool(found)
         for solution in found:
             assert np.linalg.norm(subject.chain.pose(solution.q) - pose) < 1e-9
-    assert solved >= 38
+    assert solved >= 19
 
 
 def test_an_artifact_gives_the_results_of_the_manipulator(robots):

@@ -127,7 +127,7 @@ def test_finds_every_solution_of_an_arm_of_seven_with_one_joint_held(name, joint
 @pytest.mark.slow
 @pytest.mark.parametrize('name', CHAINS)
 def test_finds_every_solution_of_many_targets(name):
-    errors = check_sets(CHAINS[name], poses=40, seed=12)
+    errors = check_sets(CHAINS[name], poses=12, seed=12)
     assert np.quantile(errors, 0.9) < 1e-8
 
 
