@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 
 SINGULAR = 1e-5
 """Largest ratio of smallest to largest singular value of a Jacobian at which a posture counts as singular."""
@@ -60,13 +60,7 @@ def jacobians(chain: SerialChain, q: FloatArray) -> FloatArray:
     :param chain: the arm.
     :param q: (k, n) postures.
     """
-    axes, points = move_axes(chain, q)
-    tip = _tips(chain, q)
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    jacobian = np.empty((*q.shape, 6))
-    jacobian[:, :, :3] = np.where(turns, np.cross(axes, tip[:, None] - points), axes)
-    jacobian[:, :, 3:] = np.where(turns, axes, 0.0)
-    return jacobian
+    return transposed_jacobians(chain, *move_axes(chain, q), _tips(chain, q))
 
 
 def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:

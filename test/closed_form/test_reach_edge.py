@@ -1,10 +1,9 @@
 """The posture at the edge of reach: derivatives of the method, its end, and joints that are not free."""
 
+from arms_under_test import catalogue_arm
 import numpy as np
 import pytest
 
-from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form import reach_edge
 from ssik_ros.solvers.closed_form.reach_edge import ReachEdge
 
@@ -12,35 +11,29 @@ STEP = 1e-6
 """Difference of joints for derivatives [rad or m]."""
 
 
-def chain_of(name):
-    arm = Manipulator.from_prebuilt(name)
-    return SerialChain.from_group(arm.robot, arm.group)
-
-
 @pytest.mark.parametrize('name', ['gen3', 'panda', 'iiwa14', 'ur5e', 'hsr065'])
 def test_derivatives_agree_with_differences(name):
-    chain, rng = chain_of(name), np.random.default_rng(3)
+    chain, rng = catalogue_arm(name).chain, np.random.default_rng(3)
     edge, n = ReachEdge(chain), len(chain.axes)
     q, force = rng.uniform(-1.0, 1.0, n), rng.normal(size=6)
     pose = chain.pose(q)
-    linear, angular, error = edge._rows(q, pose)
+    motions, error = edge._motions(q, pose)
     assert np.abs(error).max() < 1e-15
-    bend = reach_edge._bend(linear, angular, force)
+    bend = reach_edge._bend(motions, force)
     for joint in range(n):
         moved = STEP * np.eye(n)[joint]
-        (ahead, turned, shift), (behind, back, _) = (
-            edge._rows(q + sign * moved, pose) for sign in (1.0, -1.0)
+        (ahead, shift), (behind, _) = (
+            edge._motions(q + sign * moved, pose) for sign in (1.0, -1.0)
         )
-        change = (np.hstack([ahead, turned]) - np.hstack([behind, back])) @ force / (2.0 * STEP)
+        change = (ahead - behind) @ force / (2.0 * STEP)
         assert np.abs(bend[:, joint] - change).max() < 1e-8
-        along = np.hstack([linear[joint], angular[joint]])
-        assert np.abs(shift + STEP * along).max() < 1e-11
+        assert np.abs(shift + STEP * motions[joint]).max() < 1e-11
 
 
 @pytest.mark.parametrize('name', ['gen3', 'panda', 'iiwa14', 'xarm7'])
 def test_newton_ends_where_no_joint_feels_the_error(name):
     """From a pose beyond the edge, the rest of the error is a force that no joint feels."""
-    chain, rng = chain_of(name), np.random.default_rng(5)
+    chain, rng = catalogue_arm(name).chain, np.random.default_rng(5)
     edge, every = ReachEdge(chain), np.ones(7, dtype=bool)
     judged = 0
     for _ in range(20):
@@ -49,17 +42,16 @@ def test_newton_ends_where_no_joint_feels_the_error(name):
         target = chain.pose(on_edge)
         target[:3, 3] += 1e-3 * rng.normal(size=3)
         end = edge.posture(target, on_edge, every)
-        linear, angular, error = edge._rows(end, target)
-        jacobian = np.hstack([linear, angular])
-        if np.linalg.svd(jacobian, compute_uv=False)[-2] < 0.05:
+        motions, error = edge._motions(end, target)
+        if np.linalg.svd(motions, compute_uv=False)[-2] < 0.05:
             continue
         judged += 1
-        assert np.abs(jacobian @ error).max() < 1e-9 * np.linalg.norm(error)
+        assert np.abs(motions @ error).max() < 1e-9 * np.linalg.norm(error)
     assert judged >= 10
 
 
 def test_joints_that_are_not_free_keep_their_values():
-    chain, rng = chain_of('panda'), np.random.default_rng(7)
+    chain, rng = catalogue_arm('panda').chain, np.random.default_rng(7)
     edge, q = ReachEdge(chain), rng.uniform(-1.0, 1.0, 7)
     is_free = np.array([True, True, False, True, True, True, False])
     end = edge.posture(chain.pose(q + 1e-3 * rng.normal(size=7)), q, is_free)

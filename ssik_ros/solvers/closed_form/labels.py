@@ -309,6 +309,22 @@ def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray
     return directions, points
 
 
+def transposed_jacobians(
+    chain: SerialChain, axes: FloatArray, points: FloatArray, at: FloatArray, length: float = 1.0
+) -> FloatArray:
+    """
+    Return the transposed Jacobians (..., n, 6) of a point that moves with the tip, linear columns first.
+
+    :param chain: revolute and prismatic joints.
+    :param axes, points: (..., n, 3) axes at the postures, see :func:`move_axes`.
+    :param at: (..., 3) position of the point in the base frame.
+    :param length: length that counts as one radian [m].
+    """
+    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
+    moves = np.where(turns, np.cross(axes, at[..., None, :] - points), axes) / length
+    return np.concatenate([moves, np.where(turns, axes, 0.0)], axis=-1)
+
+
 def _rotations(axis: FloatArray, angles: FloatArray) -> FloatArray:
     """Return the rotations about a unit axis by each angle [rad] (k, 3, 3)."""
     x, y, z = axis

@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 
 MOST_STEPS = 15
 LONGEST_STEP = 0.3
@@ -45,7 +44,7 @@ class ReachEdge:
 
     def __init__(self, chain: SerialChain) -> None:
         """Take a chain of revolute and prismatic joints."""
-        self._chain, self._turns = chain, (chain.kinds != JointKind.PRISMATIC)[:, None]
+        self._chain = chain
         places = np.vstack([chain.points, chain.home[:3, 3]])
         self._unit = float(np.linalg.norm(places - places[0], axis=1).max()) or 1.0
 
@@ -58,47 +57,45 @@ class ReachEdge:
         :param is_free: (n,) which joints may move.
         """
         q, free = q.copy(), np.flatnonzero(is_free)
-        linear, angular, error = self._rows(q, pose)
-        jacobian = np.hstack([linear, angular])[free].T
-        force = np.linalg.svd(jacobian)[0][:, -1]
+        motions, error = self._motions(q, pose)
+        force = np.linalg.svd(motions[free].T)[0][:, -1]
         distance, n = float(force @ error), len(free)
         equations = np.zeros((n + 7, n + 7))
         for _ in range(MOST_STEPS):
-            equations[:6, :n] = jacobian
-            equations[6 : 6 + n, :n] = _bend(linear[free], angular[free], force)
+            own = motions[free]
+            equations[:6, :n], equations[6 : 6 + n, :n] = own.T, _bend(own, force)
             equations[:6, n:-1], equations[:6, -1] = distance * np.eye(6), force
-            equations[6 : 6 + n, n:-1], equations[-1, n:-1] = jacobian.T, force
-            wrong = [error - distance * force, -jacobian.T @ force, [0.5 - 0.5 * force @ force]]
+            equations[6 : 6 + n, n:-1], equations[-1, n:-1] = own, force
+            wrong = [error - distance * force, -own @ force, [0.5 - 0.5 * force @ force]]
             step = np.linalg.lstsq(equations, np.concatenate(wrong), rcond=RESOLVED)[0]
             longest = float(np.abs(step[:n]).max(initial=0.0))
             step *= min(1.0, LONGEST_STEP / max(longest, SETTLED))
             q[free] += step[:n]
-            force, distance = force + step[n:-1], distance + float(step[-1])
-            linear, angular, error = self._rows(q, pose)
-            jacobian = np.hstack([linear, angular])[free].T
             if longest <= SETTLED:
                 break
+            force, distance = force + step[n:-1], distance + float(step[-1])
+            motions, error = self._motions(q, pose)
         return q
 
-    def _rows(self, q: FloatArray, pose: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return linear and angular motion of the tip for each joint (n, 3), and the error of the pose (6,)."""
+    def _motions(self, q: FloatArray, pose: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the motion of the tip for each joint (n, 6), and the error of the pose (6,), both linear first."""
         axes, points = (each[0] for each in move_axes(self._chain, q[None]))
         tip = self._chain.pose(q)
-        linear = np.where(self._turns, np.cross(axes, tip[:3, 3] - points), axes) / self._unit
         turn = 0.5 * np.cross(tip[:3, :3], pose[:3, :3], axis=0).sum(axis=1)
         error = np.concatenate([(pose[:3, 3] - tip[:3, 3]) / self._unit, turn])
-        return linear, np.where(self._turns, axes, 0.0), error
+        return transposed_jacobians(self._chain, axes, points, tip[:3, 3], self._unit), error
 
 
-def _bend(linear: FloatArray, angular: FloatArray, force: FloatArray) -> FloatArray:
+def _bend(motions: FloatArray, force: FloatArray) -> FloatArray:
     """
     Return the derivatives (n, n) of J^T u by the joints.
 
     A joint turns the motions of all joints after it. Its own motion turns with the tip that these joints move.
 
-    :param linear, angular: (n, 3) motion of the tip for each joint, in their order.
+    :param motions: (n, 6) motion of the tip for each joint, in their order, linear first.
     :param force: (6,) the direction u.
     """
+    linear, angular = motions[:, :3], motions[:, 3:]
     turned = np.cross(angular[:, None], linear) @ force[:3]
     upper = np.triu(turned)
     turns = np.tril((np.cross(angular, angular[:, None]) @ force[3:]), -1)

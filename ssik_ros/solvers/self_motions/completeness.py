@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 
 POSTURES = 16
@@ -101,25 +101,9 @@ def _steps(chain: SerialChain, axes: FloatArray, points: FloatArray, bound: Poin
     if not np.isfinite(bound.bend):
         return np.inf
     at = points[:, bound.joint] + bound.along * axes[:, bound.joint]
-    jacobians = _jacobians(chain, axes, points, at, bound.length)
+    jacobians = transposed_jacobians(chain, axes, points, at, bound.length)
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
     return float(np.mean(bound.bend / np.maximum(least, 1e-9)))
-
-
-def _jacobians(
-    chain: SerialChain, axes: FloatArray, points: FloatArray, at: FloatArray, length: float
-) -> FloatArray:
-    """
-    Return the transposed Jacobians of a point at ``k`` postures (k, 7, 6).
-
-    :param chain: seven joints.
-    :param axes, points: (k, 7, 3) directions of the axes and a point on each.
-    :param at: (k, 3) position of the point.
-    :param length: length that counts as one radian [m].
-    """
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    moves = np.where(turns, np.cross(axes, at[..., None, :] - points), axes) / length
-    return np.concatenate([moves, np.where(turns, axes, 0.0)], axis=2)
 
 
 def find_gap(
@@ -161,7 +145,9 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     :param q: (7,) the posture.
     """
     axes, points = move_axes(chain, q[None])
-    tangent = np.linalg.svd(_jacobians(chain, axes, points, points[0, 0], 1.0)[0].T)[2][6]
+    tangent = np.linalg.svd(transposed_jacobians(chain, axes, points, points[0, 0], 1.0)[0].T)[2][
+        6
+    ]
     if abs(tangent[held]) > STILL:
         return 'a posture was not proved to lie on a curve'
     values = ', '.join(f'{value:.4g}' for value in q)

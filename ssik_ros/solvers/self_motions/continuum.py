@@ -19,7 +19,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
@@ -170,10 +170,8 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     if not len(rows):
         return np.empty(0, dtype=np.int64)
     axes, points = move_axes(chain, rows)
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
     # The rank does not depend on the point whose velocity is used.
-    linear = np.where(turns, np.cross(axes, points[:, -1:] - points), axes) / _size(chain)
-    jacobians = np.concatenate([linear, np.where(turns, axes, 0.0)], axis=2)
+    jacobians = transposed_jacobians(chain, axes, points, points[:, -1], _size(chain))
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
     return np.asarray(np.flatnonzero(least < SINGULAR), dtype=np.int64)
 
@@ -210,9 +208,7 @@ def insert_joint(
 def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
     """Return the Jacobian of the tip (6, n), with metres as shares of the arm's size."""
     axes, points = (each[0] for each in move_axes(chain, q[None]))
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    linear = np.where(turns, np.cross(axes, chain.pose(q)[:3, 3] - points), axes) / _size(chain)
-    return np.hstack([linear, np.where(turns, axes, 0.0)]).T
+    return transposed_jacobians(chain, axes, points, chain.pose(q)[:3, 3], _size(chain)).T
 
 
 def _size(chain: SerialChain) -> float:

@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
+from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 
 Objective = Callable[[FloatArray], float]
 """Function of joint values (dof,) to maximize."""
@@ -72,7 +71,5 @@ def manipulability(chain: SerialChain, q: FloatArray) -> float:
     whole[: len(q)] = q
     axes, points = (each[0] for each in move_axes(chain, whole[None]))
     tip = chain.pose(whole)[:3, 3]
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    linear = np.where(turns, np.cross(axes, tip - points), axes)
-    jacobian = np.hstack([linear, np.where(turns, axes, 0.0)])[: len(q)].T
+    jacobian = transposed_jacobians(chain, axes, points, tip)[: len(q)].T
     return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
