@@ -107,7 +107,7 @@ class DifficultPoses:
     def _singular_poses(self) -> SingularPoses:
         """Return the search for postures of singular poses; the first call creates it."""
         if self._singular is None:
-            self._singular = SingularPoses(self._requests.plan)
+            self._singular = SingularPoses(self._requests.plan, self._posture_search())
         return self._singular
 
     def refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:

@@ -19,6 +19,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.search import restart_search, state
@@ -71,6 +72,10 @@ class KeptLimits(NamedTuple):
     upper: FloatArray
     are_kept: bool
     """True if postures outside the limits are rejected."""
+
+    def touched(self, q: FloatArray) -> NDArray[np.bool_]:
+        """Return which joints (n,) of a posture are on a limit or outside of it."""
+        return self.are_kept & ((q <= self.lower) | (q >= self.upper))
 
     def clip(self, q: FloatArray) -> FloatArray:
         """Return a posture (n,) moved onto the limits that it is outside of."""
@@ -317,12 +322,11 @@ class _Run:
 
     def _ends_at_edge(self, q: FloatArray) -> Iterator[_Nearest]:
         """Yield the ends of descents from the edge of reach near a posture (n,), first with all joints moving."""
-        limits, every = self._limits, np.ones(self._n, dtype=np.bool_)
-        is_on_limit = limits.are_kept & ((q <= limits.lower) | (q >= limits.upper))
-        is_partly = is_on_limit.any() and not is_on_limit.all()
-        for is_free in (every, ~is_on_limit) if is_partly else (every,):
-            start = self._owner._edge.posture(self._pose, q, is_free)
-            yield self._approach(limits.clip(start))
+        is_free, every = ~self._limits.touched(q), np.ones(self._n, dtype=np.bool_)
+        is_partly = is_free.any() and not is_free.all()
+        for moving in (every, is_free) if is_partly else (every,):
+            start = self._owner._edge.posture(self._pose, q, moving)
+            yield self._approach(self._limits.clip(start))
 
 
 def _limit_rows(options: FloatArray, n: int) -> FloatArray:

@@ -61,15 +61,15 @@ class Settled(NamedTuple):
 class SingularPoses:
     """Finds the postures of singular poses of one arm; several threads may call it at once."""
 
-    def __init__(self, plan: AnalyticPlan) -> None:
+    def __init__(self, plan: AnalyticPlan, posture_search: PostureSearch) -> None:
         """
         Set up the search.
 
-        :param plan: plan of a chain without a held joint.
+        :param plan: plan of a chain.
+        :param posture_search: of the same chain.
         """
-        self._plan, self._n = plan, plan.size
+        self._plan, self._n, self._search = plan, plan.size, posture_search
         chain = plan.chain
-        self._search = PostureSearch(chain)
         # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
         self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
@@ -152,7 +152,7 @@ class SingularPoses:
         """
         if measure(self._plan, q, pose)[-1] <= tolerance:
             return q
-        is_on_limit = limits.are_kept & ((q <= limits.lower) | (q >= limits.upper))
+        is_on_limit = limits.touched(q)
         for held in [is_on_limit, np.zeros(self._n, bool)] if is_on_limit.any() else [is_on_limit]:
             left = np.flatnonzero(~held)
             for kept in [[]] if len(left) <= MOST_FREE else [[joint] for joint in left.tolist()]:
@@ -175,9 +175,7 @@ class SingularPoses:
         moved = q
         while not is_fixed.all():
             refined = self._refined(pose, moved, np.flatnonzero(~is_fixed))
-            moved = refined
-            if limits.are_kept:
-                moved = np.clip(refined, limits.lower, limits.upper)
+            moved = limits.clip(refined)
             if measure(self._plan, moved, pose)[-1] <= tolerance:
                 return moved
             is_beyond = moved != refined
