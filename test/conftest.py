@@ -33,7 +33,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out the further parameters of each test that marks have left."""
+    """Keep only the first parameters of each test that the marks select."""
     if config.getoption('--first-parameters'):
         first = {}
         for item in items:
