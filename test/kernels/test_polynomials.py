@@ -99,6 +99,28 @@ def test_two_double_zeros_are_found():
         assert worst_gap(t, found) < 1e-2
 
 
+@pytest.mark.parametrize('others', ['none', 'even', 'any'])
+@pytest.mark.parametrize('apart', [0.0, 1e-6, 1e-5, 1e-4])
+def test_a_double_zero_of_few_coefficients_is_found(others, apart):
+    """Arms with their axes in one plane lead to such polynomials: some coefficients vanish but for rounding."""
+    rng = np.random.default_rng(7)
+    for number in range(1000):
+        t = 0.0 if number % 2 else np.pi / 4 * rng.integers(-4, 5)
+        # cos(t') - cos(apart / 2) with t' = t - middle, times a factor of degree zero or one.
+        fold = np.array([-np.cos(0.5 * apart), np.cos(t), np.sin(t)])
+        factor = {'none': [1.0, 0.0, 0.0], 'even': [2.5, rng.uniform(-2, 2), 0.0]}.get(
+            others, [3.0, *rng.uniform(-2, 2, 2)]
+        )
+        (a, b, c), (d, e, f) = fold, factor
+        coefficients = np.array(
+            [a * d + 0.5 * (b * e + c * f), a * e + b * d, a * f + c * d]
+            + [0.5 * (b * e - c * f), 0.5 * (b * f + c * e)]
+        )
+        noise = 10.0 ** rng.uniform(-26.0, -16.0, 5) * rng.integers(-1, 2, 5)
+        coefficients += noise * np.abs(coefficients).max()
+        assert gap(t, zeros_of(*coefficients)).min(initial=np.inf) < 1e-3
+
+
 def test_a_zero_at_pi_is_found():
     for others in ([0.3, 1.0, -2.0], [0.0, np.pi / 2, -np.pi / 2]):
         found = zeros_of(*with_zeros([np.pi, *others]))

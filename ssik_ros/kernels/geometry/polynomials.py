@@ -37,6 +37,8 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of a complex pair that counts as a double zero, relative to 1 + x^2."""
+NEARLY_EVEN = 1e-6
+"""Root of the resolvent, relative to p, up to which y^4 + p y^2 + q y + r counts as even for its two quadratics."""
 POLISH = 3
 """Number of Newton steps on f."""
 
@@ -165,14 +167,14 @@ def trigonometric_zeros(out, a0, a1, b1, a2, b2):
     r = k0 - 0.25 * k1 * k3 + 0.0625 * k2 * k3 * k3 - 3.0 / 256.0 * k3 * k3 * k3 * k3
     m = _resolvent_root(p, q, r)
     # Step 3.
-    if m > 0.0:
-        w = math.sqrt(2.0 * m)
-        count = _quadratic(out, 0, shift, -w, 0.5 * p + m + 0.5 * q / w)
-        count = _quadratic(out, count, shift, w, 0.5 * p + m - 0.5 * q / w)
+    w, half = math.sqrt(2.0 * m), 0.5 * p + m
+    if m > NEARLY_EVEN * abs(p):
+        apart = 0.5 * q / w
     else:
-        inner = math.sqrt(max(0.0, 0.25 * p * p - r))
-        count = _quadratic(out, 0, shift, 0.0, 0.5 * p + inner)
-        count = _quadratic(out, count, shift, 0.0, 0.5 * p - inner)
+        # q / w would be a quotient of roundings.
+        apart = math.copysign(math.sqrt(max(0.0, half * half - r)), q)
+    count = _quadratic(out, 0, shift, -w, half + apart)
+    count = _quadratic(out, count, shift, w, half - apart)
     # Step 4.
     for i in range(count):
         t = _polish(a0, a1, b1, a2, b2, 2.0 * math.atan(out[i]) + origin)
