@@ -110,6 +110,9 @@ BESIDE = 6
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
+SPLIT_BY_ROUNDING = 2e-7
+"""The same per largest entry of the eigenvalue problem: by so much rounding may split two roots that coincide."""
+MOST_NEARLY_REAL = 0.05
 SURELY_REAL = 1e-5
 """Like NEARLY_REAL, for roots that must have a solution. Others may belong to a pair that has just become complex."""
 GOOD = 100.0
@@ -172,12 +175,14 @@ def _insert(out, count, q, part):
 
 
 @kernel
-def _write_roots(out, size, origin, work):
+def _write_roots(out, size, origin, largest, work):
     """
     Write the real roots q_k in ascending order; return their number, -1 if the eigenvalues do not converge.
 
     :param out: (32,) the roots, then their imaginary parts; 0 for each that is surely real.
+    :param largest: largest entry of the eigenvalue problem at ``W_MATRIX``.
     """
+    nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
     scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
     if eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch) != 0:
@@ -186,7 +191,7 @@ def _write_roots(out, size, origin, work):
     for i in range(size):
         x, y = real[i], imaginary[i]
         square = 1.0 + x * x + y * y
-        if abs(y) <= NEARLY_REAL * square:
+        if abs(y) <= nearly_real * square:
             count = _insert(out, count, wrap_to_pi(origin + 2.0 * math.atan(x)), abs(y) / square)
     return count
 
@@ -243,7 +248,7 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     size, origin, largest = _choose_matrix(elimination, work)
     work[W_LARGEST] = largest
     if size > 0 and largest < DOUBTFUL:
-        total = _write_roots(roots, size, origin, work)
+        total = _write_roots(roots, size, origin, largest, work)
         if total >= 0:
             count, complete = add_candidates(
                 found, begin, roots, total, elimination, k, work, ints, is_careful
