@@ -217,6 +217,12 @@ class Problem:
     """
 
     @property
+    def reach(self) -> float:
+        """Return the largest distance of a tip from its first joint [m]; infinite if it is unknown or unlimited."""
+        table = layout.TABLES.show(self.ints, self.reals).constraint_f
+        return float(table[:, layout.CONSTRAINT_REACH].max())
+
+    @property
     def workspace_size(self) -> int:
         """Return the number of floats of scratch that a solve needs."""
         return int(self.ints[layout.WORK_SIZE])

@@ -260,7 +260,9 @@ class AutoSolver:
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
             tried = many.solve(request)
-        if _is_final(tried) or tried.cause == Cause.NOT_FOUND or self._closed_form is not None:
+        # Starts that all get stuck mean that the pose is out of reach, unless one has nearly met the tolerance.
+        is_stuck = tried.cause == Cause.NOT_FOUND and not self._is_near(tried, request)
+        if _is_final(tried) or is_stuck or self._closed_form is not None:
             return tried
         left = stop.remaining(request)
         if left is None:
@@ -305,8 +307,7 @@ class AutoSolver:
         The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
         """
         cause, searches = known.cause, known.searches
-        is_near = searched.residual <= AT_THE_EDGE * self._tolerance(request)
-        if cause == Cause.UNREACHABLE and is_near:
+        if cause == Cause.UNREACHABLE and self._is_near(searched, request):
             cause, searches = Cause.NOT_FOUND, searched.searches
         return known._replace(
             cause=cause,
@@ -315,6 +316,10 @@ class AutoSolver:
             iterations=searched.iterations,
             searches=searches,
         )
+
+    def _is_near(self, searched: IkResult, request: SolveRequest) -> bool:
+        """Return whether a search without a solution has nearly met the tolerance."""
+        return bool(searched.residual <= AT_THE_EDGE * self._tolerance(request))
 
     def _tolerance(self, request: SolveRequest) -> float:
         """Return the largest norm over both errors of a solution."""
