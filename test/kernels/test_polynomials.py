@@ -113,8 +113,13 @@ def test_a_double_zero_of_few_coefficients_is_found(others, apart):
         )
         (a, b, c), (d, e, f) = fold, factor
         coefficients = np.array(
-            [a * d + 0.5 * (b * e + c * f), a * e + b * d, a * f + c * d]
-            + [0.5 * (b * e - c * f), 0.5 * (b * f + c * e)]
+            [
+                a * d + 0.5 * (b * e + c * f),
+                a * e + b * d,
+                a * f + c * d,
+                0.5 * (b * e - c * f),
+                0.5 * (b * f + c * e),
+            ]
         )
         noise = 10.0 ** rng.uniform(-26.0, -16.0, 5) * rng.integers(-1, 2, 5)
         coefficients += noise * np.abs(coefficients).max()

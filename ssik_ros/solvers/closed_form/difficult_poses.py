@@ -29,8 +29,8 @@ FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
 MOST_CORNERS = 256
 """Most corners of the limits that a last try looks at."""
-NEAR_CORNER = 1e-3
-"""Largest Frobenius norm of FK - T at a corner that is refined."""
+NEAR_CORNER, NEAREST_CORNERS = 1e-2, 8
+"""Most Frobenius norm of FK - T at a corner that is refined, times the length of arms above 1 m; most such corners."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 
@@ -220,7 +220,7 @@ class DifficultPoses:
         """
         Return the corners (n,) of the limits that nearly reach a pose; none if there are too many corners.
 
-        Descents hardly end at a posture that has all joints on their limits.
+        Descents hardly end at a posture that has all joints on their limits, or next to them.
         """
         ends = np.array([limits.lower, limits.upper])
         n = ends.shape[1]
@@ -228,8 +228,9 @@ class DifficultPoses:
             return []
         corners = [np.array(corner) for corner in itertools.product(*ends.T)]
         errors = [measure(self._requests.plan, corner, aim)[-1] for corner in corners]
-        order = np.argsort(errors, kind='stable')
-        return [corners[k] for k in order if errors[k] <= NEAR_CORNER]
+        order = np.argsort(errors, kind='stable')[:NEAREST_CORNERS]
+        near = NEAR_CORNER * max(1.0, self._requests.length)
+        return [corners[k] for k in order if errors[k] <= near]
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """

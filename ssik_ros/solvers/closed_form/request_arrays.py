@@ -54,8 +54,9 @@ class RequestArrays:
         self._plans = {self.plan.held: self.plan}
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         places = np.vstack([chain.points, chain.home[:3, 3]])
-        size = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-        self._share = min(1.0, size / SMALL_ARM)
+        self.length = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+        """Length of the arm, stretched along its points [m]."""
+        self._share = min(1.0, self.length / SMALL_ARM)
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
