@@ -117,7 +117,7 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
 
 def tells_near_names(cls: type[_T]) -> type[_T]:
     """
-    Decorate a class: the error about an attribute that does not exist names the one that is most likely meant.
+    Decorate a class: the error about an attribute that does not exist names the one that is most likely meant, or all.
 
     :param cls: the class.
     """
@@ -130,8 +130,9 @@ def _refuse_name(owner: object, name: str) -> NoReturn:
     """Raise for an attribute that does not exist."""
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
-        nearest = nearest_name(name, [word for word in dir(owner) if word[0] != '_'])
-        text += f' Did you mean {nearest!r}?' if nearest else ''
+        known = [word for word in dir(owner) if word[0] != '_' and not hasattr(tuple, word)]
+        nearest = nearest_name(name, known)
+        text += f' Did you mean {nearest!r}?' if nearest else f' Known: {list_names(known)}.'
     raise AttributeError(text)
 
 

@@ -54,23 +54,58 @@ VERBS = (
     Verb('doctor', 'check the installation, or the descriptions of a robot against each other'),
     Verb('completion', 'print what completes the command in a shell'),
 )
-MEANT = {
+OTHER_NAMES = {
+    'benchmark': 'bench',
+    'check': 'doctor',
+    'codegen': 'build',
+    'explain': 'solve',
+    'export': 'build',
+    'forward': 'fk',
     'ik': 'solve',
-    'plan': 'path',
+    'info': 'classify',
+    'inverse': 'solve',
+    'list': 'robots',
     'map': 'reach',
+    'plan': 'path',
+    'service': 'call',
     'show': 'view',
     'visualize': 'view',
-    'benchmark': 'bench',
-    'list': 'robots',
-    'info': 'classify',
-    'check': 'doctor',
-    'export': 'build',
-    'codegen': 'build',
-    'service': 'call',
-    'explain': 'solve',
     'why': 'solve',
 }
-"""Verbs of other programs, and their names here."""
+"""Verbs of other programs: the verb of this command runs instead, with a note."""
+_NODE = 'ros2 launch ssik_ros ik_server.launch.py moveit_config_package:=panda'
+ELSEWHERE = {
+    'convert': 'ssik recommend',
+    'jacobian': 'arm.jacobian(q) in Python',
+    'launch': _NODE,
+    'manipulability': 'arm.manipulability(q) in Python',
+    'migrate': 'ssik recommend',
+    'node': _NODE,
+    'nullspace': 'arm.self_motions(pose) in Python',
+    'parameters': 'ssik solvers NAME',
+    'params': 'ssik solvers NAME',
+    'run': _NODE,
+    'self-motion': 'arm.self_motions(pose) in Python',
+    'self-motions': 'arm.self_motions(pose) in Python',
+    'serve': _NODE,
+    'server': _NODE,
+    'track': 'arm.tracker(q).track(pose) in Python',
+}
+"""Verbs that this command does not have, and what does their work."""
+_PICTURE = ('snapshot',)
+OTHER_OPTIONS = {
+    'file': ('out', *_PICTURE),
+    'image': _PICTURE,
+    'lang': ('target',),
+    'language': ('target',),
+    'out': _PICTURE,
+    'output': _PICTURE,
+    'picture': _PICTURE,
+    'png': _PICTURE,
+    'robot': ('moveit-config',),
+    'save': ('out', *_PICTURE),
+}
+"""Options of other programs, and the options that do their work; the first that the verb has is meant."""
 UNSIGNED = r'(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?'
 """Pattern of a number without its sign."""
 
@@ -87,6 +122,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words == ['version']:
         words = ['--version']
     chosen = _chosen_verb(words)
+    if chosen in OTHER_NAMES:
+        words[words.index(chosen)] = own = OTHER_NAMES[chosen]
+        print(f"ssik: '{chosen}' is called '{own}' here.", file=sys.stderr)
+        chosen = own
     if not words:
         make_parser().print_help()
         return 0
@@ -127,8 +166,8 @@ def _refuse_verb(word: str) -> int:
     """Say that a verb is unknown, and which one may be meant."""
     names = [verb.name for verb in VERBS]
     near = difflib.get_close_matches(word, names, n=1)
-    meant = MEANT.get(word) or (near[0] if near else '')
-    hint = f"Did you mean 'ssik {meant}'?" if meant else f'Verbs: {", ".join(names)}.'
+    meant = ELSEWHERE.get(word) or (f'ssik {near[0]}' if near else '')
+    hint = f"Did you mean '{meant}'?" if meant else f'Verbs: {", ".join(names)}.'
     usage = 'usage: ssik [--version] [--verbose] VERB ...'
     print(f"{usage}\nssik: There is no verb '{word}'. {hint}", file=sys.stderr)
     return WRONG
@@ -149,18 +188,31 @@ class _RoomForVerbs(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that names the nearest option for one that it does not know."""
+    """A parser that shows the options of a verb, and names the nearest, for one that it does not know."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; an unknown option is an error."""
+        """Return the arguments; an unknown option is an error, after the usage of its verb."""
         arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            options = [word for word in unknown if word.startswith('--')]
             known = getattr(arguments, 'known_options', [])
-            near = [n for w in options for n in difflib.get_close_matches(w, known, n=1)]
+            near = [n for word in unknown if (n := _near_option(word, known))]
             hint = f' Did you mean {near[0]}?' if near else ''
-            self.error(f'unrecognized arguments: {" ".join(unknown)}.{hint}')
+            own = getattr(arguments, 'own_parser', self)
+            own.error(f'unrecognized arguments: {" ".join(unknown)}.{hint}')
         return arguments
+
+
+def _near_option(word: str, known: Sequence[str]) -> str:
+    """Return the option that an unknown word means, or an empty text."""
+    plain = {name.lstrip('-'): name for name in known}
+    own = word.lstrip('-')
+    if own == word:
+        return ''
+    for other in OTHER_OPTIONS.get(own, ()):
+        if other in plain:
+            return plain[other]
+    near = difflib.get_close_matches(own, plain, n=1, cutoff=0.7)
+    return plain[near[0]] if near else ''
 
 
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
@@ -202,7 +254,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     for action in parser._actions:
         _tell_default(action)
     names = [name for action in parser._actions for name in action.option_strings]
-    parser.set_defaults(run=module.run, known_options=names)
+    parser.set_defaults(run=module.run, known_options=names, own_parser=parser)
 
 
 def _tell_default(action: argparse.Action) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ssik_ros.arguments import check_kind, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, ModelError, quote
+from ssik_ros.errors import InvalidOption, ModelError, quote, tells_near_names
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import (
     check_shape,
@@ -32,6 +32,7 @@ Items = Mapping[str, Any] | Iterable[Any]
 """Objects of one kind: ``(size, where)`` by name, or without names; ``where`` is a position or a pose."""
 
 
+@tells_near_names
 class ArmScene:
     """The robot of an arm among objects; joints outside the arm have their default positions. Serves one thread."""
 

@@ -59,15 +59,14 @@ GUESSED_LATER = (
 )
 """By other new users."""
 NAMED = {
-    f'ik panda --pose {POSE}': 'ssik solve',
+    'serve panda': 'ros2 launch ssik_ros ik_server.launch.py',
     f'slove panda --pose {POSE}': 'ssik solve',
     f'solve pandda --pose {POSE}': "Did you mean 'panda'",
     'solve panda --pose 0.4 0.1 0.5': 'x y z qx qy qz qw',
     'solve panda': '--xyz',
-    'list': 'ssik robots',
+    'jacobian ur5e': 'arm.jacobian(q)',
 }
 NAMED_LATER = {
-    'explain panda --xyz 3 0 0': 'ssik solve',
     'path {waypoints}': 'ssik path ROBOT',
     'path': 'ssik path FILE',
     f'solve panda --pose {POSE} --rpy 0 0 0': '--quat and --rpy go with --xyz',
@@ -75,6 +74,15 @@ NAMED_LATER = {
     'doctor panda --robot ur5e': 'Name one robot',
     'path weld.yaml --group arm': 'a YAML names its robot',
     'view panda --rpy 0 0 0': '--quat and --rpy go with --xyz',
+    'self-motion panda --xyz 0.4 0.1 0.5': 'arm.self_motions(pose)',
+    'convert kinematics.yaml': 'ssik recommend',
+    'show panda --output panda.png': '--snapshot',
+    'export ur5e --lang c': '--target',
+    'benchmark panda --solvers pose_ik': '--solver',
+    'place panda --poses poses.csv': 'ssik place [-h] [--json] FILE',
+    'call panda_arm --xyz 0.4 0.1 0.5': '--pose',
+    'solvers newton': "Did you mean 'ssik_ros/NewtonRaphson'",
+    'solvers pose_ik': "Did you mean 'ssik_ros/PoseIK'",
 }
 
 
@@ -112,6 +120,24 @@ def test_there_are_thirty_four():
 def test_the_first_guess_works(words, places, capsys):
     assert run(words, places) == 0
     assert capsys.readouterr().out or 'snapshot' in words
+
+
+@pytest.mark.parametrize(
+    ('word', 'verb'), [('list', 'robots'), ('ik', 'solve'), ('info', 'classify')]
+)
+def test_a_verb_of_another_program_runs_with_a_note(word, verb, places, capsys):
+    rest = {'robots': '', 'solve': ' panda --xyz 0.4 0.1 0.5', 'classify': ' ur5e'}[verb]
+    assert run(f'{word}{rest}', places) == 0
+    printed = capsys.readouterr()
+    assert printed.err == f"ssik: '{word}' is called '{verb}' here.\n"
+    assert printed.out
+
+
+def test_every_other_name_of_a_verb_is_of_a_verb_and_of_no_other():
+    verbs = {verb.name for verb in command.VERBS}
+    assert set(command.OTHER_NAMES.values()) <= verbs
+    assert not verbs & (command.OTHER_NAMES.keys() | command.ELSEWHERE.keys())
+    assert not command.OTHER_NAMES.keys() & command.ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize(('words', 'wanted'), [*NAMED.items(), *NAMED_LATER.items()])

@@ -190,3 +190,13 @@ def test_functions_that_name_their_keywords_keep_their_signature():
 def test_the_error_for_an_unknown_name_of_the_package_names_the_right_one(word, known):
     with pytest.raises(AttributeError, match=f"no attribute '{word}'. Did you mean '{known}'"):
         getattr(ssik_ros, word)
+
+
+def test_the_error_for_an_unknown_attribute_names_one_or_all(arm):
+    solution, scene = arm.solve(TARGET)[0], arm.scene(boxes=[TABLE])
+    with pytest.raises(AttributeError, match=r"'position_error'\. Did you mean 'fk_residual'"):
+        _ = solution.position_error
+    with pytest.raises(AttributeError, match=r"'in_collision'\. Did you mean 'is_free'"):
+        _ = scene.in_collision
+    with pytest.raises(AttributeError, match=r"'cost'\. Known: continuum, fk_residual, q, "):
+        _ = solution.cost
