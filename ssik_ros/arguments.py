@@ -37,9 +37,9 @@ def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parame
         """Call the function unless a keyword is unknown."""
         for name in keywords:
             if name not in known:
-                raise InvalidOption.unknown(
-                    f'{function.__name__} has no keyword {quote(name)}', name, known
-                )
+                is_constructor = function.__name__ == '__init__'
+                called = type(args[0]).__name__ if is_constructor else function.__name__
+                raise InvalidOption.unknown(f'{called} has no keyword {quote(name)}', name, known)
         return function(*args, **keywords)
 
     return call

@@ -102,8 +102,12 @@ OTHER_OPTIONS = {
     'output': _PICTURE,
     'picture': _PICTURE,
     'png': _PICTURE,
+    'resolution': ('grid',),
     'robot': ('moveit-config',),
     'save': ('out', *_PICTURE),
+    'spacing': ('grid',),
+    'step': ('grid',),
+    'voxel': ('grid',),
 }
 """Options of other programs, and the options that do their work; the first that the verb has is meant."""
 UNSIGNED = r'(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?'

@@ -29,6 +29,20 @@ def add_target_options(
     :param targets: group of options.
     :param is_needed: whether one must be given.
     """
+    target = add_pose_options(targets, is_needed=is_needed)
+    add_option(target, '--joints --q Q...', 'the pose of these joint positions', type=float)
+    return target
+
+
+def add_pose_options(
+    targets: argparse._ArgumentGroup, *, is_needed: bool = False
+) -> argparse._MutuallyExclusiveGroup:
+    """
+    Declare the options that give a target without a robot; for the rest see :func:`add_target_options`.
+
+    :param targets: group of options.
+    :param is_needed: whether one must be given.
+    """
     target = targets.add_mutually_exclusive_group(required=is_needed)
     text = 'x y z qx qy qz qw of the tip in the base frame, for each tip [m]'
     add_option(target, '--pose X...', text, type=float)
@@ -36,7 +50,6 @@ def add_target_options(
     add_option(target, '--xyz-rpy X...', text, type=float)
     text = 'x y z of the tip in the base frame, for each tip [m]; any orientation unless --quat or --rpy follows'
     add_option(target, '--xyz X...', text, type=float)
-    add_option(target, '--joints --q Q...', 'the pose of these joint positions', type=float)
     turn = targets.add_mutually_exclusive_group()
     add_option(turn, '--quat X...', 'qx qy qz qw, with --xyz, for each tip', type=float)
     add_option(turn, '--rpy X...', 'roll pitch yaw, with --xyz, for each tip [rad]', type=float)
@@ -49,7 +62,7 @@ def has_target(arguments: argparse.Namespace) -> bool:
 
     :param arguments: the parsed arguments.
     """
-    return any(getattr(arguments, name) is not None for name in (*TARGETS, *ROTATIONS))
+    return any(getattr(arguments, name, None) is not None for name in (*TARGETS, *ROTATIONS))
 
 
 def is_position_only(arguments: argparse.Namespace) -> bool:
@@ -74,12 +87,24 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     :param oracle: the group and its forward kinematics.
     :raises InvalidTarget: when the numbers are no poses of the group's tips.
     """
-    tips = len(oracle.group.tips)
+    if arguments.joints is None:
+        return read_poses(arguments, len(oracle.group.tips))
+    if _has_rotation(arguments):
+        raise InvalidOption('--quat and --rpy go with --xyz.')
+    positions = read_positions(arguments.joints, oracle.group, '--joints')
+    return oracle.tip_poses(positions)
+
+
+def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
+    """
+    Return the target poses (t, 4, 4) of options that need no robot.
+
+    :param arguments: the parsed arguments; one of pose, xyz_rpy and xyz is given.
+    :param tips: number of poses.
+    :raises InvalidTarget: when the numbers are no poses.
+    """
     if arguments.xyz is None and _has_rotation(arguments):
         raise InvalidOption('--quat and --rpy go with --xyz.')
-    if arguments.joints is not None:
-        positions = read_positions(arguments.joints, oracle.group, '--joints')
-        return oracle.tip_poses(positions)
     if arguments.pose is not None:
         rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
         return np.array([read_pose(row, '--pose') for row in rows])

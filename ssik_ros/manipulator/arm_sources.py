@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class ArmSources(ArmTasks):
     """An arm with the calls that make one."""
 
+    @names_keywords
     def __init__(
         self,
         kinbody_or_robot: KinBody | RobotModel,

@@ -51,8 +51,8 @@ def test_the_command_alone_prints_its_help(capsys):
     ('words', 'meant'),
     [
         (('slove',), "'ssik solve'"),
-        (('ik', 'panda'), "'ssik solve'"),
-        (('benchmark',), "'ssik bench'"),
+        (('sovle', 'panda'), "'ssik solve'"),
+        (('bnech',), "'ssik bench'"),
         (('robots', '--jsn'), '--json'),
         (('solve', 'panda', '--joints', '0', '--sead', '0'), '--seed'),
     ],

@@ -8,6 +8,7 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros.cli import command
 from ssik_ros.cli.verb import call
+from ssik_ros.errors import InvalidOption
 
 
 def shown(capsys, *words):
@@ -53,6 +54,15 @@ def test_call_reads_a_request_as_yaml_or_makes_one_of_a_pose():
     assert made['ik_request']['group_name'] == 'arm'
     assert stamped['pose']['position'] == {'x': 1.0, 'y': 2.0, 'z': 3.0}
     assert stamped['pose']['orientation']['w'] == 1.0
+
+
+def test_call_takes_poses_as_solve_does():
+    words = ('compute_ik', '--group', 'arm', '--xyz', '1', '2', '3')
+    made = parsed(*words, '--rpy', '3.141592653589793', '0', '0')
+    orientation = made['ik_request']['pose_stamped']['pose']['orientation']
+    assert [orientation[axis] for axis in 'xyzw'] == pytest.approx([1, 0, 0, 0], abs=1e-12)
+    with pytest.raises(InvalidOption, match='add --quat or --rpy'):
+        parsed(*words)
 
 
 @pytest.mark.parametrize(

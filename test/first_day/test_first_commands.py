@@ -80,7 +80,8 @@ NAMED_LATER = {
     'export ur5e --lang c': '--target',
     'benchmark panda --solvers pose_ik': '--solver',
     'place panda --poses poses.csv': 'ssik place [-h] [--json] FILE',
-    'call panda_arm --xyz 0.4 0.1 0.5': '--pose',
+    'call compute_ik --group panda_arm --xyz 0.4 0.1 0.5': 'add --quat or --rpy',
+    'reach panda --resolution 0.2 --output reach.csv': '--grid',
     'solvers newton': "Did you mean 'ssik_ros/NewtonRaphson'",
     'solvers pose_ik': "Did you mean 'ssik_ros/PoseIK'",
 }

@@ -166,6 +166,7 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
         (lambda _: Manipulator.from_prebuilt('ur5e', tolerance=None), 'tolerance', 'policy'),
         (lambda _: Manipulator.from_urdf('arm.urdf', base_link='base'), 'base_link', 'base'),
         (lambda _: pose(position=(0.5, 0.0, 0.3)), 'position', 'xyz'),
+        (lambda arm: Manipulator(arm.robot, arm.group, tips=['a', 'b']), 'tips', 'group'),
     ],
 )
 def test_the_error_for_an_unknown_keyword_names_the_right_one(arm, call, word, known):

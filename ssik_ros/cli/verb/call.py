@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.targets import add_pose_options, has_target, is_position_only, read_poses
 from ssik_ros.errors import InvalidOption, short, SolverError
+from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix
 from ssik_ros.strict_yaml import parse_yaml
 
 EXAMPLES = (
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('request', nargs='?', default='{}', metavar='YAML', help=text)
     ik = parser.add_argument_group('in place of a request, for compute_ik')
     add_option(ik, '--group NAME', 'the planning group')
-    add_option(ik, '--pose X...', 'x y z qx qy qz qw of the tip [m]', type=float)
+    add_pose_options(ik)
     add_option(ik, '--frame LINK', 'frame of the pose (default: the model frame)', default='')
     add_option(ik, '--link LINK', "the link (default: the tip of the group's solver)", default='')
     text = 'time for the service to appear, and for its response [s]'
@@ -67,15 +69,15 @@ def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
     values = parse_yaml(arguments.request, 'the request') or {}
     if not isinstance(values, dict):
         raise InvalidOption(f'The request takes fields by name, not {values!r}.')
-    if arguments.group is None and arguments.pose is None:
+    if arguments.group is None and not has_target(arguments):
         return values
-    if values or arguments.group is None or arguments.pose is None:
-        raise InvalidOption('Give --group and --pose together, or a request as YAML.')
-    if len(arguments.pose) != 7:
-        raise InvalidOption(
-            f'--pose takes 7 numbers (x y z qx qy qz qw), not {len(arguments.pose)}.'
-        )
-    position, orientation = arguments.pose[:3], arguments.pose[3:]
+    if values or arguments.group is None or not has_target(arguments):
+        raise InvalidOption('Give --group and a pose together, or a request as YAML.')
+    if is_position_only(arguments):
+        raise InvalidOption('A request for compute_ik has an orientation: add --quat or --rpy.')
+    matrix = read_poses(arguments, 1)[0]
+    position = matrix[:3, 3].tolist()
+    orientation = quaternion_of_matrix(matrix[:3, :3]).tolist()
     pose = {
         'position': dict(zip('xyz', position, strict=True)),
         'orientation': dict(zip('xyzw', orientation, strict=True)),
