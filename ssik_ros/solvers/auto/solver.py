@@ -260,8 +260,10 @@ class AutoSolver:
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
             tried = many.solve(request)
-        # Starts that all get stuck mean that the pose is out of reach, unless one has nearly met the tolerance.
-        is_stuck = tried.cause == Cause.NOT_FOUND and not self._is_near(tried, request)
+        # Starts that all get stuck mean that the pose is out of reach, unless one has nearly met the tolerance. On arms
+        # of a millimetre or a kilometre they mean little.
+        is_telling = self._first_starts.is_usual and not self._is_near(tried, request)
+        is_stuck = tried.cause == Cause.NOT_FOUND and is_telling
         if _is_final(tried) or is_stuck or self._closed_form is not None:
             return tried
         left = stop.remaining(request)

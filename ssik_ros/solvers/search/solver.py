@@ -91,8 +91,10 @@ class SearchSolver:
         self._rows = rows or Rows()
         self.problem = self._build(None)
         weight = _weight_of_lengths(self.problem.reach)
+        self.is_usual = weight == 1.0
+        """Whether the reach of the arm is usual, so that a metre counts like a radian."""
         # A bound on e^T W e is a bound in the caller's units.
-        if weight != 1.0 and settings.tol == math.inf:
+        if not self.is_usual and settings.tol == math.inf:
             weights = self._rows.weights * np.array([weight] * 3 + [1.0] * 3)
             self._rows = dataclasses.replace(self._rows, weights=weights)
             self.problem = self._build(None)
@@ -300,9 +302,9 @@ def _weight_of_lengths(reach: float) -> float:
     """
     Return the weight of position rows for an arm of any size [1/m].
 
-    With weight one, descents of a small arm end where only its directions are right, and those of a large arm where only
-    its place is. If the reach counts like a radian, they end too early, because tolerances count a metre like a radian.
-    The geometric mean of both loses fewest postures.
+    With weight one, descents of a small arm end where only its directions are right, and those of a large arm where
+    only its place is. If the reach counts like a radian, they end too early, because tolerances count a metre like a
+    radian. The geometric mean of both loses fewest postures.
 
     :param reach: of the arm [m].
     """
