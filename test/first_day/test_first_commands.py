@@ -78,6 +78,7 @@ NAMED_LATER = {
     'convert kinematics.yaml': 'ssik recommend',
     'show panda --output panda.png': '--snapshot',
     'export ur5e --lang c': '--target',
+    'export ur5e --output ur5e_ik.c': 'add --target c',
     'benchmark panda --solvers pose_ik': '--solver',
     'place panda --poses poses.csv': 'ssik place [-h] [--json] FILE',
     'call compute_ik --group panda_arm --xyz 0.4 0.1 0.5': 'add --quat or --rpy',

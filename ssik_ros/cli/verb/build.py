@@ -16,7 +16,7 @@ from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
-from ssik_ros.errors import describe_choices, InvalidOption
+from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.manipulator.closed_form_solve import describe_plan
 
 EXAMPLES = (
@@ -27,6 +27,9 @@ EXAMPLES = (
     'ssik build --robot ur5e --blocks -o ur5e.blocks; ssik build --target libssik -o libssik',
     'python -c "import ur5e_ik; print(ur5e_ik.solve(ur5e_ik.fk([0.1] * 6)))"',
 )
+
+
+C_SUFFIXES = ('.a', '.c', '.cc', '.cpp', '.h', '.hpp', '.so')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     target = arguments.target
     if target not in TARGETS:
         raise InvalidOption(f"--target is '{target}'. {describe_choices(target, TARGETS)}")
-    if target == 'python' and not arguments.blocks and (arguments.arch or arguments.name):
-        raise InvalidOption('--arch and --name are for C libraries; add --target c.')
+    if target == 'python' and not arguments.blocks:
+        if arguments.arch or arguments.name:
+            raise InvalidOption('--arch and --name are for C libraries; add --target c.')
+        if arguments.out is not None and arguments.out.suffix in C_SUFFIXES:
+            raise InvalidOption(
+                f'{quote(arguments.out)} is the name of a file in C; add --target c.'
+            )
     return write_blocks(arguments) if arguments.blocks else TARGETS[target](arguments)
 
 
