@@ -91,7 +91,7 @@ ELSEWHERE = {
     'server': _NODE,
     'track': 'arm.tracker(q).track(pose) in Python',
 }
-"""Verbs that this command does not have, and what does their work."""
+"""Verbs that this command does not have, and the calls that do their work."""
 _PICTURE = ('snapshot',)
 OTHER_OPTIONS = {
     'file': ('out', *_PICTURE),

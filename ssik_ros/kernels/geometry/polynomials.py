@@ -38,7 +38,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 NEARLY_REAL = 1e-3
 """Largest imaginary part of a complex pair that counts as a double zero, relative to 1 + x^2."""
 NEARLY_EVEN = 1e-6
-"""Root of the resolvent, relative to p, up to which y^4 + p y^2 + q y + r counts as even for its two quadratics."""
+"""Largest root of the resolvent, relative to p, with which y^4 + p y^2 + q y + r counts as even."""
 POLISH = 3
 """Number of Newton steps on f."""
 

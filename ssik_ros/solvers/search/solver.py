@@ -302,9 +302,9 @@ def _weight_of_lengths(reach: float) -> float:
     """
     Return the weight of position rows for an arm of any size [1/m].
 
-    With weight one, descents of a small arm end where only its directions are right, and those of a large arm where
-    only its place is. If the reach counts like a radian, they end too early, because tolerances count a metre like a
-    radian. The geometric mean of both loses fewest postures.
+    With weight one, descents of a small arm end where only its directions are right, and descents of a large arm where
+    only its place is right. If the reach counts like a radian, they end too early, because tolerances count a metre
+    like a radian. The geometric mean of both loses fewest postures.
 
     :param reach: of the arm [m].
     """
