@@ -4,7 +4,7 @@ Branches of difficult poses: singular ones, and those where no value of the held
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 import itertools
 
 import numpy as np
@@ -33,6 +33,10 @@ NEAR_CORNER, NEAREST_CORNERS = 1e-2, 8
 """Most Frobenius norm of FK - T at a corner that is refined, times the length of arms above 1 m; most such corners."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
+MORE_STARTS, MOST_ENDS = 4096, 16
+"""Spread starts after them where a posture is nearly a solution, and most of their ends that are refined."""
+NEARLY_INSIDE = 0.06
+"""Largest distance of a joint outside of its limits at a posture that is nearly a solution [rad or m]."""
 
 
 class DifficultPoses:
@@ -200,21 +204,24 @@ class DifficultPoses:
         Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
         New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
         whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined,
-        and corners of the limits.
+        and corners of the limits. If a descent has come near, or a posture is nearly inside, more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param outside: (k, n) postures that reach the pose whatever the limits.
         :param is_reached: whether there is such a posture, maybe not in ``outside``.
         """
         singular, limits = self._singular_poses(), self._requests.limits(request)
-        close, starts = list(posture.close), 0
+        search_for, close, starts = self._posture_search(), list(posture.close), 0
         if is_reached or close:
             seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
-            search_for = self._posture_search()
             ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
             close += ends + self._corners_near(aim, limits)
-        polished = (singular.polish(aim, q, limits, tolerance) for q in close)
-        return posture._replace(q=next((q for q in polished if q is not None), None)), starts
+        q = _first(singular.polish(aim, q, limits, tolerance) for q in close)
+        if q is None and (close or _least_miss(outside, limits) < NEARLY_INSIDE):
+            ends, more = search_for.find_several(aim, (), limits, tolerance, (MORE_STARTS,))
+            q = _first(singular.polish(aim, q, limits, tolerance) for q in ends[:MOST_ENDS])
+            starts += more
+        return posture._replace(q=q), starts
 
     def _corners_near(self, aim: FloatArray, limits: KeptLimits) -> list[FloatArray]:
         """
@@ -248,3 +255,14 @@ class DifficultPoses:
         if self._search is None:
             self._search = PostureSearch(self._requests.chain)
         return self._search
+
+
+def _first(postures: Iterable[FloatArray | None]) -> FloatArray | None:
+    """Return the first posture that is not None, or None."""
+    return next((q for q in postures if q is not None), None)
+
+
+def _least_miss(postures: FloatArray, limits: KeptLimits) -> float:
+    """Return by how much the posture (k, n) nearest to the limits misses them in a joint [rad or m]; infinite for k = 0."""
+    beyond = np.maximum(limits.lower - postures, postures - limits.upper)
+    return float(beyond.max(axis=1, initial=0.0).min(initial=np.inf))
