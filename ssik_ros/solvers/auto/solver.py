@@ -8,6 +8,7 @@ Auto: the name to write in a kinematics.yaml when in doubt.
 from collections.abc import Callable
 import dataclasses
 import functools
+import math
 import time
 
 import numpy as np
@@ -41,6 +42,8 @@ STARTS_AT_THE_EDGE = 8
 """Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
 MANY_STARTS = 100
 """Starts of a search without a complete closed form. If all of them get stuck, more starts seldom help."""
+LEAST_USUAL, MOST_USUAL = 0.05, 50.0
+"""Smallest and largest reach of the arms whose poses are most likely out of reach if all starts get stuck [m]."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 
@@ -130,6 +133,12 @@ class AutoSolver:
         tolerance = self.options.target_tolerance
         known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, is_fast)
         return PlainRequests(first, self._go_on, known)
+
+    @functools.cached_property
+    def _has_unusual_size(self) -> bool:
+        """Return whether metres and radians differ so much in size that starts of an arm may all get stuck."""
+        reach = self._first_starts.problem.reach
+        return math.isfinite(reach) and not LEAST_USUAL <= reach <= MOST_USUAL
 
     @property
     def _is_complete(self) -> bool:
@@ -260,11 +269,8 @@ class AutoSolver:
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
             tried = many.solve(request)
-        # Starts that all get stuck mean that the pose is out of reach, unless one has nearly met the tolerance. On arms
-        # of a millimetre or a kilometre they mean little.
-        is_telling = self._first_starts.is_usual and not self._is_near(tried, request)
-        is_stuck = tried.cause == Cause.NOT_FOUND and is_telling
-        if _is_final(tried) or is_stuck or self._closed_form is not None:
+        is_hopeless = tried.cause == Cause.NOT_FOUND and not self._has_unusual_size
+        if _is_final(tried) or is_hopeless or self._closed_form is not None:
             return tried
         left = stop.remaining(request)
         if left is None:
@@ -309,7 +315,8 @@ class AutoSolver:
         The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
         """
         cause, searches = known.cause, known.searches
-        if cause == Cause.UNREACHABLE and self._is_near(searched, request):
+        is_near = searched.residual <= AT_THE_EDGE * self._tolerance(request)
+        if cause == Cause.UNREACHABLE and is_near:
             cause, searches = Cause.NOT_FOUND, searched.searches
         return known._replace(
             cause=cause,
@@ -318,10 +325,6 @@ class AutoSolver:
             iterations=searched.iterations,
             searches=searches,
         )
-
-    def _is_near(self, searched: IkResult, request: SolveRequest) -> bool:
-        """Return whether a search without a solution has nearly met the tolerance."""
-        return bool(searched.residual <= AT_THE_EDGE * self._tolerance(request))
 
     def _tolerance(self, request: SolveRequest) -> float:
         """Return the largest norm over both errors of a solution."""

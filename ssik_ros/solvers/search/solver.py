@@ -27,8 +27,6 @@ from ssik_ros.solvers.search.requests import checked_flag, nanoseconds, SearchRe
 from ssik_ros.solvers.search.settings import SearchSettings
 
 KEPT_TOOLS = 16
-SMALL_ARM, LARGE_ARM = 0.05, 50.0
-"""Reach of the arms in whose steps a metre counts like a radian [m]."""
 SOLVED, NO_CAUSE, NEW = IkStatus.SOLVED, Cause.NONE, tuple.__new__
 """Module constants, because attribute access and named tuples cost time at every solve."""
 NO_WORK = math.inf, 0, 0, False
@@ -90,14 +88,6 @@ class SearchSolver:
         self.tip_frames = group.tips if frames.tips is None else frames.tips
         self._rows = rows or Rows()
         self.problem = self._build(None)
-        weight = _weight_of_lengths(self.problem.reach)
-        self.is_usual = weight == 1.0
-        """Whether the reach of the arm is usual, so that a metre counts like a radian."""
-        # A bound on e^T W e is a bound in the caller's units.
-        if not self.is_usual and settings.tol == math.inf:
-            weights = self._rows.weights * np.array([weight] * 3 + [1.0] * 3)
-            self._rows = dataclasses.replace(self._rows, weights=weights)
-            self.problem = self._build(None)
         self._with_tools: dict[bytes, Problem] = {}
         self.start = robot.default_positions()[self.problem.idx_q]
         """First start of a request without a seed (nq,)."""
@@ -296,17 +286,3 @@ class SearchSolver:
     def remaining_error(self, arrays: SearchArrays) -> float:
         """Return the error of the best state of a search without a solution."""
         return float(np.linalg.norm(arrays.errors))
-
-
-def _weight_of_lengths(reach: float) -> float:
-    """
-    Return the weight of position rows for an arm of any size [1/m].
-
-    With weight one, descents of a small arm end where only its directions are right, and descents of a large arm where
-    only its place is right. If the reach counts like a radian, they end too early, because tolerances count a metre
-    like a radian. The geometric mean of both loses fewest postures.
-
-    :param reach: of the arm [m].
-    """
-    is_usual = SMALL_ARM <= reach <= LARGE_ARM or not 0.0 < reach < math.inf
-    return 1.0 if is_usual else 1.0 / math.sqrt(reach)
