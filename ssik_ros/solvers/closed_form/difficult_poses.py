@@ -4,7 +4,7 @@ Branches of difficult poses: singular ones, and those where no value of the held
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 import itertools
 
 import numpy as np
@@ -30,13 +30,15 @@ FINER_SAMPLES = (AT_ONCE, 256, 1024)
 MOST_CORNERS = 256
 """Most corners of the limits that a last try looks at."""
 NEAR_CORNER, NEAREST_CORNERS = 1e-2, 8
-"""Most Frobenius norm of FK - T at a corner that is refined, times the length of arms above 1 m; most such corners."""
+"""
+Largest Frobenius norm of FK - T at a corner that is refined, times the length of arms above 1 m; most such corners.
+"""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 MORE_STARTS, MOST_ENDS = 4096, 16
 """Spread starts after them where a posture is nearly a solution, and most of their ends that are refined."""
 NEARLY_INSIDE = 0.06
-"""Largest distance of a joint outside of its limits at a posture that is nearly a solution [rad or m]."""
+"""Longest way of a joint back inside its limits, from a posture that is nearly a solution [rad or m]."""
 
 
 class DifficultPoses:
@@ -211,15 +213,17 @@ class DifficultPoses:
         :param is_reached: whether there is such a posture, maybe not in ``outside``.
         """
         singular, limits = self._singular_poses(), self._requests.limits(request)
-        search_for, close, starts = self._posture_search(), list(posture.close), 0
-        if is_reached or close:
-            seeds = singular.nearest_inside(outside, limits, LAST_BRANCHES)
-            ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
-            close += ends + self._corners_near(aim, limits)
-        q = _first(singular.polish(aim, q, limits, tolerance) for q in close)
-        if q is None and (close or _least_miss(outside, limits) < NEARLY_INSIDE):
+        close = list(posture.close)
+        if not (is_reached or close):
+            return posture, 0
+        seeds, way = singular.nearest_inside(outside, limits, LAST_BRANCHES)
+        search_for = self._posture_search()
+        ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
+        close += ends + self._corners_near(aim, limits)
+        q = singular.first_polished(aim, close, limits, tolerance)
+        if q is None and (close or way < NEARLY_INSIDE):
             ends, more = search_for.find_several(aim, (), limits, tolerance, (MORE_STARTS,))
-            q = _first(singular.polish(aim, q, limits, tolerance) for q in ends[:MOST_ENDS])
+            q = singular.first_polished(aim, ends[:MOST_ENDS], limits, tolerance)
             starts += more
         return posture._replace(q=q), starts
 
@@ -255,14 +259,3 @@ class DifficultPoses:
         if self._search is None:
             self._search = PostureSearch(self._requests.chain)
         return self._search
-
-
-def _first(postures: Iterable[FloatArray | None]) -> FloatArray | None:
-    """Return the first posture that is not None, or None."""
-    return next((q for q in postures if q is not None), None)
-
-
-def _least_miss(postures: FloatArray, limits: KeptLimits) -> float:
-    """Return by how much the posture (k, n) nearest to the limits misses them in a joint [rad or m]; infinite for k = 0."""
-    beyond = np.maximum(limits.lower - postures, postures - limits.upper)
-    return float(beyond.max(axis=1, initial=0.0).min(initial=np.inf))

@@ -12,6 +12,8 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 one point of each curve: the point within the limits that is nearest to the seed.
 """
 
+from collections.abc import Iterable
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -137,6 +139,18 @@ class SingularPoses:
             0,
         )
 
+    def first_polished(
+        self, pose: FloatArray, ends: Iterable[FloatArray], limits: KeptLimits, tolerance: float
+    ) -> FloatArray | None:
+        """
+        Return the first posture (n,) that :meth:`polish` returns; None if it returns none.
+
+        :param pose, limits, tolerance: as for :meth:`polish`.
+        :param ends: (n,) postures to begin at, in this order.
+        """
+        polished = (self.polish(pose, q, limits, tolerance) for q in ends)
+        return next((q for q in polished if q is not None), None)
+
     def polish(
         self, pose: FloatArray, q: FloatArray, limits: KeptLimits, tolerance: float
     ) -> FloatArray | None:
@@ -184,9 +198,13 @@ class SingularPoses:
             is_fixed |= is_beyond
         return None
 
-    def nearest_inside(self, rows: FloatArray, limits: KeptLimits, most: int) -> list[FloatArray]:
+    def nearest_inside(
+        self, rows: FloatArray, limits: KeptLimits, most: int
+    ) -> tuple[list[FloatArray], float]:
         """
-        Return postures (n,) moved inside the limits, those that move least first.
+        Return postures (n,) moved inside the limits, and the longest way of a joint of the one that moves least.
+
+        Postures that move least come first. Without postures the way is infinite [rad or m].
 
         :param rows: (k, n) postures, whatever the limits.
         :param limits: of the joints.
@@ -197,7 +215,8 @@ class SingularPoses:
             float(np.abs(self._plan.chain.wrap_turns(new - old)).max())
             for new, old in zip(moved, rows, strict=True)
         ]
-        return [moved[number] for number in np.argsort(ways, kind='stable')[:most]]
+        order = np.argsort(ways, kind='stable')[:most]
+        return [moved[number] for number in order], min(ways, default=math.inf)
 
     def _refined(self, pose: FloatArray, q: FloatArray, free: IntArray) -> FloatArray:
         """Return a posture (n,) after refinement, in which only the joints ``free`` move."""
