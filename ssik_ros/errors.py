@@ -130,6 +130,7 @@ def _refuse_name(owner: object, name: str) -> NoReturn:
     """Raise for an attribute that does not exist."""
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
+        # A named tuple also has a tuple's ``count`` and ``index``, which nobody means.
         known = [word for word in dir(owner) if word[0] != '_' and not hasattr(tuple, word)]
         nearest = nearest_name(name, known)
         text += f' Did you mean {nearest!r}?' if nearest else f' Known: {list_names(known)}.'

@@ -110,9 +110,8 @@ BESIDE = 6
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
-SPLIT_BY_ROUNDING = 2e-7
-"""The same per largest entry of the eigenvalue problem: by so much rounding may split two roots that coincide."""
-MOST_NEARLY_REAL = 0.05
+SPLIT_BY_ROUNDING, MOST_NEARLY_REAL = 2e-7, 0.05
+"""Rounding may split two roots that coincide: NEARLY_REAL per largest entry of the eigenvalue problem, and at most."""
 SURELY_REAL = 1e-5
 """Like NEARLY_REAL, for roots that must have a solution. Others may belong to a pair that has just become complex."""
 GOOD = 100.0

@@ -110,12 +110,13 @@ def search(
         before = counters[common.BRANCHES]
         common.keep(run, count, first)
         branches = counters[common.BRANCHES] - before
-        if counters[common.DOUBT] == 0 and not loop_work[W_LARGEST] < general_6r.PROVING:
-            # Only the lack of solutions needs the confirmation, which takes as long as the search.
-            is_sure = counters[common.KEPT] == 0 and general_6r.is_confirmed(
-                branches, constants, own_g, loop_work, loop_ints
-            )
-            counters[common.DOUBT] = 0 if is_sure else common.UNLESS_MET
+        is_open = counters[common.DOUBT] == 0 and not loop_work[W_LARGEST] < general_6r.PROVING
+        # Only the lack of solutions needs the confirmation, which takes as long as the search.
+        if is_open and (
+            counters[common.KEPT] > 0
+            or not general_6r.is_confirmed(branches, constants, own_g, loop_work, loop_ints)
+        ):
+            counters[common.DOUBT] = common.UNLESS_MET
     written = common.finish(out, run)
     if counters[common.DOUBT] == common.UNLESS_MET:
         counters[common.DOUBT] = 0 if common.is_met(run) else 1
