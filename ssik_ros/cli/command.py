@@ -73,7 +73,7 @@ OTHER_NAMES = {
     'why': 'solve',
 }
 """Verbs of other programs: the verb of this command runs instead, with a note."""
-_NODE = 'ros2 launch ssik_ros ik_server.launch.py moveit_config_package:=panda'
+_NODE = 'ros2 launch ssik_ros ik_server.launch.py moveit_config_package:=PACKAGE'
 ELSEWHERE = {
     'convert': 'ssik recommend',
     'jacobian': 'arm.jacobian(q) in Python',
@@ -103,7 +103,6 @@ OTHER_OPTIONS = {
     'picture': _PICTURE,
     'png': _PICTURE,
     'resolution': ('grid',),
-    'robot': ('moveit-config',),
     'save': ('out', *_PICTURE),
     'spacing': ('grid',),
     'step': ('grid',),
@@ -127,9 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = ['--version']
     chosen = _chosen_verb(words)
     if chosen in OTHER_NAMES:
-        words[words.index(chosen)] = own = OTHER_NAMES[chosen]
-        print(f"ssik: '{chosen}' is called '{own}' here.", file=sys.stderr)
-        chosen = own
+        word, chosen = chosen, OTHER_NAMES[chosen]
+        words[words.index(word)] = chosen
+        print(f"ssik: '{word}' is called '{chosen}' here.", file=sys.stderr)
     if not words:
         make_parser().print_help()
         return 0
@@ -170,8 +169,10 @@ def _refuse_verb(word: str) -> int:
     """Say that a verb is unknown, and which one may be meant."""
     names = [verb.name for verb in VERBS]
     near = difflib.get_close_matches(word, names, n=1)
-    meant = ELSEWHERE.get(word) or (f'ssik {near[0]}' if near else '')
-    hint = f"Did you mean '{meant}'?" if meant else f'Verbs: {", ".join(names)}.'
+    if word in ELSEWHERE:
+        hint = f'Instead: {ELSEWHERE[word]}.'
+    else:
+        hint = f"Did you mean 'ssik {near[0]}'?" if near else f'Verbs: {", ".join(names)}.'
     usage = 'usage: ssik [--version] [--verbose] VERB ...'
     print(f"{usage}\nssik: There is no verb '{word}'. {hint}", file=sys.stderr)
     return WRONG
@@ -198,25 +199,22 @@ class _Parser(argparse.ArgumentParser):
         """Return the arguments; an unknown option is an error, after the usage of its verb."""
         arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            known = getattr(arguments, 'known_options', [])
-            near = [n for word in unknown if (n := _near_option(word, known))]
+            parser = getattr(arguments, 'parser_of_verb', self)
+            near = [n for word in unknown if (n := _near_option(word, parser))]
             hint = f' Did you mean {near[0]}?' if near else ''
-            own = getattr(arguments, 'own_parser', self)
-            own.error(f'unrecognized arguments: {" ".join(unknown)}.{hint}')
+            parser.error(f'unrecognized arguments: {" ".join(unknown)}.{hint}')
         return arguments
 
 
-def _near_option(word: str, known: Sequence[str]) -> str:
-    """Return the option that an unknown word means, or an empty text."""
-    plain = {name.lstrip('-'): name for name in known}
-    own = word.lstrip('-')
-    if own == word:
+def _near_option(word: str, parser: argparse.ArgumentParser) -> str:
+    """Return the option of a parser that an unknown word means, or an empty text."""
+    name = word.lstrip('-')
+    if name == word:
         return ''
-    for other in OTHER_OPTIONS.get(own, ()):
-        if other in plain:
-            return plain[other]
-    near = difflib.get_close_matches(own, plain, n=1, cutoff=0.7)
-    return plain[near[0]] if near else ''
+    known = {option.lstrip('-'): option for option in parser._option_string_actions}
+    meant = [other for other in OTHER_OPTIONS.get(name, ()) if other in known]
+    near = meant or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return known[near[0]] if near else ''
 
 
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
@@ -257,8 +255,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     module.add_arguments(parser)
     for action in parser._actions:
         _tell_default(action)
-    names = [name for action in parser._actions for name in action.option_strings]
-    parser.set_defaults(run=module.run, known_options=names, own_parser=parser)
+    parser.set_defaults(run=module.run, parser_of_verb=parser)
 
 
 def _tell_default(action: argparse.Action) -> None:

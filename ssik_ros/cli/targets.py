@@ -8,75 +8,17 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.target_options import has_rotation
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.pose_input import pose, read_pose
 
-TARGETS = ('pose', 'xyz_rpy', 'xyz', 'joints')
-"""Names of the options of which one gives the target."""
-ROTATIONS = ('quat', 'rpy')
-"""Names of the options that add an orientation to ``xyz``."""
 
-
-def add_target_options(
-    targets: argparse._ArgumentGroup, *, is_needed: bool
-) -> argparse._MutuallyExclusiveGroup:
-    """
-    Declare the options that give a target, and return the group of options that exclude each other.
-
-    :param targets: group of options.
-    :param is_needed: whether one must be given.
-    """
-    target = add_pose_options(targets, is_needed=is_needed)
-    add_option(target, '--joints --q Q...', 'the pose of these joint positions', type=float)
-    return target
-
-
-def add_pose_options(
-    targets: argparse._ArgumentGroup, *, is_needed: bool = False
-) -> argparse._MutuallyExclusiveGroup:
-    """
-    Declare the options that give a target without a robot; for the rest see :func:`add_target_options`.
-
-    :param targets: group of options.
-    :param is_needed: whether one must be given.
-    """
-    target = targets.add_mutually_exclusive_group(required=is_needed)
-    text = 'x y z qx qy qz qw of the tip in the base frame, for each tip [m]'
-    add_option(target, '--pose X...', text, type=float)
-    text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
-    add_option(target, '--xyz-rpy X...', text, type=float)
-    text = 'x y z of the tip in the base frame, for each tip [m]; any orientation unless --quat or --rpy follows'
-    add_option(target, '--xyz X...', text, type=float)
-    turn = targets.add_mutually_exclusive_group()
-    add_option(turn, '--quat X...', 'qx qy qz qw, with --xyz, for each tip', type=float)
-    add_option(turn, '--rpy X...', 'roll pitch yaw, with --xyz, for each tip [rad]', type=float)
-    return target
-
-
-def has_target(arguments: argparse.Namespace) -> bool:
-    """
-    Return whether an option of a target is given.
-
-    :param arguments: the parsed arguments.
-    """
-    return any(getattr(arguments, name, None) is not None for name in (*TARGETS, *ROTATIONS))
-
-
-def is_position_only(arguments: argparse.Namespace) -> bool:
-    """
-    Return whether a position is given without an orientation.
-
-    :param arguments: the parsed arguments.
-    """
-    return arguments.xyz is not None and not _has_rotation(arguments)
-
-
-def _has_rotation(arguments: argparse.Namespace) -> bool:
-    """Return whether an orientation is given by an option of its own."""
-    return any(getattr(arguments, name) is not None for name in ROTATIONS)
+def _refuse_lone_rotation(arguments: argparse.Namespace) -> None:
+    """Raise InvalidOption for an orientation whose position another option gives."""
+    if arguments.xyz is None and has_rotation(arguments):
+        raise InvalidOption('--quat and --rpy go with --xyz.')
 
 
 def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
@@ -89,8 +31,7 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     """
     if arguments.joints is None:
         return read_poses(arguments, len(oracle.group.tips))
-    if _has_rotation(arguments):
-        raise InvalidOption('--quat and --rpy go with --xyz.')
+    _refuse_lone_rotation(arguments)
     positions = read_positions(arguments.joints, oracle.group, '--joints')
     return oracle.tip_poses(positions)
 
@@ -103,8 +44,7 @@ def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
     :param tips: number of poses.
     :raises InvalidTarget: when the numbers are no poses.
     """
-    if arguments.xyz is None and _has_rotation(arguments):
-        raise InvalidOption('--quat and --rpy go with --xyz.')
+    _refuse_lone_rotation(arguments)
     if arguments.pose is not None:
         rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
         return np.array([read_pose(row, '--pose') for row in rows])

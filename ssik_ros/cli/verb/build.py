@@ -27,9 +27,8 @@ EXAMPLES = (
     'ssik build --robot ur5e --blocks -o ur5e.blocks; ssik build --target libssik -o libssik',
     'python -c "import ur5e_ik; print(ur5e_ik.solve(ur5e_ik.fk([0.1] * 6)))"',
 )
-
-
 C_SUFFIXES = ('.a', '.c', '.cc', '.cpp', '.h', '.hpp', '.so')
+"""Ends of the names of files that no Python module has, and a C library may have."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InvalidOption('--arch and --name are for C libraries; add --target c.')
         if arguments.out is not None and arguments.out.suffix in C_SUFFIXES:
             raise InvalidOption(
-                f'{quote(arguments.out)} is the name of a file in C; add --target c.'
+                f'{quote(arguments.out)} is no name of a Python module; add --target c for a C library.'
             )
     return write_blocks(arguments) if arguments.blocks else TARGETS[target](arguments)
 

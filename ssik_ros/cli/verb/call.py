@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.targets import add_pose_options, has_target, is_position_only, read_poses
+from ssik_ros.cli.target_options import add_pose_options, has_target, is_position_only
 from ssik_ros.errors import InvalidOption, short, SolverError
-from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix
 from ssik_ros.strict_yaml import parse_yaml
 
 EXAMPLES = (
@@ -33,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('request', nargs='?', default='{}', metavar='YAML', help=text)
     ik = parser.add_argument_group('in place of a request, for compute_ik')
     add_option(ik, '--group NAME', 'the planning group')
-    add_pose_options(ik)
+    also = ', with --quat or --rpy'
+    add_pose_options(ik, 'the frame of --frame', is_needed=False, after_xyz=also)
     add_option(ik, '--frame LINK', 'frame of the pose (default: the model frame)', default='')
     add_option(ik, '--link LINK', "the link (default: the tip of the group's solver)", default='')
     text = 'time for the service to appear, and for its response [s]'
@@ -75,6 +75,9 @@ def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
         raise InvalidOption('Give --group and a pose together, or a request as YAML.')
     if is_position_only(arguments):
         raise InvalidOption('A request for compute_ik has an orientation: add --quat or --rpy.')
+    from ssik_ros.cli.targets import read_poses
+    from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix
+
     matrix = read_poses(arguments, 1)[0]
     position = matrix[:3, 3].tolist()
     orientation = quaternion_of_matrix(matrix[:3, :3]).tolist()

@@ -9,7 +9,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
-from ssik_ros.cli.targets import add_target_options, is_position_only, read_positions, read_targets
+from ssik_ros.cli.target_options import add_target_options, is_position_only
+from ssik_ros.cli.targets import read_positions, read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import UnknownGroup
 from ssik_ros.model.joint_group import JointGroup

@@ -11,7 +11,8 @@ import threading
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
-from ssik_ros.cli.targets import add_target_options, has_target, read_targets
+from ssik_ros.cli.target_options import add_target_options, has_target
+from ssik_ros.cli.targets import read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
