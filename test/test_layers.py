@@ -40,6 +40,8 @@ LATE_IMPORTS = {
     ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
     ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
     ('cli.verb.call', 'ros.process.service_call'): 'rclpy may be missing',
+    ('cli.verb.call', 'cli.targets'): 'few calls have a pose, which loads numpy',
+    ('cli.verb.call', 'kernels.geometry.rotations'): 'few calls have a pose, which loads numpy',
     ('cli.verb.solve', 'cli.case_file'): 'few solves replay a test case, which loads the view',
     ('manipulator.manipulator', 'manipulator.self_motion_arms'): 'few users ask for curves',
     ('manipulator.arm_geometry', 'manipulator.arm_scene'): 'few arms check collisions',
