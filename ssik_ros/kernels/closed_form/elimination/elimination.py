@@ -12,12 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.elimination.householder import (
-    factorise,
-    reduce_complex,
-    solve_factorised,
-    write_orthogonal,
-)
 from ssik_ros.kernels.closed_form.elimination.line_representation import (
     expand_turn,
     LINE,
@@ -26,6 +20,12 @@ from ssik_ros.kernels.closed_form.elimination.line_representation import (
 )
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows.householder import (
+    factorise,
+    reduce_complex,
+    solve_factorised,
+    write_orthogonal,
+)
 
 EQUATIONS = 14
 RANK = 8

@@ -10,10 +10,10 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST, LEFT, PRODUCTS, SIZE
-from ssik_ros.kernels.closed_form.elimination.householder import factorise, solve_factorised
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
+from ssik_ros.kernels.rows.householder import factorise, solve_factorised
 
 TINY = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
