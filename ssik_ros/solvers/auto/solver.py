@@ -19,6 +19,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.solvers.auto.limit_edges import LimitEdges
 from ssik_ros.solvers.auto.plain_requests import AT_THE_EDGE, ClosedForm, PlainRequests
 from ssik_ros.solvers.auto.policy import (
     choose,
@@ -165,6 +166,11 @@ class AutoSolver:
         return solver
 
     @functools.cached_property
+    def _edges(self) -> LimitEdges:
+        """Return the edges of the limits."""
+        return LimitEdges(self.robot, self.group)
+
+    @functools.cached_property
     def _starts_at_the_edge(self) -> SearchSolver:
         return self._search(STARTS_AT_THE_EDGE, 0)
 
@@ -275,7 +281,16 @@ class AutoSolver:
         left = stop.remaining(request)
         if left is None:
             return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
-        return self._pose_ik.solve(left)
+        found = self._pose_ik.solve(left)
+        return self._from_edges(request, found) if found.cause == Cause.LIMITS else found
+
+    def _from_edges(self, request: SolveRequest, tried: IkResult) -> IkResult:
+        """Return the solution that begins on an edge of the limits, or ``tried`` without a solution."""
+        q = None if self._position_only else self._edges.posture(request, self._tolerance(request))
+        if q is None:
+            return tried
+        found = self._first_starts.solve(dataclasses.replace(request, seed=q, max_searches=1))
+        return found if found.solved else tried
 
     def _search_and_know(
         self,

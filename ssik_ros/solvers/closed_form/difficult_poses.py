@@ -5,7 +5,6 @@ Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base 
 """
 
 from collections.abc import Callable
-import itertools
 
 import numpy as np
 
@@ -19,20 +18,15 @@ from ssik_ros.solvers.closed_form.branch_request import (
     tip_pose,
     with_row,
 )
-from ssik_ros.solvers.closed_form.placing import measure, place
+from ssik_ros.solvers.closed_form.placing import place
 from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
+from ssik_ros.solvers.search.bounded_refinement import NEAREST_EDGES
 
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
-MOST_CORNERS = 256
-"""Most corners of the limits that a last try looks at."""
-NEAR_CORNER, NEAREST_CORNERS = 1e-2, 8
-"""
-Largest Frobenius norm of FK - T at a corner that is refined, times the length of arms above 1 m; most such corners.
-"""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 MORE_STARTS, MOST_ENDS = 4096, 16
@@ -108,7 +102,9 @@ class DifficultPoses:
             self._requests.limits(request),
             self._requests.accepted(request.tolerance),
         )
-        return self._singular_poses().polish(tip_pose(pose, request), q, limits, tolerance)
+        return self._singular_poses().refinement.refine(
+            tip_pose(pose, request), q, limits.bounds, tolerance
+        )
 
     def _singular_poses(self) -> SingularPoses:
         """Return the search for postures of singular poses; the first call creates it."""
@@ -203,10 +199,10 @@ class DifficultPoses:
         """
         Return the result of a last try after a posture search, and its descents.
 
-        Few descents reach a solution in a corner of the limits, and at a singular solution a descent ends short of it.
+        Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of it.
         New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
         whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined,
-        and corners of the limits. If a descent has come near, or a posture is nearly inside, more starts follow.
+        and postures on edges of the limits. If a descent has come near, or a posture is nearly inside, more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param outside: (k, n) postures that reach the pose whatever the limits.
@@ -216,32 +212,17 @@ class DifficultPoses:
         close = list(posture.close)
         if not (is_reached or close):
             return posture, 0
+        refinement, bounds = singular.refinement, limits.bounds
         seeds, way = singular.nearest_inside(outside, limits, LAST_BRANCHES)
         search_for = self._posture_search()
         ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
-        close += ends + self._corners_near(aim, limits)
-        q = singular.first_polished(aim, close, limits, tolerance)
+        close += ends + refinement.on_edges(aim, bounds, NEAREST_EDGES)
+        q = refinement.first_refined(aim, close, bounds, tolerance)
         if q is None and (close or way < NEARLY_INSIDE):
             ends, more = search_for.find_several(aim, (), limits, tolerance, (MORE_STARTS,))
-            q = singular.first_polished(aim, ends[:MOST_ENDS], limits, tolerance)
+            q = refinement.first_refined(aim, ends[:MOST_ENDS], bounds, tolerance)
             starts += more
         return posture._replace(q=q), starts
-
-    def _corners_near(self, aim: FloatArray, limits: KeptLimits) -> list[FloatArray]:
-        """
-        Return the corners (n,) of the limits that nearly reach a pose; none if there are too many corners.
-
-        Descents hardly end at a posture that has all joints on their limits, or next to them.
-        """
-        ends = np.array([limits.lower, limits.upper])
-        n = ends.shape[1]
-        if not limits.are_kept or not np.isfinite(ends).all() or 2**n > MOST_CORNERS:
-            return []
-        corners = [np.array(corner) for corner in itertools.product(*ends.T)]
-        errors = [measure(self._requests.plan, corner, aim)[-1] for corner in corners]
-        order = np.argsort(errors, kind='stable')[:NEAREST_CORNERS]
-        near = NEAR_CORNER * max(1.0, self._requests.length)
-        return [corners[k] for k in order if errors[k] <= near]
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """

@@ -73,6 +73,12 @@ class KeptLimits(NamedTuple):
     are_kept: bool
     """True if postures outside the limits are rejected."""
 
+    @property
+    def bounds(self) -> FloatArray:
+        """Return (2, n) lower and upper limits, infinite if limits are not kept."""
+        limits = np.array([self.lower, self.upper])
+        return limits if self.are_kept else np.outer([-np.inf, np.inf], np.ones(len(self.lower)))
+
     def touched(self, q: FloatArray) -> NDArray[np.bool_]:
         """Return which joints (n,) of a posture are on a limit or outside of it."""
         return self.are_kept & ((q <= self.lower) | (q >= self.upper))

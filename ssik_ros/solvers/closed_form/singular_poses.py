@@ -6,33 +6,30 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 
 1. The branches of the closed form, regardless of limits.
 2. Descents within the limits that start at these branches, moved inside the limits.
-3. Descents within the limits from spread starts.
+3. Descents within the limits from spread starts; if none reaches the pose, the nearest postures on edges of the limits.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
 one point of each curve: the point within the limits that is nearest to the seed.
 """
 
-from collections.abc import Iterable
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN
+from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
-from ssik_ros.kernels.closed_form.singular import singular_postures, singular_refinement
+from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, NEAREST_EDGES
 
 STARTS = (16, 128), (512,)
 """Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose, the
 second tuple if no descent has ended within the limits at a posture that is accepted."""
-MOST_FREE = 6
-"""Most joints that a refinement moves."""
 SAME = 1e-5
 """If all joints of two postures differ by less than this, they count as one [rad or m]."""
 NEARLY_SAME = 1e-3
@@ -72,9 +69,11 @@ class SingularPoses:
         """
         self._plan, self._n, self._search = plan, plan.size, posture_search
         chain = plan.chain
+        self.refinement = BoundedRefinement(chain)
+        """Refines postures of this chain within limits."""
         # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
-        self._slides, self._free = int(plan.ints[search.SLIDES]), np.arange(plan.size)
+        self._slides, self._joints = int(plan.ints[search.SLIDES]), np.arange(plan.size)
         self._turns = np.array([not self._slides >> joint & 1 for joint in range(self._n)])
 
     def settle(
@@ -104,7 +103,12 @@ class SingularPoses:
                 pose, candidates, postures, seed, limits, metric, tolerance
             )
             if len(settled.rows):
-                break
+                return settled._replace(starts=count)
+        edges = self.refinement.on_edges(pose, limits.bounds, NEAREST_EDGES)
+        if edges:
+            settled = self._settle_postures(
+                pose, candidates, edges, seed, limits, metric, tolerance
+            )
         return settled._replace(starts=count)
 
     def _settle_postures(
@@ -126,7 +130,9 @@ class SingularPoses:
         inside, places = self._inside(pose, settled, seed, limits, tolerance)
         # Near surfaces of solutions, and on limits, the reduction may keep no posture: take the most exact candidate.
         if not inside:
-            polished = [self.polish(pose, q, limits, tolerance) for q in postures]
+            polished = [
+                self.refinement.refine(pose, q, limits.bounds, tolerance) for q in postures
+            ]
             rows = np.vstack([rows, *(q for q in polished if q is not None)])
             refined = self._inside(pose, rows, seed, limits, tolerance)[0]
             inside = sorted(refined, key=lambda row: float(row[-1]))[:1]
@@ -138,65 +144,6 @@ class SingularPoses:
             max(0, len(settled) - len(inside)),
             0,
         )
-
-    def first_polished(
-        self, pose: FloatArray, ends: Iterable[FloatArray], limits: KeptLimits, tolerance: float
-    ) -> FloatArray | None:
-        """
-        Return the first posture (n,) that :meth:`polish` returns; None if it returns none.
-
-        :param pose, limits, tolerance: as for :meth:`polish`.
-        :param ends: (n,) postures to begin at, in this order.
-        """
-        polished = (self.polish(pose, q, limits, tolerance) for q in ends)
-        return next((q for q in polished if q is not None), None)
-
-    def polish(
-        self, pose: FloatArray, q: FloatArray, limits: KeptLimits, tolerance: float
-    ) -> FloatArray | None:
-        """
-        Return a posture (n,) that reaches the pose, close to the end of a descent; None if refinement finds none.
-
-        A joint on its limit stays there, then all joints may move. If more than six joints move, each of them keeps its
-        value once. A joint that leaves its limits is put on its limit and stays there.
-
-        :param pose: (4, 4) of the tip in the base.
-        :param q: (n,) posture within the limits that nearly reaches the pose.
-        :param limits, tolerance: as for :meth:`settle`.
-        """
-        if measure(self._plan, q, pose)[-1] <= tolerance:
-            return q
-        is_on_limit = limits.touched(q)
-        for held in [is_on_limit, np.zeros(self._n, bool)] if is_on_limit.any() else [is_on_limit]:
-            left = np.flatnonzero(~held)
-            for kept in [[]] if len(left) <= MOST_FREE else [[joint] for joint in left.tolist()]:
-                is_fixed = held.copy()
-                is_fixed[kept] = True
-                moved = self._moved_onto(pose, q, limits, tolerance, is_fixed)
-                if moved is not None:
-                    return moved
-        return None
-
-    def _moved_onto(
-        self,
-        pose: FloatArray,
-        q: FloatArray,
-        limits: KeptLimits,
-        tolerance: float,
-        is_fixed: NDArray[np.bool_],
-    ) -> FloatArray | None:
-        """Return a posture (n,) refined by its joints that are not fixed, which may change; None if it misses the pose."""
-        moved = q
-        while not is_fixed.all():
-            refined = self._refined(pose, moved, np.flatnonzero(~is_fixed))
-            moved = limits.clip(refined)
-            if measure(self._plan, moved, pose)[-1] <= tolerance:
-                return moved
-            is_beyond = moved != refined
-            if not is_beyond.any():
-                break
-            is_fixed |= is_beyond
-        return None
 
     def nearest_inside(
         self, rows: FloatArray, limits: KeptLimits, most: int
@@ -217,28 +164,6 @@ class SingularPoses:
         ]
         order = np.argsort(ways, kind='stable')[:most]
         return [moved[number] for number in order], min(ways, default=math.inf)
-
-    def _refined(self, pose: FloatArray, q: FloatArray, free: IntArray) -> FloatArray:
-        """Return a posture (n,) after refinement, in which only the joints ``free`` move."""
-        rows, aim = q[None].copy(), pose_numbers(pose)
-        scratch = np.empty(singular_refinement.scratch_size(self._n))
-        singular_refinement.refine_rows(
-            np.empty(1),
-            rows,
-            *self._chain,
-            self._n,
-            self._slides,
-            free,
-            aim,
-            self._unit(aim),
-            scratch,
-        )
-        return np.asarray(rows[0])
-
-    def _unit(self, aim: FloatArray) -> float:
-        """Return the unit of length: the largest distance of an axis or the target (12,) from axis 1 [m]."""
-        places = np.vstack([self._plan.chain.points, aim[9:]]) - self._plan.chain.points[0]
-        return float(np.linalg.norm(places, axis=1).max()) or 1.0
 
     def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
         """Return a posture (n,) with each joint at the winding nearest to its limits, clipped to the limits."""
@@ -263,9 +188,7 @@ class SingularPoses:
         n, aim = self._n, pose_numbers(pose)
         joints = np.arange(1.0, n + 1.0)
         wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
-        bounds = np.array([limits.lower, limits.upper])
-        if not limits.are_kept:
-            bounds = np.outer([-np.inf, np.inf], np.ones(n))
+        bounds = limits.bounds
         out = np.empty((singular_postures.MOST, n))
         curves = np.empty((singular_postures.MOST, n + 2))
         isolated = np.empty(len(rows))
@@ -277,9 +200,9 @@ class SingularPoses:
             *self._chain,
             n,
             self._slides,
-            self._free,
+            self._joints,
             aim,
-            self._unit(aim),
+            self.refinement.unit(aim),
             bounds,
             wish,
             np.array([certify.rounding(aim), tolerance]),

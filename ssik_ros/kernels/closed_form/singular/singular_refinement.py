@@ -262,19 +262,3 @@ def _image(system, vectors_, row, column, count):
     for j in range(count):
         total += system[row, j] * vectors_[j, column]
     return total
-
-
-@kernel
-def refine_rows(errors, rows, axes, points, home, n, slides, free, target, unit, scratch):
-    """
-    Refine postures of a chain in place; the joints that are not free keep their values.
-
-    :param errors: (count,) the errors at the refined postures, as :func:`refine` returns them.
-    :param rows: (count, n) postures.
-    :param axes, points, home, n, slides, target, unit: see :class:`Aim`.
-    :param free: indices of the free joints, six at most.
-    :param scratch: (scratch_size(n),) numbers.
-    """
-    aim = Aim(axes, points, home, n, slides, free, free.shape[0], target, unit)
-    for row in range(rows.shape[0]):
-        errors[row] = refine(rows[row], aim, scratch)

@@ -1,0 +1,132 @@
+"""
+Least squares within bounds, by an active set.
+
+Problem
+    Find the x that minimises |A x - b| among lower <= x <= upper, where lower <= 0 <= upper.
+
+Method
+    1. Begin at x = 0. Every variable is free, unless its bounds are equal.
+    2. Solve for the free variables without bounds, by a pivoted orthogonal factorisation. A variable that the columns do
+       not determine gets the value zero.
+    3. If a free variable leaves its bounds, go only as far as the first one that does, and bind it there; repeat step 2.
+    4. Otherwise release the bound variable that the remaining error pulls inside most, and repeat step 2. If the error
+       pulls no variable inside, end.
+
+Degeneracies
+    Where rounding binds a variable again at once after its release, it stays bound. The number of passes is bounded: the
+    last x is within the bounds, and no worse than zero.
+
+Cost
+    One factorisation for each pass, O(m n^2). Most problems need one pass and one more for each bound variable.
+
+References
+    [Stark1995]
+"""
+
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.rows import householder
+
+FREE, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
+"""States of a variable."""
+MOST_PASSES = 4
+"""Most passes for each variable."""
+NOTHING = 1e-15
+"""Diagonal entry of a factorisation, relative to the first, that ends the rank."""
+STATE, TRIAL, ORDER, FACTORS, COLUMNS = range(5)
+"""Rows of the numbers."""
+ROWS_OF_NUMBERS = 5
+
+
+@kernel
+def solve_within(x, table, lower, upper, copied, right, numbers):
+    """
+    Write the solution within the bounds.
+
+    :param x: (n,).
+    :param table: (m, n + 1) A, then b.
+    :param lower, upper: (n,) at most and at least zero.
+    :param copied: (m, n) scratch.
+    :param right: (m,) scratch.
+    :param numbers: (ROWS_OF_NUMBERS, n) scratch.
+    """
+    n, state, trial = x.shape[0], numbers[STATE], numbers[TRIAL]
+    for v in range(n):
+        x[v] = 0.0
+        state[v] = FREE if lower[v] < upper[v] else HELD
+    released = -1
+    for _ in range(MOST_PASSES * n):
+        _solve_free(trial, x, table, copied, right, numbers)
+        blocked, share = _first_beyond(x, trial, state, lower, upper)
+        for v in range(n):
+            if state[v] == FREE:
+                x[v] += share * (trial[v] - x[v])
+        if blocked >= 0:
+            is_lower = trial[blocked] < lower[blocked]
+            x[blocked] = lower[blocked] if is_lower else upper[blocked]
+            state[blocked] = AT_LOWER if is_lower else AT_UPPER
+            if blocked == released and share <= 0.0:
+                state[blocked] = HELD
+            continue
+        released = _most_pulled(x, table, right, state)
+        if released < 0:
+            break
+        state[released] = FREE
+
+
+@kernel
+def _solve_free(trial, x, table, copied, right, numbers):
+    """Write the values (n,) of the free variables that minimise the error while the others keep theirs."""
+    m, n = table.shape[0], x.shape[0]
+    state, columns = numbers[STATE], numbers[COLUMNS]
+    count = 0
+    for i in range(m):
+        right[i] = table[i, n]
+    for v in range(n):
+        trial[v] = x[v]
+        if state[v] == FREE:
+            columns[count] = v
+            for i in range(m):
+                copied[i, count] = table[i, v]
+            count += 1
+        else:
+            for i in range(m):
+                right[i] -= table[i, v] * x[v]
+    order, factors = numbers[ORDER], numbers[FACTORS]
+    rank = householder.factorise(copied, m, count, factors, order, NOTHING)
+    householder.solve_factorised(right, copied, m, factors, rank)
+    for j in range(count):
+        trial[int(columns[int(order[j])])] = right[j] if j < rank else 0.0
+
+
+@inline_kernel
+def _first_beyond(x, trial, state, lower, upper):
+    """Return the free variable that leaves its bounds first on the way to the trial (-1: none), and the share of it."""
+    blocked, share = -1, 1.0
+    for v in range(x.shape[0]):
+        if state[v] != FREE or lower[v] <= trial[v] <= upper[v]:
+            continue
+        bound = lower[v] if trial[v] < lower[v] else upper[v]
+        part = (bound - x[v]) / (trial[v] - x[v])
+        if part < share or blocked < 0:
+            blocked, share = v, max(0.0, part)
+    return blocked, share
+
+
+@kernel
+def _most_pulled(x, table, right, state):
+    """Return the bound variable whose release reduces the error most steeply; -1 if no release does."""
+    m, n = table.shape[0], x.shape[0]
+    for i in range(m):
+        right[i] = table[i, n]
+        for v in range(n):
+            right[i] -= table[i, v] * x[v]
+    best, steepest = -1, 0.0
+    for v in range(n):
+        if state[v] == AT_LOWER or state[v] == AT_UPPER:
+            pull = 0.0
+            for i in range(m):
+                pull += table[i, v] * right[i]
+            pull = pull if state[v] == AT_LOWER else -pull
+            if pull > steepest:
+                best, steepest = v, pull
+    return best

@@ -1,0 +1,100 @@
+"""Refinement within limits: singular postures, joints on limits, edges of the limits, arms of all sizes."""
+
+import numpy as np
+import pytest
+
+from bench.campaign.robots import random_robot, shipped
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
+
+NAMES = ('config/panda', 'ur5e', 'irb120', 'stanford', 'gen3', 'xarm5')
+
+
+def chain_of(robot):
+    arm = robot.manipulator()
+    return SerialChain.from_group(arm.robot, arm.group)
+
+
+def pose_of(robot, q):
+    return robot.arm.fk(q[None])[0]
+
+
+def inner_bounds(robot):
+    """Return limits inside of which postures are drawn, and on which some joints are put."""
+    lower, upper = robot.bounds()
+    return np.array([lower, upper])
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_a_posture_with_joints_on_limits_is_found_from_beside_it(name):
+    robot, rng = shipped(name), np.random.default_rng(5)
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    for count in range(robot.dof + 1):
+        q = rng.uniform(*bounds)
+        chosen = rng.permutation(robot.dof)[:count]
+        q[chosen] = bounds[rng.integers(0, 2, count), chosen]
+        start = np.clip(q + 1e-3 * rng.uniform(-1.0, 1.0, robot.dof), *bounds)
+        pose = pose_of(robot, q)
+        found = refinement.refine(pose, start, bounds, 1e-11)
+        assert found is not None
+        assert (bounds[0] <= found).all() and (found <= bounds[1]).all()
+        assert np.linalg.norm(pose_of(robot, found) - pose) < 1e-10
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'irb120'])
+def test_a_straight_wrist_with_a_joint_on_its_limit_is_found(name):
+    robot, rng = shipped(name), np.random.default_rng(6)
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    q = rng.uniform(*bounds)
+    q[4], q[5] = 0.0, bounds[1, 5]
+    start = np.clip(q + 1e-3 * rng.uniform(-1.0, 1.0, 6), *bounds)
+    assert refinement.refine(pose_of(robot, q), start, bounds, 1e-10) is not None
+
+
+def test_a_posture_that_misses_the_pose_is_not_returned():
+    robot = shipped('ur5e')
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    far = pose_of(robot, np.zeros(6))
+    far[:3, 3] *= 3.0
+    assert refinement.refine(far, np.zeros(6), bounds, 1e-9) is None
+
+
+@pytest.mark.parametrize('seed', [31, 343, 406])
+def test_the_nearest_edges_hold_the_posture_that_is_on_one(seed):
+    robot, rng = random_robot(seed), np.random.default_rng(seed)
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    for moving in range(robot.dof):
+        q = bounds[rng.integers(0, 2, robot.dof), np.arange(robot.dof)]
+        q[moving] = rng.uniform(*bounds[:, moving])
+        edges = refinement.on_edges(pose_of(robot, q), bounds, 8)
+        scale = np.where(robot.turns, 1.0, robot.size)
+        assert min(np.abs((each - q) / scale).max() for each in edges) < 1e-6
+
+
+def test_the_posture_of_an_edge_is_the_nearest_one_on_it():
+    # A dense grid on each edge through the same corner finds nothing nearer.
+    robot, rng = random_robot(343), np.random.default_rng(7)
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    q = bounds[1] - 1e-3 * robot.unit * rng.random(robot.dof)
+    pose = pose_of(robot, q)
+    best = refinement.on_edges(pose, bounds, 8)[0]
+
+    def error(rows):
+        difference = robot.arm.fk(rows) - pose
+        difference[:, :3, 3] /= refinement.unit(np.concatenate([np.zeros(9), pose[:3, 3]]))
+        return np.linalg.norm(difference, axis=(1, 2))
+
+    least = np.inf
+    for moving in range(robot.dof):
+        shares = np.concatenate([np.linspace(0.0, 1.0, 2001), np.geomspace(1e-6, 1e-2, 400)])
+        rows = np.tile(bounds[1], (len(shares), 1))
+        rows[:, moving] -= shares * (bounds[1, moving] - bounds[0, moving])
+        least = min(least, error(rows).min())
+    assert error(best[None])[0] <= least * (1.0 + 1e-9)
+
+
+def test_without_limits_there_are_no_edges():
+    robot = shipped('ur5e')
+    refinement = BoundedRefinement(chain_of(robot))
+    endless = np.outer([-np.inf, np.inf], np.ones(6))
+    assert refinement.on_edges(pose_of(robot, np.ones(6)), endless, 8) == []
