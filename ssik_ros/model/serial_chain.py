@@ -5,6 +5,8 @@ T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the
 the base frame with all joints at zero.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, freeze_fields, IntArray, wrap_angles
@@ -16,6 +18,8 @@ from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.value_class import dataclass
 
+LEAST_USUAL, MOST_USUAL = 0.05, 50.0
+"""Lengths of arms for which descents may compare metres with radians [m]."""
 SERIAL_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 
@@ -91,6 +95,25 @@ class SerialChain:
             joint_indices=indices,
             idx_q=idx_q,
         )
+
+    @property
+    def length(self) -> float:
+        """Return the sum of the distances between the points of the axes and the tip [m]."""
+        places = np.vstack([self.points, self.home[:3, 3]])
+        return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+
+    def scaled(self, factor: float) -> 'SerialChain':
+        """
+        Return the chain with all lengths multiplied.
+
+        :param factor: positive.
+        """
+        home = self.home.copy()
+        home[:3, 3] *= factor
+        slides = np.where(self.kinds == JointKind.PRISMATIC, factor, 1.0)
+        limits = slides * self.lower, slides * self.upper
+        points = factor * self.points
+        return replace(self, points=points, home=home, lower=limits[0], upper=limits[1])
 
     def as_tree(self) -> KinematicTree:
         """Return a robot that has only this chain; each joint is at the point of its screw and has its axis."""

@@ -16,6 +16,7 @@ import numpy as np
 from ssik_ros.errors import counted, list_names
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import LEAST_USUAL, MOST_USUAL
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.results import Cause, IkResult, IkStatus
@@ -43,8 +44,6 @@ STARTS_AT_THE_EDGE = 8
 """Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
 MANY_STARTS = 100
 """Starts of a search without a complete closed form. If all of them get stuck, more starts seldom help."""
-LEAST_USUAL, MOST_USUAL = 0.05, 50.0
-"""Smallest and largest reach of the arms whose poses are most likely out of reach if all starts get stuck [m]."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 

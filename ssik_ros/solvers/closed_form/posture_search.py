@@ -10,6 +10,9 @@ misses it. The search therefore moves all joints at once:
 3. If all patient descents stop short, the pose is at the edge of reach, where descents stop in narrow valleys. The
    posture on the edge is then computed by :mod:`ssik_ros.solvers.closed_form.reach_edge`.
 
+An arm of unusual size is searched as the arm of one metre that it is in another unit of length: the descents compare
+metres with radians.
+
 A returned posture meets the tolerance of branches. An empty result proves nothing, unless the length of the links or
 the reach hulls exclude the pose.
 """
@@ -24,7 +27,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.search import restart_search, state
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.serial_chain import LEAST_USUAL, MOST_USUAL, SerialChain
 from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
 from ssik_ros.solvers.closed_form.reach_edge import ReachEdge
@@ -99,7 +102,11 @@ class PostureSearch:
     """Posture search of one chain; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
-        """Pack the chain."""
+        """Pack the chain; an arm of unusual size is scaled to a length of one metre."""
+        length = chain.length
+        self._length = 1.0 if LEAST_USUAL <= length <= MOST_USUAL or length == 0.0 else length
+        self._units = np.where(chain.kinds == JointKind.PRISMATIC, self._length, 1.0)
+        chain = chain if self._length == 1.0 else chain.scaled(1.0 / self._length)
         self._edge, self._turns = ReachEdge(chain), chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
         tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
@@ -133,11 +140,14 @@ class PostureSearch:
         :param limits: limits of the joints.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
-        arrays = self._take_arrays()
+        arrays, units = self._take_arrays(), self._units
         try:
-            return _Run(self, arrays, pose, limits, tolerance).find(seed)
+            run = self._run(arrays, pose, limits, tolerance)
+            found = run.find(None if seed is None else seed / units)
         finally:
             self._pool.append(arrays)
+        q = None if found.q is None else found.q * units
+        return found._replace(q=q, close=tuple(each * units for each in found.close))
 
     def find_several(
         self,
@@ -158,13 +168,13 @@ class PostureSearch:
         :param limits, tolerance: as for :meth:`find`.
         :param starts: numbers of spread starts, may be empty; a later number is tried only if no posture was found before.
         """
-        arrays = self._take_arrays()
+        arrays, units = self._take_arrays(), self._units
         try:
-            run = _Run(self, arrays, pose, limits, tolerance)
-            found = [q for seed in seeds for q in run.postures(seed, 1)]
+            run = self._run(arrays, pose, limits, tolerance)
+            found = [q for seed in seeds for q in run.postures(seed / units, 1)]
             for number, more in enumerate(starts):
                 found += [] if found and number else run.postures(None, more)
-            return found, run.starts
+            return [q * units for q in found], run.starts
         finally:
             self._pool.append(arrays)
 
@@ -176,9 +186,27 @@ class PostureSearch:
         """
         arrays = self._take_arrays()
         try:
-            return _Run(self, arrays, pose, limits, NEAR).proves_none()
+            return self._run(arrays, pose, limits, NEAR).proves_none()
         finally:
             self._pool.append(arrays)
+
+    def _run(
+        self,
+        arrays: tuple[SearchArrays, SearchArrays],
+        pose: FloatArray,
+        limits: KeptLimits,
+        tolerance: float,
+    ) -> '_Run':
+        """Return a run with pose, limits and tolerance in the unit of length of this search."""
+        if self._length != 1.0:
+            pose = pose.copy()
+            pose[:3, 3] /= self._length
+            lower, upper = limits.lower / self._units, limits.upper / self._units
+            limits, tolerance = (
+                limits._replace(lower=lower, upper=upper),
+                tolerance / max(1.0, self._length),
+            )
+        return _Run(self, arrays, pose, limits, tolerance)
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """

@@ -53,10 +53,7 @@ class RequestArrays:
         self.plan = self._make_plan(held)
         self._plans = {self.plan.held: self.plan}
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
-        places = np.vstack([chain.points, chain.home[:3, 3]])
-        self.length = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-        """Length of the arm, stretched along its points [m]."""
-        self._share = min(1.0, self.length / SMALL_ARM)
+        self._share = min(1.0, chain.length / SMALL_ARM)
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
