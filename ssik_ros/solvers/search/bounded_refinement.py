@@ -58,13 +58,19 @@ class BoundedRefinement:
         return float(np.linalg.norm(places - places[0], axis=1).max()) or 1.0
 
     def refine(
-        self, pose: FloatArray, q: FloatArray, bounds: FloatArray, tolerance: float
+        self,
+        pose: FloatArray,
+        q: FloatArray,
+        bounds: FloatArray,
+        tolerance: float,
+        most_steps: int = singular_refinement.MOST_STEPS,
     ) -> FloatArray | None:
         """
         Return a posture (n,) that reaches the pose, close to the end of a descent; None if refinement finds none.
 
         :param q: (n,) posture within the bounds that nearly reaches the pose.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
+        :param most_steps: number of steps, failed ones included.
         """
         n, rows, aim, refined = (
             self._n,
@@ -82,6 +88,7 @@ class BoundedRefinement:
             self._joints,
             aim,
             self.unit(aim),
+            most_steps,
             np.empty((rows, n + 1)),
             np.empty((rows, n)),
             np.empty(rows),

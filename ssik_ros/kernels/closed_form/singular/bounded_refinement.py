@@ -38,7 +38,6 @@ from ssik_ros.kernels.closed_form.singular.singular_refinement import (
     FLOOR,
     LONGEST_STEP,
     MOST_REFUSALS,
-    MOST_STEPS,
     ROWS,
     write_equations,
 )
@@ -68,6 +67,7 @@ def refine_within(
     joints,
     target,
     unit,
+    most_steps,
     table,
     copied,
     right,
@@ -82,6 +82,7 @@ def refine_within(
     :param lower, upper: (n,) limits.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
+    :param most_steps: number of steps, failed ones included.
     :param table: (6 + n, n + 1) scratch.
     :param copied: (6 + n, n) scratch.
     :param right: (6 + n,) scratch.
@@ -94,7 +95,7 @@ def refine_within(
     error = write_equations(table, q, aim, scratch)
     copy(best, q)
     damping, refusals = 1.0, 0
-    for _ in range(MOST_STEPS):
+    for _ in range(most_steps):
         if not error > FLOOR or refusals > MOST_REFUSALS:
             break
         write_equations(table, best, aim, scratch)
