@@ -35,7 +35,17 @@ def arm_name(request):
     return request.param
 
 
-@pytest.fixture(params=[steps.bounded_step, six_rows.bounded_step], ids=['general', 'six rows'])
+def optimal_step(*arguments):
+    """Call the kernel of the best step with scratch of exactly its size."""
+    *rest, largest = arguments
+    scratch = np.full(steps.optimal_size(6, Probe('panda').problem.nv), np.nan)
+    return steps.optimal_step(*rest, largest, scratch)
+
+
+@pytest.fixture(
+    params=[steps.bounded_step, six_rows.bounded_step, optimal_step],
+    ids=['general', 'six rows', 'optimal'],
+)
 def stepper(request, arm_name):
     return Stepper(arm_name, request.param)
 
@@ -104,3 +114,24 @@ def test_where_a_row_repeats_another_the_step_is_that_of_the_pseudo_inverse(step
     rows[4], residual[4] = 2.0 * rows[1], 2.0 * residual[1]
     step, _, _ = stepper.take(rows, residual, state, 1e-13, False)
     np.testing.assert_allclose(step, np.linalg.pinv(rows) @ residual, atol=1e-6)
+
+
+@pytest.mark.parametrize('scaled', [False, True])
+def test_the_optimal_step_is_the_best_of_all_inside_the_limits(arm_name, scaled):
+    stepper, stopped = Stepper(arm_name, optimal_step), 0
+    lower, upper = stepper.problem.lower, stepper.problem.upper
+    for seed in range(100):
+        rows, residual, state = made_up(stepper, seed, reach=5.0)
+        weights = np.random.default_rng(seed).uniform(0.1, 10.0, len(state))
+        scales = 1.0 / np.sqrt(weights) if scaled else np.ones(len(state))
+        damped = np.vstack([rows * scales, 0.1 * np.eye(len(state))])
+        right = np.concatenate([residual, np.zeros(len(state))])
+        room = (lower - state) / scales, (upper - state) / scales
+        expected = scales * lsq_linear(damped, right, room, method='bvls', tol=1e-14).x
+        step, free, left = stepper.take(
+            rows, residual, state, 1e-2, scales=scales if scaled else NOTHING
+        )
+        np.testing.assert_allclose(step, expected, atol=1e-7)
+        assert left == pytest.approx(np.sum((residual - rows @ step) ** 2), rel=1e-6)
+        stopped += int((~free).sum())
+    assert stopped > 100

@@ -5,8 +5,10 @@ import tracemalloc
 from newton_arms import draw, load, within
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
+from scipy.spatial.transform import Rotation
 
-from ssik_ros import TrackStatus
+from ssik_ros import Manipulator, TrackStatus
 from ssik_ros.errors import DimensionMismatch, RequestError, SsikError
 from ssik_ros.results import Cause
 
@@ -46,6 +48,50 @@ def test_a_far_target_is_approached_at_the_speed_that_is_allowed():
             break
     assert statuses[0] == TrackStatus.LIMITED
     assert statuses[-1] == TrackStatus.OK
+
+
+def moved(pose, twist):
+    """Return a pose after a small motion (linear, angular) in base axes."""
+    result = pose.copy()
+    result[:3, :3] = Rotation.from_rotvec(twist[3:]).as_matrix() @ pose[:3, :3]
+    result[:3, 3] += twist[:3]
+    return result
+
+
+def singular_postures(arm, rng, count):
+    """Yield postures with joints at exact angles, beside them, and on limits."""
+    lower = np.where(np.isfinite(arm.group.lower), arm.group.lower, -3.1)
+    upper = np.where(np.isfinite(arm.group.upper), arm.group.upper, 3.1)
+    for _ in range(count):
+        q = rng.uniform(lower, upper)
+        exact = rng.permutation(len(q))[: rng.integers(1, 4)]
+        q[exact] = rng.choice([0.0, 0.5 * np.pi, -0.5 * np.pi, 1e-4, -1e-4], len(exact))
+        at_end = rng.permutation(len(q))[: rng.integers(0, 3)]
+        q[at_end] = np.where(rng.random(len(at_end)) < 0.5, lower[at_end], upper[at_end])
+        yield np.clip(q, lower, upper)
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'gen3_6dof', 'irb120', 'xarm5', 'stanford'])
+def test_a_cycle_gets_as_near_as_one_step_within_bounds_gets(name):
+    """Where a motion is lost or limits stop joints, the others move as well as they can: no halt, no jump."""
+    arm = Manipulator.from_prebuilt(name)
+    rng, step = np.random.default_rng(64), 0.02
+    tracker = arm.tracker(arm.neutral, max_joint_step=step)
+    short = 0
+    for q in singular_postures(arm, rng, 150):
+        twist = 0.01 * rng.standard_normal(6) * [0.1, 0.1, 0.1, 0.5, 0.5, 0.5]
+        tracker.reset(q)
+        tracker.track(moved(arm.fk(q), twist))
+        assert (np.abs(tracker.q - q) <= step + 1e-12).all()
+        assert (arm.group.lower <= tracker.q).all() and (tracker.q <= arm.group.upper).all()
+        room = np.maximum(arm.group.lower - q, -step), np.minimum(arm.group.upper - q, step)
+        best = lsq_linear(arm.jacobian(q), twist, np.add(room, [[-1e-12], [1e-12]]), method='bvls')
+        before, least = np.linalg.norm(twist), np.sqrt(2.0 * best.cost)
+        left = np.hypot(tracker.position_error, tracker.rotation_error)
+        # The step is one of a linear model; the motion of a cycle bends by its square.
+        assert left <= least + 0.02 * before + step**2
+        short += least > 0.1 * before
+    assert short > 20
 
 
 def test_a_target_beyond_a_limit_is_approached_up_to_the_limit():

@@ -16,7 +16,7 @@ from ssik_ros.kernels.closed_form.elimination import (
     general_search,
     loop_workspace,
 )
-from ssik_ros.kernels.rows import layout, reach_hull
+from ssik_ros.kernels.rows import layout, reach_hull, steps
 from ssik_ros.kernels.rows.views import Ints
 from ssik_ros.kernels.search import laws, plain_request, state, tracking
 from ssik_ros.solvers.closed_form.branch_arrays import ArcArrays
@@ -33,6 +33,8 @@ MOST_WIDEST = 1 << 20
 MOST_STEPS = 100
 """Largest number of searches, steps of a search, and steps of a polish that an image may ask for."""
 NO_FORM, DIRECT, ELIMINATION = range(3)
+POSE_ROWS = 6
+"""Equations of one pose."""
 FORM_JOINTS = 7
 """Most joints of a closed form."""
 
@@ -465,6 +467,13 @@ class Room(NamedTuple):
     once: object = '0'
 
 
+def _step_scratch(n: str) -> str:
+    """Return the size of the scratch of one step towards a pose: :func:`steps.optimal_size`, a square polynomial of n."""
+    of_none, of_one, of_two = (steps.optimal_size(POSE_ROWS, joints) for joints in range(3))
+    square = (of_two - 2 * of_one + of_none) // 2
+    return f'{square} * {n} * {n} + {of_one - of_none - square} * {n} + {of_none}'
+
+
 def _parts() -> dict[str, Room]:
     """Return the room of each part of a solver's memory, in their order."""
     n, form = 'form_joints', '(closed_form > 0)'
@@ -495,6 +504,7 @@ def _parts() -> dict[str, Room]:
         'SEARCH': Room(f'search_work + {work.reals}'),
         'TRACK': Room('option_count'),
         'TRACK_REPORT': Room(tracking.NUMBERS),
+        'TRACK_SCRATCH': Room(_step_scratch('joints')),
         'BOUNDS': Room('joints'),
         'FK': Room(fk_work.reals),
         **dict.fromkeys(('JOINTS', 'JOINT_INTS', 'START'), Room('joints')),

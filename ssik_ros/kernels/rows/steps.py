@@ -12,6 +12,8 @@ Method
        most one pass per joint; at the next iteration every joint is free again.
     3. :func:`bounded_step` goes further. If the step would take a joint beyond a limit, the joint goes exactly to the
        limit. Its motion is subtracted from e, and the other joints are solved for the remainder.
+    4. :func:`optimal_step` also releases joints from limits, and so finds the best of all steps inside the limits, see
+       :mod:`ssik_ros.kernels.rows.bounded_squares`. It takes longer.
 
 Cost
     O(m^2 n + m^3) per pass with m rows and n joints.
@@ -22,9 +24,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import so3, vectors
-from ssik_ros.kernels.rows import layout, linalg
+from ssik_ros.kernels.rows import bounded_squares, layout, linalg
 
 WINDING_SLACK = 1e-9
 """Rounding that whole turns may cause on an angle [rad]."""
@@ -103,6 +105,78 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
             left += rest * rest
     shorten(t.variable_i, w, scales, largest)
     return left
+
+
+@inline_kernel
+def optimal_size(m, nv):
+    """
+    Return the size of the scratch of :func:`optimal_step`.
+
+    :param m, nv: numbers of rows and of variables.
+    """
+    rows, columns = m + nv, nv + 1
+    return rows * columns + rows * nv + rows + (2 + bounded_squares.ROWS_OF_NUMBERS) * nv
+
+
+@kernel
+def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
+    """
+    Write the damped step that leaves the smallest error among all that end inside the limits.
+
+    Reads and writes the workspace as :func:`bounded_step`, whose parameters these are, but leaves the residual as it is.
+
+    :param scratch: (optimal_size(m, nv),) numbers.
+    :returns: squared norm of the residual that the linear model leaves.
+    """
+    t, w = layout.view_problem(ints, reals, work)
+    m, nv = w.jacobian.shape
+    rows, place = m + nv, 0
+    table = matrix(scratch, place, rows, nv + 1)
+    place += rows * (nv + 1)
+    copied = matrix(scratch, place, rows, nv)
+    place += rows * nv
+    right = vector(scratch, place, rows)
+    place += rows
+    bounds = matrix(scratch, place, 2, nv)
+    place += 2 * nv
+    numbers = matrix(scratch, place, bounded_squares.ROWS_OF_NUMBERS, nv)
+    open_step(w, scales, m)
+    least = math.sqrt(damping)
+    for v in range(nv):
+        for a in range(m):
+            table[a, v] = w.jacobian[a, v]
+        for a in range(nv):
+            table[m + a, v] = least if a == v else 0.0
+        table[m + v, nv] = 0.0
+        bounds[0, v], bounds[1, v] = _room_of(t.variable_i, w, v, scales, limited)
+    for a in range(m):
+        table[a, nv] = w.residual[a]
+    bounded_squares.solve_within(w.step, table, bounds[0], bounds[1], copied, right, numbers)
+    left = 0.0
+    for a in range(m):
+        rest = w.residual[a]
+        for v in range(nv):
+            rest -= w.jacobian[a, v] * w.step[v]
+        left += rest * rest
+    for v in range(nv):
+        is_stopped = w.step[v] <= bounds[0, v] or w.step[v] >= bounds[1, v]
+        w.free[v] = 0.0 if is_stopped else 1.0
+        if scales.shape[0] > 0:
+            w.step[v] *= scales[v]
+    shorten_turns(t.variable_i, w.step, largest)
+    return left
+
+
+@inline_kernel
+def _room_of(variable_i, w, v, scales, limited):
+    """Return how far a variable may go down (at most zero) and up, in units of its scale."""
+    if w.lower[v] >= w.upper[v]:
+        return 0.0, 0.0
+    if not limited or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
+        return -math.inf, math.inf
+    scale = scales[v] if scales.shape[0] > 0 else 1.0
+    start = w.state[variable_i[v, layout.VARIABLE_Q]]
+    return min(0.0, (w.lower[v] - start) / scale), max(0.0, (w.upper[v] - start) / scale)
 
 
 @inline_kernel

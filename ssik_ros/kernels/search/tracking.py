@@ -6,15 +6,17 @@ Problem
     that box and the joint limits that reaches the target, or the nearest one that the cycle has seen.
 
 Method
-    Steps by the law from the configuration, confined to the box. If a step does not shrink the error, it is undone and
-    its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
+    Steps by the law from the configuration, confined to the box. If a bound stops a joint, the best of all steps in the
+    box is taken, see :func:`ssik_ros.kernels.rows.steps.optimal_step`. If a step does not shrink the error, it is undone
+    and its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
     ends if a step no longer shrinks the error noticeably.
 
 Solutions
     One; nothing is allocated.
 
 Degeneracies
-    Invalid targets and states leave the configuration unchanged.
+    Invalid targets and states leave the configuration unchanged, and so do targets far out of reach. A target that is
+    out of reach next to the tip is approached: a straight arm slides along the edge of its reach.
 
 Cost
     One start, with a repeated evaluation for every undone step.
@@ -40,6 +42,8 @@ EXTRA_GROWTH = 30.0
 """Extra damping after an undone step: first value, largest value, growth factor."""
 SETTLED = 1e-6
 """Relative decrease of the squared error below which the cycle is over."""
+NEARLY_REACHED = 0.1
+"""Largest error norm of a target out of reach that is approached."""
 AT_BOUND = 1e-9
 """Largest distance from a bound at which a joint counts as stopped by the bound [rad or m]."""
 
@@ -70,7 +74,7 @@ def confine(ints, reals, base, centre, bounds, own):
 
 
 @kernel
-def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
+def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report, scratch):
     """
     Move a configuration towards the target in ``matrices`` of the workspace.
 
@@ -80,6 +84,7 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
     :param report: (NUMBERS,) out.
+    :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones.
     :returns: code of the search.
     """
     w = layout.view_workspace(ints, work)
@@ -91,9 +96,10 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
         return code
     report[BEFORE], inside = descent.measure(ints, reals, own, work, w.state)
     report[AFTER] = report[BEFORE]
-    if code != state.RUNNING:
+    is_beyond = code == state.OUT_OF_REACH
+    if code != state.RUNNING and not (is_beyond and report[BEFORE] <= NEARLY_REACHED):
         return code
-    _, inside = approach(ints, reals, own, cancel, counters, work)
+    _, inside = approach(ints, reals, own, cancel, counters, work, scratch)
     if inside and own[state.IMPROVES] != 0.0:
         null_space.improve(ints, reals, own, cancel, counters, work)
     report[AFTER], inside = descent.measure(ints, reals, own, work, w.state)
@@ -111,15 +117,18 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
                 report[LIMIT_STOPPED] += 1.0
             elif at_box:
                 report[STEP_STOPPED] += 1.0
-    return state.FOUND if inside else state.EXHAUSTED
+    if inside:
+        return state.FOUND
+    return state.OUT_OF_REACH if is_beyond else state.EXHAUSTED
 
 
 @kernel
-def approach(ints, reals, options, cancel, counters, work):
+def approach(ints, reals, options, cancel, counters, work, scratch):
     """
     Take steps from the state towards the targets; each accepted step comes nearer.
 
     :param options: whose limits are the box.
+    :param scratch: as for :func:`follow`.
     :returns: squared error, and whether every tolerance is kept.
     """
     t, w = layout.view_problem(ints, reals, work)
@@ -141,15 +150,14 @@ def approach(ints, reals, options, cancel, counters, work):
             mu,
             square,
         )
-        left = steps.bounded_step(
-            ints,
-            reals,
-            work,
-            damping + extra,
-            limited,
-            scales,
-            options[state.LARGEST_STEP],
-        )
+        damping, largest = damping + extra, options[state.LARGEST_STEP]
+        left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
+        if scratch.shape[0] > 0 and _is_stopped(w):
+            # The step has overwritten the Jacobian.
+            descent.measure(ints, reals, options, work, w.state)
+            left = steps.optimal_step(
+                ints, reals, work, damping, limited, scales, largest, scratch
+            )
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
         if after < square:
@@ -167,3 +175,12 @@ def approach(ints, reals, options, cancel, counters, work):
             if extra > MOST_EXTRA:
                 break
     return square, inside
+
+
+@inline_kernel
+def _is_stopped(w):
+    """Return whether a bound has stopped a joint in the last step."""
+    stopped = False
+    for v in range(w.free.shape[0]):
+        stopped = stopped or (w.free[v] == 0.0 and w.lower[v] < w.upper[v])
+    return stopped

@@ -820,7 +820,8 @@ int64_t @NAME@_track(solver_t *s, const double *pose, const double *bounds, doub
   at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
   copy(reals(s, P_JOINTS), q, n);
   at = put_part(at, s, P_JOINTS);
-  put_part(at, s, P_TRACK_REPORT);
+  at = put_part(at, s, P_TRACK_REPORT);
+  put_part(at, s, P_TRACK_SCRATCH);
   ssik_ros_search__tracking__follow(&code, words);
   copy(q, reals(s, P_JOINTS), n);
   if (report) {

@@ -9,11 +9,15 @@ from ssik_ros.arguments import read_count, read_number, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError, tells_near_names
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.rows import steps
 from ssik_ros.kernels.search import state, tracking
 from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import per_variable
 from ssik_ros.solvers.search.solver import SearchSolver
+
+MOST_VARIABLES = 64
+"""Most variables of an arm for which each step is the best one within its bounds."""
 
 
 class TrackStatus(IntEnum):
@@ -74,6 +78,8 @@ class Tracker:
         base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
+        size = steps.optimal_size(solver.problem.rows, solver.problem.nv)
+        self._scratch = np.empty(size if solver.problem.nv <= MOST_VARIABLES else 0)
         self._state = solver.requests.full_states(None)[0]
         self._view: FloatArray = self._state[:n].view()
         self._view.setflags(write=False)
@@ -151,6 +157,7 @@ class Tracker:
             arrays.work,
             self._state,
             self._report,
+            self._scratch,
         )
         self.status, self.cause = self._judge(code)
         return self.status
