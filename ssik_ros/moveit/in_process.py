@@ -43,6 +43,8 @@ LOCK_REDUNDANT, APPROXIMATE = 1, 2
 
 REFUSED = 0
 """Result of a callback that rejects a candidate."""
+CYCLE = 0.01
+"""Budget of a request for one cycle [s]."""
 SHORTEST = 1e-6
 """Time for a request whose budget is used up [s]; zero would mean the default."""
 
@@ -166,6 +168,7 @@ class OpenGroup:
         channel.search(self.timeout)
         channel.search_by(self.timeout, 0, False, False, None, lambda q: SUCCESS, None)
         channel.nearest(0, None)
+        channel.search_by(CYCLE, APPROXIMATE, False, False, None, None, None)
 
     def open_channel(self) -> 'Channel':
         """Return the arrays of one caller more."""
@@ -270,24 +273,26 @@ class Channel:
         :param accepts: returns SUCCESS for a valid candidate; None accepts all.
         :param cost: which of several solutions is the best.
         """
-        begun = time.monotonic()
-        seen: list[FloatArray] = []
-        if self._is_plain and not (options & LOCK_REDUNDANT or has_state or cost is not None):
+        left, seen = timeout, list[FloatArray]()
+        is_plain = not (options & (LOCK_REDUNDANT | APPROXIMATE) or has_state or cost is not None)
+        if self._is_plain and is_plain:
+            begun = time.monotonic()
             code = self.search(timeout)
+            left = max(timeout - (time.monotonic() - begun), SHORTEST)
             if code == SUCCESS:
                 if self._is_near(is_limited) and (
                     accepts is None or accepts(self.solution) == SUCCESS
                 ):
                     return SUCCESS
                 seen.append(self.solution.copy())
-            elif not (is_limited or options & APPROXIMATE):
+            elif not is_limited:
                 return code
         limits = self.limits.copy() if is_limited else None
         return self._keep(
             self._with(redundancy).search_position_ik(
                 self.poses,
                 self.seed.copy(),
-                max(timeout - (time.monotonic() - begun), SHORTEST),
+                left,
                 consistency_limits=limits,
                 solution_callback=None if accepts is None else _except_for(seen, accepts),
                 cost_function=None if cost is None else lambda pose, q, seed: cost(q),

@@ -21,6 +21,7 @@ from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.moveit.nearest_steps import NearestSteps
 from ssik_ros.problem.contract import BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
 from ssik_ros.solvers.auto.policy import Knowledge, knowledge_of
@@ -76,7 +77,11 @@ class KinematicsQueryOptions:
     lock_redundant_joints: bool = False
     """Hold the redundant joints at the values of the seed."""
     return_approximate_solution: bool = False
-    """Return the nearest posture where none is within tolerance; it is marked as approximate."""
+    """
+    Return the nearest posture where none is within tolerance; it is marked as approximate. For a pose that the joints may
+    reach in one cycle, this is the step from the seed that comes nearest, see
+    :mod:`ssik_ros.moveit.nearest_steps`.
+    """
     discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
 
 
@@ -152,6 +157,7 @@ class KinematicsBase:
         self._position_only = position_only
         self._setup: _Setup | None = None
         self._timeout = DEFAULT_TIMEOUT
+        self._steps: NearestSteps | None = None
         self.reason = 'initialize() has not been called'
         """Why initialization failed."""
 
@@ -182,7 +188,7 @@ class KinematicsBase:
             self.reason = str(error)
             _LOGGER.error('%s', self.reason)
             return False
-        self._setup, self.reason = setup, ''
+        self._setup, self._steps, self.reason = setup, None, ''
         self.set_search_discretization(search_discretization)
         solver.warm_up()
         return True
@@ -416,6 +422,14 @@ class KinematicsBase:
         """
         first = np.asarray(poses, dtype=np.float64).reshape(-1, 4, 4)[:1]
         more: dict[str, Any] = {'timeout': timeout if timeout > 0.0 else self._timeout}
+        is_plain = consistency_limits is None and cost_function is None and context_state is None
+        if options.return_approximate_solution and is_plain and len(first) == 1:
+            step = self._nearest_step(first[0], seed, more['timeout'], options)
+            if step is not None and (
+                solution_callback is None
+                or int(solution_callback(first[0], step.solution)) == SUCCESS
+            ):
+                return step
         if consistency_limits is not None and len(consistency_limits):
             more['consistency_limits'] = np.asarray(consistency_limits, dtype=np.float64)
         if solution_callback is not None and len(first):
@@ -423,6 +437,27 @@ class KinematicsBase:
         if cost_function is not None and len(first):
             more['max_solutions'], more['max_searches'] = COMPARED, STARTS
         return self._find(poses, seed, options, state=context_state, cost=cost_function, **more)
+
+    def _nearest_step(
+        self, pose: FloatArray, seed: Vector, budget: float, options: KinematicsQueryOptions
+    ) -> IkReply | None:
+        """Return the step of one cycle, or None if the request asks for something else; see :mod:`.nearest_steps`."""
+        setup, q = self._setup, np.asarray(seed, dtype=np.float64)
+        if setup is None or len(setup.tip_frames) != 1 or self._locked(setup, options):
+            return None
+        is_usable = q.shape == (len(setup.group.idx_q),) and np.isfinite(q).all()
+        if not is_usable or not np.isfinite(pose).all():
+            return None
+        if self._steps is None:
+            ends = setup.solver.base_frame, setup.solver.tip_frames[0]
+            self._steps = NearestSteps(setup.robot, setup.group, *ends, self._position_only)
+        own = pose if setup.tools is None else pose @ invert_pose(setup.tools[0])
+        step = self._steps.take(own, q, budget)
+        if step is None:
+            return None
+        if step.is_exact:
+            return IkReply(True, step.q, SUCCESS, Cause.NONE, step.text)
+        return IkReply(True, step.q, SUCCESS, step.cause, step.text, is_approximate=True)
 
     def get_position_ik_solutions(
         self,

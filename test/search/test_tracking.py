@@ -59,7 +59,7 @@ def moved(pose, twist):
 
 
 def singular_postures(arm, rng, count):
-    """Yield postures with joints at exact angles, beside them, and on limits."""
+    """Yield postures with joints at exact angles or close to them, and on limits."""
     lower = np.where(np.isfinite(arm.group.lower), arm.group.lower, -3.1)
     upper = np.where(np.isfinite(arm.group.upper), arm.group.upper, 3.1)
     for _ in range(count):
