@@ -66,9 +66,24 @@ def test_the_nearest_edges_hold_the_posture_that_is_on_one(seed):
     for moving in range(robot.dof):
         q = bounds[rng.integers(0, 2, robot.dof), np.arange(robot.dof)]
         q[moving] = rng.uniform(*bounds[:, moving])
-        edges = refinement.on_edges(pose_of(robot, q), bounds, 8)
-        scale = np.where(robot.turns, 1.0, robot.size)
-        assert min(np.abs((each - q) / scale).max() for each in edges) < 1e-6
+        edges = list(refinement.near_limits(pose_of(robot, q), bounds))[:8]
+        assert min(np.abs((each - q) / robot.unit).max() for each in edges) < 1e-6
+
+
+@pytest.mark.parametrize('seed', [31, 343, 406])
+def test_a_posture_with_two_joints_within_limits_is_found_from_a_face(seed):
+    robot, rng = random_robot(seed), np.random.default_rng(seed)
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    found = 0
+    for _ in range(20):
+        q = bounds[rng.integers(0, 2, robot.dof), np.arange(robot.dof)]
+        moving = rng.permutation(robot.dof)[:2]
+        q[moving] = rng.uniform(*bounds[:, moving])
+        pose = pose_of(robot, q)
+        beginnings = refinement.near_limits(pose, bounds)
+        refined = refinement.first_refined(pose, beginnings, bounds, 1e-9 * max(1.0, robot.size))
+        found += refined is not None
+    assert found >= 18
 
 
 def test_the_posture_of_an_edge_is_the_nearest_one_on_it():
@@ -77,7 +92,7 @@ def test_the_posture_of_an_edge_is_the_nearest_one_on_it():
     refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
     q = bounds[1] - 1e-3 * robot.unit * rng.random(robot.dof)
     pose = pose_of(robot, q)
-    best = refinement.on_edges(pose, bounds, 8)[0]
+    best = next(refinement.near_limits(pose, bounds))
 
     def error(rows):
         difference = robot.arm.fk(rows) - pose
@@ -97,4 +112,4 @@ def test_without_limits_there_are_no_edges():
     robot = shipped('ur5e')
     refinement = BoundedRefinement(chain_of(robot))
     endless = np.outer([-np.inf, np.inf], np.ones(6))
-    assert refinement.on_edges(pose_of(robot, np.ones(6)), endless, 8) == []
+    assert list(refinement.near_limits(pose_of(robot, np.ones(6)), endless)) == []

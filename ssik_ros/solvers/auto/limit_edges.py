@@ -13,7 +13,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, NEAREST_EDGES
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
 
 class LimitEdges:
@@ -44,8 +44,8 @@ class LimitEdges:
             bounds[0] = np.maximum(bounds[0], request.lower)
         if request.upper is not None:
             bounds[1] = np.minimum(bounds[1], request.upper)
-        edges = refinement.on_edges(pose, bounds, NEAREST_EDGES)
-        return refinement.first_refined(pose, edges, bounds, tolerance)
+        beginnings = refinement.near_limits(pose, bounds)
+        return refinement.first_refined(pose, beginnings, bounds, tolerance)
 
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:

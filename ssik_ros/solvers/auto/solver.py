@@ -304,7 +304,8 @@ class AutoSolver:
         :param tried: result of the first starts; None if the closed form comes first.
         """
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
-        if tried is not None and tried.cause == Cause.NOT_FOUND and not self._is_complete:
+        is_sampled = closed_form.arm.plan.held >= 0 and not self._has_unusual_size
+        if tried is not None and tried.cause == Cause.NOT_FOUND and is_sampled:
             return tried
         known = closed_form.solve(request)
         if known.status == IkStatus.REFUSED or _is_within(known, self._tolerance(request)):

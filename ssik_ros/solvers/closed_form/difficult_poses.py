@@ -23,7 +23,6 @@ from ssik_ros.solvers.closed_form.plan import TOLERANCE
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
-from ssik_ros.solvers.search.bounded_refinement import NEAREST_EDGES
 
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
@@ -202,7 +201,8 @@ class DifficultPoses:
         Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of it.
         New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
         whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined,
-        and postures on edges of the limits. If a descent has come near, or a posture is nearly inside, more starts follow.
+        and postures on edges of the limits. If a descent has come near, or a posture is nearly inside, postures on faces
+        and more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param outside: (k, n) postures that reach the pose whatever the limits.
@@ -216,9 +216,14 @@ class DifficultPoses:
         seeds, way = singular.nearest_inside(outside, limits, LAST_BRANCHES)
         search_for = self._posture_search()
         ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
-        close += ends + refinement.on_edges(aim, bounds, NEAREST_EDGES)
-        q = refinement.first_refined(aim, close, bounds, tolerance)
-        if q is None and (close or way < NEARLY_INSIDE):
+        close += ends
+        beginnings = [*close, *refinement.on_edges(aim, bounds)]
+        q = refinement.first_refined(aim, beginnings, bounds, tolerance)
+        is_near = bool(close) or way < NEARLY_INSIDE
+        if q is None and is_near:
+            faces = refinement.on_faces(aim, bounds)
+            q = refinement.first_refined(aim, faces, bounds, tolerance)
+        if q is None and is_near:
             ends, more = search_for.find_several(aim, (), limits, tolerance, (MORE_STARTS,))
             q = refinement.first_refined(aim, ends[:MOST_ENDS], bounds, tolerance)
             starts += more

@@ -6,7 +6,7 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 
 1. The branches of the closed form, regardless of limits.
 2. Descents within the limits that start at these branches, moved inside the limits.
-3. Descents within the limits from spread starts; if none reaches the pose, the nearest postures on edges of the limits.
+3. Descents within the limits from spread starts; if none reaches the pose, one from an edge or a face of the limits.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
 one point of each curve: the point within the limits that is nearest to the seed.
@@ -25,7 +25,7 @@ from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
-from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, NEAREST_EDGES
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
 STARTS = (16, 128), (512,)
 """Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose, the
@@ -104,11 +104,10 @@ class SingularPoses:
             )
             if len(settled.rows):
                 return settled._replace(starts=count)
-        edges = self.refinement.on_edges(pose, limits.bounds, NEAREST_EDGES)
-        if edges:
-            settled = self._settle_postures(
-                pose, candidates, edges, seed, limits, metric, tolerance
-            )
+        beginnings = self.refinement.near_limits(pose, limits.bounds)
+        q = self.refinement.first_refined(pose, beginnings, limits.bounds, tolerance)
+        if q is not None:
+            settled = self._settle_postures(pose, candidates, [q], seed, limits, metric, tolerance)
         return settled._replace(starts=count)
 
     def _settle_postures(

@@ -2,7 +2,7 @@
 Refine postures that nearly reach a pose, with all joints within their limits.
 
 Descents end short of solutions that are singular, or that have nearly all joints on limits. A refinement reaches such
-solutions. It begins at the ends of descents, and on edges of the limits, see
+solutions. It begins at the ends of descents, and on edges and faces of the limits, see
 :mod:`ssik_ros.kernels.closed_form.singular.bounded_refinement` and
 :mod:`ssik_ros.kernels.closed_form.singular.limit_edges`.
 
@@ -10,7 +10,7 @@ Shapes: ``n`` joints. A pose is the pose (4, 4) of the tip in the base; bounds a
 may be infinite.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -26,13 +26,12 @@ from ssik_ros.kernels.rows import bounded_squares
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 
-NEAR_EDGE = 1e-2
+NEAR_EDGE, NEAREST_EDGES = 1e-2, 8
+NEAR_FACE, NEAREST_FACES = 0.4, 96
 """
-Largest Frobenius norm of FK - T at the beginning of a refinement on an edge of the limits; lengths are in units of the
-chain.
+Largest Frobenius norm of FK - T of a posture on an edge and on a face of the limits that is refined, lengths in units of
+the chain; and most such postures. Faces are sampled coarsely.
 """
-NEAREST_EDGES = 8
-"""Most postures on edges of the limits that are refined."""
 
 
 class BoundedRefinement:
@@ -110,14 +109,33 @@ class BoundedRefinement:
         refined = (self.refine(pose, q, bounds, tolerance) for q in ends)
         return next((q for q in refined if q is not None), None)
 
-    def on_edges(self, pose: FloatArray, bounds: FloatArray, most: int) -> list[FloatArray]:
+    def near_limits(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """
-        Return the postures (n,) on edges of the limits that nearly reach a pose, the nearest first.
+        Yield postures (n,) that nearly reach a pose, on edges of the limits, then on faces; the nearest first.
 
-        On an edge all joints but one are on a limit.
-
-        :param most: number of postures.
+        On an edge all joints but one are on a limit, on a face all but two. On faces the two joints are refined, as the
+        sampled values are coarse.
         """
+        yield from self.on_edges(pose, bounds)
+        yield from self.on_faces(pose, bounds)
+
+    def on_edges(self, pose: FloatArray, bounds: FloatArray) -> FloatArray:
+        """Return the postures (k, n) of :meth:`near_limits` that are on edges."""
+        return self._on_edges(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
+
+    def on_faces(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
+        """Yield the postures (n,) of :meth:`near_limits` that are on faces."""
+        near = NEAR_EDGE * max(1.0, self.unit(pose_numbers(pose)))
+        for q in self._on_edges(pose, bounds, True, NEAR_FACE, NEAREST_FACES):
+            is_fixed = (q == bounds[0]) | (q == bounds[1])
+            refined = self.refine(pose, q, np.where(is_fixed, q, bounds), near)
+            if refined is not None:
+                yield refined
+
+    def _on_edges(
+        self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
+    ) -> FloatArray:
+        """Return the nearest postures (k, n) whose error is small enough."""
         aim, n = pose_numbers(pose), self._n
         out, errors = np.empty((most, n)), np.empty(most)
         count = limit_edges.find_edges(
@@ -132,6 +150,7 @@ class BoundedRefinement:
             self._joints,
             aim,
             self.unit(aim),
+            on_faces,
             np.empty(certify.scratch_size(n)),
         )
-        return list(out[:count][errors[:count] <= NEAR_EDGE])
+        return out[:count][errors[:count] <= near]

@@ -1,24 +1,26 @@
 """
-Postures on edges of the limits that come nearest to a pose.
+Postures on edges and faces of the limits that come nearest to a pose.
 
 Problem
 -------
-Descents hardly end at a solution that has all joints, or all but one, on their limits or next to them. Return the
-postures of this kind that nearly reach a pose.
+Descents hardly end at a solution that has nearly all joints on their limits or next to them. Return the postures of this
+kind that nearly reach a pose.
 
 Method
 ------
 On an edge all joints but one are on a limit. Along a turning joint the squared error of the pose, over both position
 and rotation, is a + b cos q + c sin q; along a prismatic joint it is a parabola. Three values determine it, and it is
-least at a known place, or at an end of the edge. The nearest postures of all edges are kept, each once.
+least at a known place, or at an end of the edge. On a face two joints move: one is swept over a few values, and at each
+the other moves as on an edge. The nearest postures are kept, each once.
 
 Degeneracies
 ------------
-A joint without limits moves on every edge. If there are two, there are no edges.
+A joint without limits moves on every edge. If there are two, there are no edges, and two such joints move on every face.
 
 Cost
 ----
-n 2^(n - 1) edges with five forward passes each: 0.6 ms for seven joints.
+n 2^(n - 1) edges with five forward passes each, 0.6 ms for seven joints, and n (n - 1) 2^(n - 3) faces with eight times as
+many, 8 ms.
 """
 
 import math
@@ -31,14 +33,32 @@ from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows.places import at
 
 MOST_JOINTS = 8
-"""Most joints of a chain whose edges are tried."""
+"""Most joints of a chain whose edges and faces are tried."""
+SWEPT = 8
+"""Values of the swept joint of a face."""
+NOTHING_SWEPT = -1
+"""The swept joint of an edge."""
 SAME = 1e-9
 """If all joints of two postures differ by at most this times their range, they are one."""
 
 
 @kernel
 def find_edges(
-    out, errors, q, lower, upper, axes, points, home, n, slides, joints, target, unit, scratch
+    out,
+    errors,
+    q,
+    lower,
+    upper,
+    axes,
+    points,
+    home,
+    n,
+    slides,
+    joints,
+    target,
+    unit,
+    on_faces,
+    scratch,
 ):
     """
     Write the nearest postures, the nearest first; return their number.
@@ -49,40 +69,69 @@ def find_edges(
     :param lower, upper: (n,) limits, may be infinite.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
+    :param on_faces: whether two joints move, instead of one.
     :param scratch: (certify.scratch_size(n),) numbers.
     """
-    count, endless, unlimited = 0, 0, -1
-    for v in range(n):
-        if not (math.isfinite(lower[v]) and math.isfinite(upper[v])):
-            endless += 1
-            unlimited = v
-    if endless > 1 or n > MOST_JOINTS:
+    if n > MOST_JOINTS:
         return 0
-    aim = Aim(axes, points, home, n, slides, joints, n, target, unit)
+    count, aim = 0, Aim(axes, points, home, n, slides, joints, n, target, unit)
     for moving in range(n):
-        if endless and moving != unlimited:
-            continue
-        for corner in range(1 << n):
-            if not _put_on_corner(q, corner, moving, lower, upper):
-                continue
-            for value in _lowest(q, moving, lower, upper, aim, scratch):
-                if lower[moving] <= value <= upper[moving]:
-                    q[moving] = value
-                    error = _squared_error(q, aim, scratch)
-                    count = _keep(out, errors, count, q, error, lower, upper)
+        for swept in range(moving if on_faces else 1):
+            swept = swept if on_faces else NOTHING_SWEPT
+            if _others_have_limits(moving, swept, lower, upper):
+                count = _keep_nearest(
+                    out, errors, count, q, moving, swept, lower, upper, aim, scratch
+                )
     for k in range(count):
         errors[k] = math.sqrt(errors[k])
     return count
 
 
 @kernel
-def _put_on_corner(q, corner, moving, lower, upper):
-    """Put all joints but one on the limits that the bits of a corner name; return whether the edge is a new one."""
+def _others_have_limits(moving, swept, lower, upper):
+    """Return whether all joints have limits, except for the moving ones."""
+    found = True
+    for v in range(lower.shape[0]):
+        is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])
+        found = found and (is_limited or v == moving or v == swept)
+    return found
+
+
+@kernel
+def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scratch):
+    """Keep the nearest postures of the edges, or faces, on which these joints move; return the number of postures."""
+    for corner in range(1 << aim.n):
+        if not _put_on_corner(q, corner, moving, swept, lower, upper):
+            continue
+        for sample in range(1 if swept == NOTHING_SWEPT else SWEPT):
+            if swept != NOTHING_SWEPT:
+                low, high = _range_of(swept, lower, upper, aim)
+                q[swept] = low + (sample + 0.5) / SWEPT * (high - low)
+            for value in _lowest(q, moving, lower, upper, aim, scratch):
+                if lower[moving] <= value <= upper[moving]:
+                    q[moving] = value
+                    error = _squared_error(q, aim, scratch)
+                    count = _keep(out, errors, count, q, error, lower, upper)
+    return count
+
+
+@kernel
+def _range_of(v, lower, upper, aim):
+    """Return the limits of a joint, or those of one turn or of two lengths of the chain."""
+    if math.isfinite(lower[v]) and math.isfinite(upper[v]):
+        return lower[v], upper[v]
+    half = aim.unit if is_slide(aim.slides, v) else math.pi
+    return -half, half
+
+
+@kernel
+def _put_on_corner(q, corner, moving, swept, lower, upper):
+    """Put all other joints on the limits that the bits of a corner name; return whether this is a new place."""
     for v in range(q.shape[0]):
-        is_upper = corner >> v & 1
-        if is_upper and (v == moving or lower[v] == upper[v]):
+        is_upper, moves = corner >> v & 1, v == moving or v == swept
+        if is_upper and (moves or lower[v] == upper[v]):
             return False
-        if v != moving:
+        if not moves:
             q[v] = upper[v] if is_upper else lower[v]
     return True
 
