@@ -1,5 +1,5 @@
 """
-Postures on edges of the limits, as seeds of a search that has found postures outside the limits only.
+Postures on edges and faces of the limits, as seeds of a search that has found no posture within the limits.
 
 A search seldom finds a posture with nearly all joints on their limits, or next to them.
 """
@@ -26,7 +26,7 @@ class LimitEdges:
 
     def posture(self, request: SolveRequest, tolerance: float) -> FloatArray | None:
         """
-        Return a posture (n,) that reaches the pose of a request, refined from an edge of the limits, or None.
+        Return a posture (n,) that reaches the pose of a request, refined from an edge or a face of the limits, or None.
 
         :param request: valid; with locked joints or limits around the seed there are no edges.
         :param tolerance: largest norm over position [m] and rotation [rad] error.

@@ -281,10 +281,10 @@ class AutoSolver:
         if left is None:
             return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
         found = self._pose_ik.solve(left)
-        return self._from_edges(request, found) if found.cause == Cause.LIMITS else found
+        return found if _is_final(found) else self._from_limits(request, found)
 
-    def _from_edges(self, request: SolveRequest, tried: IkResult) -> IkResult:
-        """Return the solution that begins on an edge of the limits, or ``tried`` without a solution."""
+    def _from_limits(self, request: SolveRequest, tried: IkResult) -> IkResult:
+        """Return the solution that begins on an edge or a face of the limits, or ``tried`` without a solution."""
         q = None if self._position_only else self._edges.posture(request, self._tolerance(request))
         if q is None:
             return tried

@@ -117,7 +117,7 @@ def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scrat
 
 @kernel
 def _range_of(v, lower, upper, aim):
-    """Return the limits of a joint, or those of one turn or of two lengths of the chain."""
+    """Return the limits of a joint; without limits one turn, or two lengths of the chain."""
     if math.isfinite(lower[v]) and math.isfinite(upper[v]):
         return lower[v], upper[v]
     half = aim.unit if is_slide(aim.slides, v) else math.pi
