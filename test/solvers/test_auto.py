@@ -3,6 +3,7 @@
 from arms import chain, closes, HALF_TURN, tip_errors, tip_poses, within, X, Y, Z
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros import Manipulator
 from ssik_ros.model.loader import load_robot
@@ -219,6 +220,25 @@ def test_a_chain_of_five_joints_is_solved_within_the_tolerance():
         result = solver.solve(SolveRequest(target, seed=robot.sample(group, rng)))
         assert result.solved
         assert result.residual <= 1e-3
+
+
+def test_five_joints_cannot_turn_the_tip_as_they_like():
+    """A pose of another orientation is proved to be out of reach, a pose within the tolerance of reach is not."""
+    arm = Arm('xarm5')
+    solver, causes = arm.solver(target_tolerance=1e-6), []
+    for _ in range(30):
+        target = arm.target(arm.sample())
+        target[0, :3, :3] = (
+            Rotation.from_rotvec(0.1 * arm.rng.standard_normal(3)).as_matrix()
+            @ (target[0, :3, :3])
+        )
+        result = solver.solve(SolveRequest(targets=target))
+        assert not result.solved
+        causes.append((result.cause, result.is_proved))
+    assert causes.count((Cause.UNREACHABLE, True)) >= 28
+    edge = arm.target(arm.sample())
+    edge[0, :3, :3] = Rotation.from_rotvec([2e-6, 2e-6, 2e-6]).as_matrix() @ edge[0, :3, :3]
+    assert not solver.solve(SolveRequest(targets=edge)).is_proved
 
 
 def test_several_solutions_are_the_branches(arms):

@@ -304,12 +304,15 @@ class AutoSolver:
         :param tried: result of the first starts; None if the closed form comes first.
         """
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
-        is_sampled = closed_form.arm.plan.held >= 0 and not self._has_unusual_size
-        if tried is not None and tried.cause == Cause.NOT_FOUND and is_sampled:
+        is_stuck = tried is not None and tried.cause == Cause.NOT_FOUND
+        is_hopeless = is_stuck and not (self._is_complete or self._has_unusual_size)
+        if tried is not None and is_hopeless and closed_form.arm.plan.held >= 0:
             return tried
         known = closed_form.solve(request)
         if known.status == IkStatus.REFUSED or _is_within(known, self._tolerance(request)):
             return known
+        if tried is not None and is_hopeless:
+            return self._with_nearest(known, tried, request) if known.is_proved else tried
         if self._is_complete and (tried is not None or known.cause == Cause.VALIDATION):
             return known if tried is None else self._with_nearest(known, tried, request)
         left = stop.remaining(request)
