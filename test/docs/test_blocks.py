@@ -71,6 +71,7 @@ OUTPUTS = {
 """Pages with a text block that no Python block before it prints, with the reason."""
 FILES = {
     'docs/how_to/link_a_c_library.md': 'part of the program that test/c_library compiles as a whole',
+    'docs/how_to/run_servo_without_halts.md': 'parameters of MoveIt Servo',
     'docs/reference/placement.md': 'cell.yaml, which the lines of "ssik place" read',
     'docs/reference/tool_paths.md': 'weld.yaml, which the lines of "ssik path" read',
     'docs/tutorials/moveit_walkthrough.md': 'parameters of plugin_benchmark, which needs MoveIt',
