@@ -51,6 +51,19 @@ def test_a_straight_wrist_with_a_joint_on_its_limit_is_found(name):
     assert refinement.refine(pose_of(robot, q), start, bounds, 1e-10) is not None
 
 
+@pytest.mark.parametrize('way', [0.05, 0.2, 1.0, -0.3])
+def test_a_solution_at_the_end_of_a_curved_valley_is_found(way):
+    # The axes of a straight wrist miss each other by 1e-9 of the arm: joints 4 and 6 hardly change the pose together.
+    robot = random_robot(11)
+    q = np.array([-0.91, 0.24, -2.2, -1.57, 6e-9, -1.45])
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
+    start = q + way * np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0])
+    pose = pose_of(robot, q)
+    found = refinement.refine(pose, start, bounds, 1e-9)
+    assert found is not None
+    assert np.linalg.norm(pose_of(robot, found) - pose) < 1e-9
+
+
 def test_a_posture_that_misses_the_pose_is_not_returned():
     robot = shipped('ur5e')
     refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)

@@ -11,9 +11,10 @@ Method
 1. Equations: six rows as in :mod:`singular_refinement`; prismatic joints move in units of the chain's length.
 2. Levenberg-Marquardt within bounds: of all steps within the limits, take the one that minimises
    |J x - e|^2 + (d |e|)^2 |x|^2, see :mod:`ssik_ros.kernels.rows.bounded_squares`. A joint that the step takes to a limit
-   ends exactly on it, and the next step may take it away again. If a step does not reduce the error, repeat it with a
-   larger d.
-3. Stop when steps no longer reduce the error.
+   ends exactly on it, and the next step may take it away again.
+3. In a curved valley a step along the valley climbs its side, and the next step comes down again. So up to two steps may
+   miss the smallest error so far. If none of them reduces it, go back and repeat with a larger d.
+4. Stop when steps no longer reduce the error.
 
 Degeneracies
 ------------
@@ -35,9 +36,7 @@ from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import (
     Aim,
-    FLOOR,
     LONGEST_STEP,
-    MOST_REFUSALS,
     ROWS,
     write_equations,
 )
@@ -47,7 +46,13 @@ from ssik_ros.kernels.rows.places import at
 
 LEAST = 1e-9
 """Smallest damping that is added to the Jacobian; it keeps steps small along directions in which nothing changes."""
-FEWER, MORE = 0.5, 3.0
+MOST_UPHILL = 2
+"""Most steps in a row that may miss the smallest error so far."""
+MOST_REFUSALS = 6
+"""Most times in a row that the steps go back."""
+FLOOR = 1e-15
+"""Error below which no step improves."""
+FEWER, MORE = 0.5, 8.0
 """Factors of the damping after a successful step and after a failed one."""
 STEP, LOWER, UPPER, BEST = range(4)
 """Rows of the vectors."""
@@ -92,36 +97,38 @@ def refine_within(
     """
     aim = Aim(axes, points, home, n, slides, joints, n, target, unit)
     step, best = vectors[STEP], vectors[BEST]
-    error = write_equations(table, q, aim, scratch)
+    error = here = write_equations(table, q, aim, scratch)
     copy(best, q)
-    damping, refusals = 1.0, 0
+    damping, refusals, uphill = 1.0, 0, 0
     for _ in range(most_steps):
         if not error > FLOOR or refusals > MOST_REFUSALS:
             break
-        write_equations(table, best, aim, scratch)
-        _damp(table, aim, max(LEAST, damping * error))
+        _damp(table, aim, max(LEAST, damping * here))
         for v in range(n):
             scale = unit if is_slide(slides, v) else 1.0
-            vectors[LOWER, v] = max((lower[v] - best[v]) / scale, -LONGEST_STEP)
-            vectors[UPPER, v] = min((upper[v] - best[v]) / scale, LONGEST_STEP)
+            vectors[LOWER, v] = max((lower[v] - q[v]) / scale, -LONGEST_STEP)
+            vectors[UPPER, v] = min((upper[v] - q[v]) / scale, LONGEST_STEP)
         bounded_squares.solve_within(
             step, table, vectors[LOWER], vectors[UPPER], copied, right, numbers
         )
         for v in range(n):
-            scale = unit if is_slide(slides, v) else 1.0
-            q[v] = best[v] + scale * step[v]
             # Not the sum of a value and a difference: a joint on a limit is exactly there.
             if step[v] == vectors[LOWER, v] and step[v] > -LONGEST_STEP:
                 q[v] = lower[v]
             elif step[v] == vectors[UPPER, v] and step[v] < LONGEST_STEP:
                 q[v] = upper[v]
-        gained = write_equations(table, q, aim, scratch)
-        if gained < error:
+            else:
+                q[v] += step[v] * (unit if is_slide(slides, v) else 1.0)
+        here = write_equations(table, q, aim, scratch)
+        if here < error:
             copy(best, q)
-            error, damping, refusals = gained, damping * FEWER, 0
+            error, damping, refusals, uphill = here, damping * FEWER, 0, 0
+        elif uphill < MOST_UPHILL:
+            uphill += 1
         else:
-            damping *= MORE
-            refusals += 1
+            copy(q, best)
+            here = write_equations(table, q, aim, scratch)
+            damping, refusals, uphill = damping * MORE, refusals + 1, 0
     copy(q, best)
     write_equations(table, q, aim, scratch)
     return certify.residual(vector(scratch, at(certify.POSE, n), 12), target)
