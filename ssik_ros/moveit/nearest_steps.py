@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import RequestError
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -81,7 +80,7 @@ class NearestSteps:
         :param position_only: whether the orientation of poses is free.
         """
         self._kinematics = ChainKinematics(robot, group, base, tip)
-        self._position_only = position_only
+        self._group, self._position_only = group, position_only
         velocity = robot.tree.velocity[group.idx_q]
         self._velocity = np.where(np.isfinite(velocity), velocity, UNLIMITED)
         settings = SearchSettings(law='adaptive', pos_tol=EXACT, rot_tol=EXACT)
@@ -93,7 +92,8 @@ class NearestSteps:
         """
         Return the step of one cycle, or None if the request asks for something else.
 
-        It asks for a step if the budget is short, and if the joints could move the tip as far as the pose is away.
+        It asks for a step if the budget is short, and if the joints could move the tip as far as the pose is away. The
+        seed has to be within the limits.
 
         :param pose: (4, 4) of the tip in the base.
         :param seed: (n,) posture at the beginning of the cycle.
@@ -102,28 +102,28 @@ class NearestSteps:
         room = CYCLES * budget * self._velocity
         if not 0.0 < budget <= LONGEST_BUDGET or not (room > 0.0).all():
             return None
+        if not ((self._group.lower <= seed) & (seed <= self._group.upper)).all():
+            return None
         distance, angle = pose_errors(self._kinematics.pose(seed), pose)
         most = np.abs(self._kinematics.jacobian(seed)) @ room
         if distance > np.linalg.norm(most[:3]):
             return None
         if angle > np.linalg.norm(most[3:]) and not self._position_only:
             return None
-        waiting = self._waiting(budget)
-        try:
-            tracker = (
-                waiting.pop()
-                if waiting
-                else Tracker(self._solver, seed, max_step=room, max_iterations=MOST_STEPS)
-            )
-            tracker.reset(seed)
-        except RequestError:
-            # The seed is outside the limits: the search decides.
-            return None
+        tracker = self._take_tracker(seed, budget, room)
+        tracker.reset(seed)
         is_exact = tracker.track(pose) == TrackStatus.OK
         errors = tracker.position_error, tracker.rotation_error
         step = Step(tracker.q.copy(), is_exact, *errors, tracker.cause)
-        waiting.append(tracker)
+        self._waiting(budget).append(tracker)
         return step
+
+    def _take_tracker(self, seed: FloatArray, budget: float, room: FloatArray) -> Tracker:
+        """Return a tracker that no other thread uses."""
+        try:
+            return self._waiting(budget).pop()
+        except IndexError:
+            return Tracker(self._solver, seed, max_step=room, max_iterations=MOST_STEPS)
 
     def _waiting(self, budget: float) -> list[Tracker]:
         """Return the trackers that no thread uses, for cycles of this length."""

@@ -1,5 +1,6 @@
 """Steps of programs such as Servo: no halt where a motion is left, no jump, no joint too fast; other requests as before."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,19 @@ def test_a_seed_outside_the_limits_is_left_to_the_search(plugin, arm):
     seed[1] = arm.lower[1] - 0.01
     reply = plugin.search_position_ik(pose_at(plugin, READY), seed, BUDGET, options=APPROXIMATE)
     assert reply.solved and (reply.solution >= arm.lower).all()
+
+
+def test_threads_get_the_steps_of_one(plugin):
+    rng = np.random.default_rng(9)
+    targets = [moved(pose_at(plugin, READY), 0.002 * rng.standard_normal(6)) for _ in range(60)]
+
+    def step(target):
+        return plugin.search_position_ik(target, READY, BUDGET, options=APPROXIMATE).solution
+
+    alone = [step(target) for target in targets]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(step, targets))
+    np.testing.assert_array_equal(alone, together)
 
 
 def test_position_only_leaves_the_orientation_free(robot):
