@@ -8,6 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ModelError
+from ssik_ros.kernels.closed_form.singular.limit_edges import MOST_JOINTS
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -49,11 +50,12 @@ class LimitEdges:
 
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:
-    """Return the chain of a group, or None if it has other joints or tips."""
+    """Return the chain of a group, or None if it has other joints or tips, or too many joints."""
     if len(group.tips) != 1:
         return None
     try:
         chain = SerialChain.from_group(robot, group)
     except ModelError:
         return None
-    return chain if chain.joint_names == group.joint_names else None
+    is_served = chain.joint_names == group.joint_names and len(chain.axes) <= MOST_JOINTS
+    return chain if is_served else None

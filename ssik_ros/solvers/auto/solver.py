@@ -44,6 +44,8 @@ STARTS_AT_THE_EDGE = 8
 """Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
 MANY_STARTS = 100
 """Starts of a search without a complete closed form. If all of them get stuck, more starts seldom help."""
+LAST_TRY = 0.05
+"""Least time for a try that begins at the limits, which no clock ends [s]."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 
@@ -281,7 +283,10 @@ class AutoSolver:
         if left is None:
             return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
         found = self._pose_ik.solve(left)
-        return found if _is_final(found) else self._from_limits(request, found)
+        left = stop.remaining(request)
+        if _is_final(found) or left is None or not _has_seconds(left, LAST_TRY):
+            return found
+        return self._from_limits(request, found)
 
     def _from_limits(self, request: SolveRequest, tried: IkResult) -> IkResult:
         """Return the solution that begins on an edge or a face of the limits, or ``tried`` without a solution."""
@@ -348,6 +353,12 @@ class AutoSolver:
         """Return the largest norm over both errors of a solution."""
         own = self.options.target_tolerance if request.tolerance is None else request.tolerance
         return float(np.min(own))
+
+
+def _has_seconds(request: SolveRequest, seconds: float) -> bool:
+    """Return whether the budget of a request is at least so long [s]."""
+    timeout = request.timeout
+    return timeout is None or timeout <= 0.0 or timeout >= seconds
 
 
 class _Deadline:
