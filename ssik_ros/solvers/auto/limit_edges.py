@@ -4,6 +4,8 @@ Postures on edges and faces of the limits, as seeds of a search that has found n
 A search seldom finds a posture with nearly all joints on their limits, or next to them.
 """
 
+import dataclasses
+
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
@@ -14,16 +16,37 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import IkResult
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
+from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class LimitEdges:
     """The edges of the limits of one group."""
 
-    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
-        """Prepare the refinement if the group is a chain to one tip that moves nothing else; else there are no edges."""
-        self._chain = _chain_of(robot, group)
+    def __init__(self, search: SearchSolver, *, position_only: bool) -> None:
+        """
+        Prepare the refinement if the group is a chain to one tip; else there are no edges.
+
+        :param search: of the group.
+        :param position_only: whether the orientation of targets is free; then there are no edges either.
+        """
+        self._search = search
+        self._chain = None if position_only else _chain_of(search.robot, search.group)
         self._refinement = None if self._chain is None else BoundedRefinement(self._chain)
+
+    def solve(self, request: SolveRequest, tried: IkResult, tolerance: float) -> IkResult:
+        """
+        Return the solution that begins on an edge or a face of the limits, or ``tried`` without a solution.
+
+        :param request, tolerance: as for :meth:`posture`.
+        :param tried: result of the search.
+        """
+        q = self.posture(request, tolerance)
+        if q is None:
+            return tried
+        found = self._search.solve(dataclasses.replace(request, seed=q, max_searches=1))
+        return found if found.solved else tried
 
     def posture(self, request: SolveRequest, tolerance: float) -> FloatArray | None:
         """

@@ -168,8 +168,7 @@ class AutoSolver:
 
     @functools.cached_property
     def _edges(self) -> LimitEdges:
-        """Return the edges of the limits."""
-        return LimitEdges(self.robot, self.group)
+        return LimitEdges(self._first_starts, position_only=self._position_only)
 
     @functools.cached_property
     def _starts_at_the_edge(self) -> SearchSolver:
@@ -286,15 +285,7 @@ class AutoSolver:
         left = stop.remaining(request)
         if _is_final(found) or left is None or not _has_seconds(left, LAST_TRY):
             return found
-        return self._from_limits(request, found)
-
-    def _from_limits(self, request: SolveRequest, tried: IkResult) -> IkResult:
-        """Return the solution that begins on an edge or a face of the limits, or ``tried`` without a solution."""
-        q = None if self._position_only else self._edges.posture(request, self._tolerance(request))
-        if q is None:
-            return tried
-        found = self._first_starts.solve(dataclasses.replace(request, seed=q, max_searches=1))
-        return found if found.solved else tried
+        return self._edges.solve(request, found, self._tolerance(request))
 
     def _search_and_know(
         self,
