@@ -26,7 +26,7 @@ from ssik_ros.kernels.rows import bounded_squares
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 
-NEAR_EDGE, NEAREST_EDGES = 1e-2, 8
+NEAR_EDGE, NEAREST_EDGES = 3e-2, 24
 NEAR_FACE, NEAREST_FACES = 0.4, 96
 """
 Largest Frobenius norm of FK - T of a posture on an edge and on a face of the limits that is refined, lengths in units of
