@@ -8,6 +8,9 @@ from ssik_ros.errors import counted, list_names, ModelError, quote
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, VARIABLE_SUFFIXES
 from ssik_ros.value_class import dataclass
 
+DEFAULT_VELOCITY = 1.0
+"""For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
+
 
 def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:
     """

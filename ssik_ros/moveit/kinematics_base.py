@@ -455,9 +455,9 @@ class KinematicsBase:
         step = self._steps.take(own, q, budget)
         if step is None:
             return None
-        if step.is_exact:
-            return IkReply(True, step.q, SUCCESS, Cause.NONE, step.text)
-        return IkReply(True, step.q, SUCCESS, step.cause, step.text, is_approximate=True)
+        return IkReply(
+            True, step.q, SUCCESS, step.cause, step.text, is_approximate=not step.is_exact
+        )
 
     def get_position_ik_solutions(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.forward_kinematics import pose_errors
-from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.joint_group import DEFAULT_VELOCITY, JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.problem import position_rows, Rows
@@ -25,8 +25,6 @@ LONGEST_BUDGET = 0.05
 """Longest budget of a request for one cycle [s]."""
 CYCLES = 2.0
 """Length of a cycle, as a multiple of the budget."""
-UNLIMITED = 1.0
-"""Velocity of joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
 EXACT = 1e-9
 """Largest error of a step that reaches the pose [m, rad]."""
 REASONS = {
@@ -82,7 +80,7 @@ class NearestSteps:
         self._kinematics = ChainKinematics(robot, group, base, tip)
         self._group, self._position_only = group, position_only
         velocity = robot.tree.velocity[group.idx_q]
-        self._velocity = np.where(np.isfinite(velocity), velocity, UNLIMITED)
+        self._velocity = np.where(np.isfinite(velocity), velocity, DEFAULT_VELOCITY)
         settings = SearchSettings(law='adaptive', pos_tol=EXACT, rot_tol=EXACT)
         rows = position_rows() if position_only else Rows()
         self._solver = SearchSolver(robot, group, settings, rows=rows)

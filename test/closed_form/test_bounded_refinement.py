@@ -110,7 +110,7 @@ def test_the_posture_of_an_edge_is_the_nearest_one_on_it():
 
     def error(rows):
         difference = robot.arm.fk(rows) - pose
-        difference[:, :3, 3] /= refinement.unit(np.concatenate([np.zeros(9), pose[:3, 3]]))
+        difference[:, :3, 3] /= refinement.aim(pose)[-1]
         return np.linalg.norm(difference, axis=(1, 2))
 
     least = np.inf

@@ -11,10 +11,8 @@ def solve(matrix, right, lower, upper):
     m, n = matrix.shape
     x, table = np.full(n, np.nan), np.column_stack([matrix, right])
     before = table.copy()
-    numbers = np.full((bounded_squares.ROWS_OF_NUMBERS, n), np.nan)
-    bounded_squares.solve_within(
-        x, table, lower, upper, np.full((m, n), np.nan), np.full(m, np.nan), numbers
-    )
+    scratch = np.full(bounded_squares.scratch_size(m, n), np.nan)
+    bounded_squares.solve_within(x, table, lower, upper, scratch)
     np.testing.assert_array_equal(table, before)
     return x
 

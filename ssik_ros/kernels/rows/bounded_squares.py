@@ -23,7 +23,11 @@ References
     [Stark1995]
 """
 
-from ssik_ros.kernels._jit import inline_kernel, kernel
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.rows import householder
 
 FREE, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
@@ -32,30 +36,77 @@ MOST_PASSES = 4
 """Most passes for each variable."""
 NOTHING = 1e-15
 """Diagonal entry of a factorisation, relative to the first, that ends the rank."""
-STATE, TRIAL, ORDER, FACTORS, COLUMNS = range(5)
-"""Rows of the numbers."""
-ROWS_OF_NUMBERS = 5
+
+
+class SquaresScratch(NamedTuple):
+    """The parts of the scratch of :func:`solve_within`."""
+
+    copied: np.ndarray
+    """(m, n) columns of the free variables, then their factorisation."""
+    right: np.ndarray
+    """(m,) right side, or the error that is left of it."""
+    state: np.ndarray
+    """(n,) FREE, AT_LOWER, AT_UPPER or HELD."""
+    trial: np.ndarray
+    """(n,) values without bounds."""
+    columns: np.ndarray
+    """(n,) variables of the columns."""
+    order: np.ndarray
+    """(n,) order of the columns in the factorisation."""
+    factors: np.ndarray
+    """(n,) factors of the reflectors."""
+
+
+@inline_kernel
+def scratch_size(m, n):
+    """
+    Return the size of the scratch of :func:`solve_within`, in numbers.
+
+    :param m, n: numbers of rows and of variables.
+    """
+    return m * n + m + 5 * n
+
+
+@inline_kernel
+def view_scratch(scratch, m, n):
+    """Return the scratch for m rows and n variables as a :class:`SquaresScratch`."""
+    copied = 0
+    right = copied + m * n
+    state = right + m
+    trial = state + n
+    columns = trial + n
+    order = columns + n
+    factors = order + n
+    return SquaresScratch(
+        matrix(scratch, copied, m, n),
+        vector(scratch, right, m),
+        vector(scratch, state, n),
+        vector(scratch, trial, n),
+        vector(scratch, columns, n),
+        vector(scratch, order, n),
+        vector(scratch, factors, n),
+    )
 
 
 @kernel
-def solve_within(x, table, lower, upper, copied, right, numbers):
+def solve_within(x, table, lower, upper, scratch):
     """
     Write the solution within the bounds.
 
     :param x: (n,).
     :param table: (m, n + 1) A, then b.
     :param lower, upper: (n,) at most and at least zero.
-    :param copied: (m, n) scratch.
-    :param right: (m,) scratch.
-    :param numbers: (ROWS_OF_NUMBERS, n) scratch.
+    :param scratch: (scratch_size(m, n),) numbers.
     """
-    n, state, trial = x.shape[0], numbers[STATE], numbers[TRIAL]
+    n = x.shape[0]
+    room = view_scratch(scratch, table.shape[0], n)
+    state, trial = room.state, room.trial
     for v in range(n):
         x[v] = 0.0
         state[v] = FREE if lower[v] < upper[v] else HELD
     released = -1
     for _ in range(MOST_PASSES * n):
-        _solve_free(trial, x, table, copied, right, numbers)
+        _solve_free(x, table, room)
         blocked, share = _first_beyond(x, trial, state, lower, upper)
         for v in range(n):
             if state[v] == FREE:
@@ -67,23 +118,23 @@ def solve_within(x, table, lower, upper, copied, right, numbers):
             if blocked == released and share <= 0.0:
                 state[blocked] = HELD
             continue
-        released = _most_pulled(x, table, right, state)
+        released = _most_pulled(x, table, room)
         if released < 0:
             break
         state[released] = FREE
 
 
 @kernel
-def _solve_free(trial, x, table, copied, right, numbers):
-    """Write the values (n,) of the free variables that minimise the error while the others keep theirs."""
+def _solve_free(x, table, room):
+    """Write the trial values (n,) of the free variables that minimise the error while the others keep theirs."""
     m, n = table.shape[0], x.shape[0]
-    state, columns = numbers[STATE], numbers[COLUMNS]
+    copied, right, trial, columns = room.copied, room.right, room.trial, room.columns
     count = 0
     for i in range(m):
         right[i] = table[i, n]
     for v in range(n):
         trial[v] = x[v]
-        if state[v] == FREE:
+        if room.state[v] == FREE:
             columns[count] = v
             for i in range(m):
                 copied[i, count] = table[i, v]
@@ -91,9 +142,9 @@ def _solve_free(trial, x, table, copied, right, numbers):
         else:
             for i in range(m):
                 right[i] -= table[i, v] * x[v]
-    order, factors = numbers[ORDER], numbers[FACTORS]
-    rank = householder.factorise(copied, m, count, factors, order, NOTHING)
-    householder.solve_factorised(right, copied, m, factors, rank)
+    order = room.order
+    rank = householder.factorise(copied, m, count, room.factors, order, NOTHING)
+    householder.solve_factorised(right, copied, m, room.factors, rank)
     for j in range(count):
         trial[int(columns[int(order[j])])] = right[j] if j < rank else 0.0
 
@@ -113,9 +164,10 @@ def _first_beyond(x, trial, state, lower, upper):
 
 
 @kernel
-def _most_pulled(x, table, right, state):
+def _most_pulled(x, table, room):
     """Return the bound variable whose release reduces the error most steeply; -1 if no release does."""
     m, n = table.shape[0], x.shape[0]
+    right, state = room.right, room.state
     for i in range(m):
         right[i] = table[i, n]
         for v in range(n):

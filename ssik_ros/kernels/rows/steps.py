@@ -23,6 +23,9 @@ References
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import so3, vectors
@@ -107,15 +110,38 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
     return left
 
 
+class OptimalScratch(NamedTuple):
+    """The parts of the scratch of :func:`optimal_step`."""
+
+    table: np.ndarray
+    """(m + nv, nv + 1) Jacobian over the damping, then the residual."""
+    bounds: np.ndarray
+    """(2, nv) how far each variable may go down and up."""
+    squares: np.ndarray
+    """Scratch of :func:`bounded_squares.solve_within`."""
+
+
 @inline_kernel
 def optimal_size(m, nv):
     """
-    Return the size of the scratch of :func:`optimal_step`.
+    Return the size of the scratch of :func:`optimal_step`, in numbers.
 
     :param m, nv: numbers of rows and of variables.
     """
-    rows, columns = m + nv, nv + 1
-    return rows * columns + rows * nv + rows + (2 + bounded_squares.ROWS_OF_NUMBERS) * nv
+    return (m + nv) * (nv + 1) + 2 * nv + bounded_squares.scratch_size(m + nv, nv)
+
+
+@inline_kernel
+def view_optimal(scratch, m, nv):
+    """Return the scratch for m rows and nv variables as an :class:`OptimalScratch`."""
+    table, rows = 0, m + nv
+    bounds = table + rows * (nv + 1)
+    squares = bounds + 2 * nv
+    return OptimalScratch(
+        matrix(scratch, table, rows, nv + 1),
+        matrix(scratch, bounds, 2, nv),
+        vector(scratch, squares, bounded_squares.scratch_size(rows, nv)),
+    )
 
 
 @kernel
@@ -130,16 +156,8 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
     """
     t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape
-    rows, place = m + nv, 0
-    table = matrix(scratch, place, rows, nv + 1)
-    place += rows * (nv + 1)
-    copied = matrix(scratch, place, rows, nv)
-    place += rows * nv
-    right = vector(scratch, place, rows)
-    place += rows
-    bounds = matrix(scratch, place, 2, nv)
-    place += 2 * nv
-    numbers = matrix(scratch, place, bounded_squares.ROWS_OF_NUMBERS, nv)
+    room = view_optimal(scratch, m, nv)
+    table, bounds = room.table, room.bounds
     open_step(w, scales, m)
     least = math.sqrt(damping)
     for v in range(nv):
@@ -151,7 +169,7 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
         bounds[0, v], bounds[1, v] = _room_of(t.variable_i, w, v, scales, limited)
     for a in range(m):
         table[a, nv] = w.residual[a]
-    bounded_squares.solve_within(w.step, table, bounds[0], bounds[1], copied, right, numbers)
+    bounded_squares.solve_within(w.step, table, bounds[0], bounds[1], room.squares)
     left = 0.0
     for a in range(m):
         rest = w.residual[a]

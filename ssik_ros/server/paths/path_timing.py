@@ -18,7 +18,7 @@ corner would stop the path on both sides of a line, a floor below u keeps times 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.joint_group import DEFAULT_VELOCITY, JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.paths.path_requests import TimedPath
 
@@ -28,8 +28,6 @@ SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""
 SAME_POINT = 1e-12
 """Points that differ by no more than this in every joint are one [rad or m]."""
-DEFAULT_VELOCITY = 1.0
-"""For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
 DEFAULT_ACCELERATION = 1.0
 """For joints without an acceleration limit [rad/s^2 or m/s^2]: a URDF has none, a joint_limits.yaml may."""
 

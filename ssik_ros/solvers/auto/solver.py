@@ -282,8 +282,7 @@ class AutoSolver:
         if left is None:
             return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
         found = self._pose_ik.solve(left)
-        left = stop.remaining(request)
-        if _is_final(found) or left is None or not _has_seconds(left, LAST_TRY):
+        if _is_final(found) or not stop.leaves(LAST_TRY):
             return found
         return self._edges.solve(request, found, self._tolerance(request))
 
@@ -346,12 +345,6 @@ class AutoSolver:
         return float(np.min(own))
 
 
-def _has_seconds(request: SolveRequest, seconds: float) -> bool:
-    """Return whether the budget of a request is at least so long [s]."""
-    timeout = request.timeout
-    return timeout is None or timeout <= 0.0 or timeout >= seconds
-
-
 class _Deadline:
     """The deadline of a request, shared by several solvers."""
 
@@ -360,6 +353,10 @@ class _Deadline:
         timeout = request.timeout
         self._is_set = timeout is not None and timeout > 0.0
         self._stop = began + (timeout or 0.0)
+
+    def leaves(self, seconds: float) -> bool:
+        """Return whether so much time is left [s]."""
+        return not self._is_set or self._stop - time.monotonic() >= seconds
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:
         """Return the request with the time left; None if no time is left or the caller has cancelled."""

@@ -57,13 +57,12 @@ def rescue(
     found: list[FloatArray] = []
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
-    endless = np.outer([-np.inf, np.inf], np.ones(n))
+    bounds = np.outer([-np.inf, np.inf], np.ones(n))
     near = request._replace(mode=KEEP_ALL, max_solutions=MOST)
     for number in range(len(SHIFTS) * DIRECTIONS):
         branches = arm.branches(_perturbed(target, number), near)
         for q in () if branches is None else branches.q:
             tried += 1
-            bounds = endless.copy()
             if request.held is not None:
                 bounds[:, request.held] = q[request.held]
             refined = refinement.refine(target, q, bounds, tolerance, iterations)

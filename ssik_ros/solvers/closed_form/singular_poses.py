@@ -68,12 +68,9 @@ class SingularPoses:
         :param posture_search: of the same chain.
         """
         self._plan, self._n, self._search = plan, plan.size, posture_search
-        chain = plan.chain
-        self.refinement = BoundedRefinement(chain)
+        self.refinement = BoundedRefinement(plan.chain)
         """Refines postures of this chain within limits."""
-        # The kernel accepts only arrays that are writable.
-        self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
-        self._slides, self._joints = int(plan.ints[search.SLIDES]), np.arange(plan.size)
+        self._slides = int(plan.ints[search.SLIDES])
         self._turns = np.array([not self._slides >> joint & 1 for joint in range(self._n)])
 
     def settle(
@@ -184,10 +181,9 @@ class SingularPoses:
         tolerance: float,
     ) -> tuple[FloatArray, FloatArray]:
         """Return isolated solutions and curve points (k, n), and curves (k, n + 2); refine ``rows`` in place."""
-        n, aim = self._n, pose_numbers(pose)
+        n = self._n
         joints = np.arange(1.0, n + 1.0)
         wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
-        bounds = limits.bounds
         out = np.empty((singular_postures.MOST, n))
         curves = np.empty((singular_postures.MOST, n + 2))
         isolated = np.empty(len(rows))
@@ -196,15 +192,10 @@ class SingularPoses:
             curves,
             isolated,
             rows,
-            *self._chain,
-            n,
-            self._slides,
-            self._joints,
-            aim,
-            self.refinement.unit(aim),
-            bounds,
+            *self.refinement.aim(pose),
+            limits.bounds,
             wish,
-            np.array([certify.rounding(aim), tolerance]),
+            np.array([certify.rounding(pose_numbers(pose)), tolerance]),
             np.empty(singular_postures.scratch_size(n)),
         )
         # Near a surface of solutions, the kernel takes isolated solutions for points of curves: add them again.

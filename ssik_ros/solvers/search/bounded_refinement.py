@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.singular import (
     bounded_refinement,
@@ -22,10 +22,11 @@ from ssik_ros.kernels.closed_form.singular import (
     singular_refinement,
 )
 from ssik_ros.kernels.geometry.rotations import pose_numbers
-from ssik_ros.kernels.rows import bounded_squares
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 
+Aim = tuple[FloatArray, FloatArray, FloatArray, int, int, IntArray, FloatArray, float]
+"""Axes, points, home, n, slides, joints, target and unit, see :class:`singular_refinement.Aim`."""
 NEAR_EDGE, NEAREST_EDGES = 3e-2, 24
 NEAR_FACE, NEAREST_FACES = 0.4, 96
 """
@@ -47,14 +48,16 @@ class BoundedRefinement:
         # The kernel accepts only arrays that are writable.
         self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
 
-    def unit(self, aim: FloatArray) -> float:
+    def aim(self, pose: FloatArray) -> Aim:
         """
-        Return the unit of length: the largest distance of an axis or the target from axis 1 [m].
+        Return the chain and a pose for the kernels, with all joints moving.
 
-        :param aim: (12,) numbers of the target.
+        The unit of length is the largest distance of an axis or the target from axis 1.
         """
-        places = np.vstack([self._chain[1].reshape(-1, 3), aim[9:]])
-        return float(np.linalg.norm(places - places[0], axis=1).max()) or 1.0
+        target, (axes, points, home) = pose_numbers(pose), self._chain
+        places = np.vstack([points.reshape(-1, 3), target[9:]])
+        unit = float(np.linalg.norm(places - places[0], axis=1).max()) or 1.0
+        return axes, points, home, self._n, self._slides, self._joints, target, unit
 
     def refine(
         self,
@@ -71,29 +74,14 @@ class BoundedRefinement:
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         :param most_steps: number of steps, failed ones included.
         """
-        n, rows, aim, refined = (
-            self._n,
-            singular_refinement.ROWS + self._n,
-            pose_numbers(pose),
-            q.copy(),
-        )
+        refined = q.copy()
         error = bounded_refinement.refine_within(
             refined,
             bounds[0],
             bounds[1],
-            *self._chain,
-            n,
-            self._slides,
-            self._joints,
-            aim,
-            self.unit(aim),
+            *self.aim(pose),
             most_steps,
-            np.empty((rows, n + 1)),
-            np.empty((rows, n)),
-            np.empty(rows),
-            np.empty((bounded_refinement.ROWS_OF_VECTORS, n)),
-            np.empty((bounded_squares.ROWS_OF_NUMBERS, n)),
-            np.empty(certify.scratch_size(n)),
+            np.empty(bounded_refinement.scratch_size(self._n)),
         )
         return refined if error <= tolerance else None
 
@@ -121,36 +109,32 @@ class BoundedRefinement:
 
     def on_edges(self, pose: FloatArray, bounds: FloatArray) -> FloatArray:
         """Return the postures (k, n) of :meth:`near_limits` that are on edges."""
-        return self._on_edges(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
+        return self._nearest(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
 
     def on_faces(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """Yield the postures (n,) of :meth:`near_limits` that are on faces."""
-        near = NEAR_EDGE * max(1.0, self.unit(pose_numbers(pose)))
-        for q in self._on_edges(pose, bounds, True, NEAR_FACE, NEAREST_FACES):
+        unit = self.aim(pose)[-1]
+        near = NEAR_EDGE * max(1.0, unit)
+        for q in self._nearest(pose, bounds, True, NEAR_FACE, NEAREST_FACES):
             is_fixed = (q == bounds[0]) | (q == bounds[1])
             refined = self.refine(pose, q, np.where(is_fixed, q, bounds), near)
             if refined is not None:
                 yield refined
 
-    def _on_edges(
+    def _nearest(
         self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
     ) -> FloatArray:
         """Return the nearest postures (k, n) whose error is small enough."""
-        aim, n = pose_numbers(pose), self._n
+        n = self._n
         out, errors = np.empty((most, n)), np.empty(most)
-        count = limit_edges.find_edges(
+        count = limit_edges.find_nearest(
             out,
             errors,
-            np.empty(n),
             bounds[0],
             bounds[1],
-            *self._chain,
-            n,
-            self._slides,
-            self._joints,
-            aim,
-            self.unit(aim),
+            *self.aim(pose),
             on_faces,
+            np.empty(n),
             np.empty(certify.scratch_size(n)),
         )
         return out[:count][errors[:count] <= near]

@@ -31,7 +31,11 @@ References
 [Fan2005], [Stark1995]
 """
 
-from ssik_ros.kernels._jit import kernel, vector
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import (
@@ -54,31 +58,55 @@ FLOOR = 1e-15
 """Error below which no step improves."""
 FEWER, MORE = 0.5, 8.0
 """Factors of the damping after a successful step and after a failed one."""
-STEP, LOWER, UPPER, BEST = range(4)
-"""Rows of the vectors."""
-ROWS_OF_VECTORS = 4
+
+
+class BoundedScratch(NamedTuple):
+    """The parts of the scratch of :func:`refine_within`, after the scratch of :mod:`certify`."""
+
+    table: np.ndarray
+    """(6 + n, n + 1) Jacobian over the damping, then the error."""
+    bounds: np.ndarray
+    """(2, n) least and largest step."""
+    step: np.ndarray
+    """(n,) step, in radians and units of length."""
+    best: np.ndarray
+    """(n,) best posture so far."""
+    squares: np.ndarray
+    """Scratch of :func:`bounded_squares.solve_within`."""
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return the size of the scratch of :func:`refine_within` for a chain of n joints, in numbers.
+
+    :param n: number of joints.
+    """
+    rows = ROWS + n
+    own = rows * (n + 1) + 4 * n + bounded_squares.scratch_size(rows, n)
+    return certify.scratch_size(n) + own
+
+
+@inline_kernel
+def view_scratch(scratch, n):
+    """Return the scratch for a chain of n joints as a :class:`BoundedScratch`."""
+    rows, table = ROWS + n, certify.scratch_size(n)
+    bounds = table + rows * (n + 1)
+    step = bounds + 2 * n
+    best = step + n
+    squares = best + n
+    return BoundedScratch(
+        matrix(scratch, table, rows, n + 1),
+        matrix(scratch, bounds, 2, n),
+        vector(scratch, step, n),
+        vector(scratch, best, n),
+        vector(scratch, squares, bounded_squares.scratch_size(rows, n)),
+    )
 
 
 @kernel
 def refine_within(
-    q,
-    lower,
-    upper,
-    axes,
-    points,
-    home,
-    n,
-    slides,
-    joints,
-    target,
-    unit,
-    most_steps,
-    table,
-    copied,
-    right,
-    vectors,
-    numbers,
-    scratch,
+    q, lower, upper, axes, points, home, n, slides, joints, target, unit, most_steps, scratch
 ):
     """
     Improve a posture in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
@@ -88,15 +116,12 @@ def refine_within(
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
     :param most_steps: number of steps, failed ones included.
-    :param table: (6 + n, n + 1) scratch.
-    :param copied: (6 + n, n) scratch.
-    :param right: (6 + n,) scratch.
-    :param vectors: (ROWS_OF_VECTORS, n) scratch.
-    :param numbers: (bounded_squares.ROWS_OF_NUMBERS, n) scratch.
-    :param scratch: (certify.scratch_size(n),) numbers.
+    :param scratch: (scratch_size(n),) numbers.
     """
     aim = Aim(axes, points, home, n, slides, joints, n, target, unit)
-    step, best = vectors[STEP], vectors[BEST]
+    room = view_scratch(scratch, n)
+    table, step, best = room.table, room.step, room.best
+    least, largest = room.bounds[0], room.bounds[1]
     error = here = write_equations(table, q, aim, scratch)
     copy(best, q)
     damping, refusals, uphill = 1.0, 0, 0
@@ -106,16 +131,14 @@ def refine_within(
         _damp(table, aim, max(LEAST, damping * here))
         for v in range(n):
             scale = unit if is_slide(slides, v) else 1.0
-            vectors[LOWER, v] = max((lower[v] - q[v]) / scale, -LONGEST_STEP)
-            vectors[UPPER, v] = min((upper[v] - q[v]) / scale, LONGEST_STEP)
-        bounded_squares.solve_within(
-            step, table, vectors[LOWER], vectors[UPPER], copied, right, numbers
-        )
+            least[v] = max((lower[v] - q[v]) / scale, -LONGEST_STEP)
+            largest[v] = min((upper[v] - q[v]) / scale, LONGEST_STEP)
+        bounded_squares.solve_within(step, table, least, largest, room.squares)
         for v in range(n):
             # Not the sum of a value and a difference: a joint on a limit is exactly there.
-            if step[v] == vectors[LOWER, v] and step[v] > -LONGEST_STEP:
+            if step[v] == least[v] and step[v] > -LONGEST_STEP:
                 q[v] = lower[v]
-            elif step[v] == vectors[UPPER, v] and step[v] < LONGEST_STEP:
+            elif step[v] == largest[v] and step[v] < LONGEST_STEP:
                 q[v] = upper[v]
             else:
                 q[v] += step[v] * (unit if is_slide(slides, v) else 1.0)

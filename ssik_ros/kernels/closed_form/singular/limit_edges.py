@@ -43,10 +43,9 @@ SAME = 1e-9
 
 
 @kernel
-def find_edges(
+def find_nearest(
     out,
     errors,
-    q,
     lower,
     upper,
     axes,
@@ -58,6 +57,7 @@ def find_edges(
     target,
     unit,
     on_faces,
+    q,
     scratch,
 ):
     """
@@ -65,11 +65,11 @@ def find_edges(
 
     :param out: (most, n).
     :param errors: (most,) Frobenius norms of FK - T, lengths in units.
-    :param q: (n,) scratch.
     :param lower, upper: (n,) limits, may be infinite.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
     :param on_faces: whether two joints move, instead of one.
+    :param q: (n,) scratch.
     :param scratch: (certify.scratch_size(n),) numbers.
     """
     if n > MOST_JOINTS:
