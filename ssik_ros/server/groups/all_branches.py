@@ -145,9 +145,7 @@ class BranchFinder:
         q = server.robot.default_positions()[server.group.idx_q]
         self._order.arrange(q[None], q, BranchOptions(enumerate_windings=True))
         for link in server.solver.tip_frames:
-            chain = self.link_kinematics(server.solver.base_frame, link)
-            chain.pose(q)
-            chain.jacobian(q)
+            self.link_kinematics(server.solver.base_frame, link).pose(q)
 
     def find(
         self,

@@ -5,10 +5,10 @@ Why a pose has no solution: how near the robot comes, which limits keep it away,
 would have to be wider to reach the pose.
 
 **Derivation.** The nearest posture is the nearest one that the group's solver found without collisions and constraints. From it,
-damped least squares without any limits, dq = J^T (J J^T + d I)^(-1) e, goes on to the pose; the joints that end beyond
-their limits are those that bind, by how far they end beyond them, in the winding nearest to their range.
+one descent without limits goes on to the pose; the joints that end beyond their limits are those that bind, by how far
+they end beyond them, in the winding nearest to their range.
 
-**Degenerate cases.** Out of reach of the links the iteration ends away from the pose, and no limit is to blame.
+**Degenerate cases.** Out of reach of the links the descent ends away from the pose, and no limit is to blame.
 
 **References.** docs/reference/ros2.md.
 """
@@ -21,22 +21,18 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, quote
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.problem.problem import position_rows
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.notes import describe_error, describe_nearest
 from ssik_ros.server.requests.ik_requests import FullState, IkResponse, LinkGoal
-from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.scene.led_links import LedLink
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import SearchSolver
 
-STEPS = 200
-"""Updates on the way beyond the limits."""
-DAMPING = 1e-6
-LONGEST_STEP = 0.3
-"""Longest update of a joint [rad or m]."""
-REACHED = 1e-6
-"""Norm of the error [m and rad] at which a pose counts as reached without limits."""
+WITHOUT_LIMITS = SearchSettings(joint_limits=False, tolerance=1e-6, ilimit=200, slimit=1)
+"""The descent beyond the limits."""
 AT_LIMIT = 1e-9
 """A joint that ends so little beyond its limit does not bind [rad or m]."""
 
@@ -112,7 +108,7 @@ def explain_pose(
         angle = 0.0
     limits: tuple[BindingLimit, ...] = ()
     if not is_free:
-        limits = _binding_limits(server, chain, q, target, state)
+        limits = _binding_limits(server, goal, q, state)
     known = Explanation(*outcome, names, q, distance, angle, limits, response.colliding)
     if response.result is not None and not known.solved:
         # One search gives all figures of a response.
@@ -124,30 +120,22 @@ def explain_pose(
 
 
 def _binding_limits(
-    server: GroupServer,
-    chain: LedLink,
-    q: FloatArray,
-    target: FloatArray,
-    state: FullState,
+    server: GroupServer, goal: LinkGoal, q: FloatArray, state: FullState
 ) -> tuple[BindingLimit, ...]:
-    """Return the limits that a way from a posture (n) to a pose (4, 4) in the base crosses."""
+    """Return the limits that a descent from a posture (n,) to a pose in the model frame crosses."""
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
     single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
     if not all(kind in single for kind in kinds):
         return ()
-    rows = slice(0, 3 if server.kinematics.position_only else 6)
-    free = q.copy()
-    for _ in range(STEPS):
-        error = _twist_between(chain.pose(free, state.positions), target)[rows]
-        if float(np.linalg.norm(error)) < REACHED:
-            break
-        jacobian = chain.jacobian(free)[rows]
-        square = jacobian @ jacobian.T + DAMPING * np.eye(len(error))
-        step = jacobian.T @ np.linalg.solve(square, error)
-        free += step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-12))
-    else:
+    rows = position_rows() if server.kinematics.position_only else None
+    solver = SearchSolver(server.robot, group, WITHOUT_LIMITS, rows=rows)
+    result = solver.solve(
+        server.make_request(solver, [goal], server.with_group(state, q), timeout=0.0)
+    )
+    if not result.solved:
         return ()
+    free = result.q
     found = []
     for place, kind in enumerate(kinds):
         value, low, high = float(free[place]), float(group.lower[place]), float(group.upper[place])
@@ -158,17 +146,6 @@ def _binding_limits(
         if excess > AT_LIMIT:
             found.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))
     return tuple(found)
-
-
-def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the translation and the rotation vector (6), in base axes, from one pose to another."""
-    rotation = np.eye(4)
-    rotation[:3, :3] = target[:3, :3] @ pose[:3, :3].T
-    *_, x, y, z, w = numbers_of_pose(rotation)
-    length = math.hypot(x, y, z)
-    angle = 2.0 * math.atan2(length, abs(w)) * (-1.0 if w < 0.0 else 1.0)
-    factor = 0.0 if length == 0.0 else angle / length
-    return np.array([*(target[:3, 3] - pose[:3, 3]), factor * x, factor * y, factor * z])
 
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:

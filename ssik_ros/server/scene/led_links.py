@@ -1,7 +1,5 @@
 """Where a link, or an object that it carries, is for joint positions of a group."""
 
-import numpy as np
-
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, quote
 from ssik_ros.model.robot_model import RobotModel
@@ -31,18 +29,6 @@ class LedLink:
         """
         pose = self._chain.pose(q, state)
         return pose if self._tool is None else pose @ self._tool
-
-    def jacobian(self, q: FloatArray) -> FloatArray:
-        """
-        Return the Jacobian (6, m): twist (linear, angular) in base axes per velocity.
-
-        :param q: (n,) joint vector [rad or m].
-        """
-        jacobian = self._chain.jacobian(q)
-        if self._tool is not None:
-            arm = self._chain.pose(q)[:3, :3] @ self._tool[:3, 3]
-            jacobian[:3] += np.cross(jacobian[3:].T, arm).T
-        return jacobian
 
 
 def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None:
