@@ -220,6 +220,24 @@ def test_several_solutions_are_distinct_valid_and_sorted_by_distance_to_the_seed
     assert (np.diff(distances) >= -1e-12).all()
 
 
+@pytest.mark.parametrize('name', SOLVERS)
+def test_joints_without_limits_may_get_one_limit(robots, name):
+    robot = robots['gen3']
+    case = Case(name, robot, robot.group(MAIN_GROUP['gen3']))
+    endless = np.flatnonzero(np.isinf(case.group.lower))
+    assert len(endless) == 4
+    for _ in range(10):
+        q, room = case.sample(), case.rng.uniform(0.5, 2.0, len(endless))
+        lower, upper = case.group.lower.copy(), case.group.upper.copy()
+        lower[endless[:2]] = q[endless[:2]] - room[:2]
+        upper[endless[2:]] = q[endless[2:]] + room[2:]
+        request = SolveRequest(case.target(q), seed=case.sample(), lower=lower, upper=upper)
+        result = case.solver.solve(request)
+        assert result.status == IkStatus.SOLVED
+        assert (lower <= result.q).all() and (result.q <= upper).all()
+        assert closes(robot, case.group, result.q, request.targets)
+
+
 def test_every_array_of_a_result_is_read_only(case):
     far = case.target()
     far[0, 0, 3] += 10.0

@@ -99,7 +99,18 @@ def place_joint(lower, upper, centre, fraction):
         return lower
     if math.isinf(lower) and math.isinf(upper):
         return centre + math.pi * (2.0 * fraction - 1.0)
+    lower, upper = one_turn(lower, upper)
     return lower + fraction * (upper - lower)
+
+
+@inline_kernel
+def one_turn(lower, upper):
+    """Return the limits of a turning joint, one of which is finite; instead of the other one, if infinite, one turn away."""
+    if math.isinf(lower):
+        return upper - 2.0 * math.pi, upper
+    if math.isinf(upper):
+        return lower, lower + 2.0 * math.pi
+    return lower, upper
 
 
 @kernel
@@ -125,6 +136,7 @@ def draw_joint(lower, upper, centre, spread, random):
         return lower
     if math.isinf(lower) and math.isinf(upper):
         return centre + spread * math.pi * (2.0 * fraction - 1.0)
+    lower, upper = one_turn(lower, upper)
     if spread < 1.0:
         reach = spread * (upper - lower)
         centre = min(max(centre, lower), upper)
@@ -149,7 +161,7 @@ def can_sample(variable_i, lower, upper):
     """
     Return the first variable without a range to draw from, or -1.
 
-    A sliding joint with an infinite limit has no range; a turning one with one infinite limit neither.
+    A sliding joint with an infinite limit has no range.
     """
     for v in range(lower.shape[0]):
         moves = variable_i[v, layout.VARIABLE_MOVES]
@@ -157,6 +169,6 @@ def can_sample(variable_i, lower, upper):
             continue
         if math.isfinite(lower[v]) and math.isfinite(upper[v]):
             continue
-        if moves != layout.TURNS or math.isfinite(lower[v]) or math.isfinite(upper[v]):
+        if moves != layout.TURNS:
             return v
     return -1
