@@ -11,6 +11,7 @@ may be infinite.
 """
 
 from collections.abc import Iterable, Iterator
+import itertools
 
 import numpy as np
 
@@ -32,6 +33,11 @@ NEAR_FACE, NEAREST_FACES = 0.4, 96
 """
 Largest Frobenius norm of FK - T of a posture on an edge and on a face of the limits that is refined, lengths in units of
 the chain; and most such postures. Faces are sampled coarsely.
+"""
+MOVING, FIRST_STEPS, NEAREST_MIDDLES = 3, 10, 16
+"""
+Number of joints that move on the largest faces; steps from the middle of each; and number of postures, the nearest
+after these steps, that are refined.
 """
 
 
@@ -75,15 +81,18 @@ class BoundedRefinement:
         :param most_steps: number of steps, failed ones included.
         """
         refined = q.copy()
-        error = bounded_refinement.refine_within(
-            refined,
-            bounds[0],
-            bounds[1],
-            *self.aim(pose),
-            most_steps,
-            np.empty(bounded_refinement.scratch_size(self._n)),
-        )
+        error = self._refine_in_place(refined, bounds, self.aim(pose), most_steps)
         return refined if error <= tolerance else None
+
+    def _refine_in_place(
+        self, q: FloatArray, bounds: FloatArray, aim: Aim, most_steps: int
+    ) -> float:
+        """Refine a posture (n,), and return the Frobenius norm of FK - T at its end."""
+        scratch = np.empty(bounded_refinement.scratch_size(self._n))
+        error: float = bounded_refinement.refine_within(
+            q, bounds[0], bounds[1], *aim, most_steps, scratch
+        )
+        return error
 
     def first_refined(
         self, pose: FloatArray, ends: Iterable[FloatArray], bounds: FloatArray, tolerance: float
@@ -101,8 +110,8 @@ class BoundedRefinement:
         """
         Yield postures (n,) that nearly reach a pose, on edges of the limits, then on faces; the nearest first.
 
-        On an edge all joints but one are on a limit, on a face all but two. On faces the two joints are refined, as the
-        sampled values are coarse.
+        On an edge all joints but one are on a limit, on a face all but two or three. On faces the two joints are refined,
+        as the sampled values are coarse; where three move, the first steps from the middle of each face are enough.
         """
         yield from self.on_edges(pose, bounds)
         yield from self.on_faces(pose, bounds)
@@ -120,6 +129,29 @@ class BoundedRefinement:
             refined = self.refine(pose, q, np.where(is_fixed, q, bounds), near)
             if refined is not None:
                 yield refined
+        yield from self._from_middles(pose, bounds)
+
+    def _from_middles(self, pose: FloatArray, bounds: FloatArray) -> list[FloatArray]:
+        """
+        Return the postures (k, n) that a few steps reach from the middles of faces on which three joints move.
+
+        All joints move in these steps. Joints without limits begin at zero; if there are more than three, all of them
+        move on each face.
+        """
+        aim, has_limits = self.aim(pose), np.isfinite(bounds).all(axis=0)
+        middle = np.where(has_limits, bounds, 0.0).mean(axis=0)
+        limited = np.flatnonzero(has_limits).tolist()
+        on_limits = min(len(limited), self._n - MOVING)
+        ends: list[tuple[float, FloatArray]] = []
+        if self._n > limit_edges.MOST_JOINTS or on_limits <= 0:
+            return []
+        for joints in map(list, itertools.combinations(limited, on_limits)):
+            for sides in itertools.product((0, 1), repeat=on_limits):
+                q = middle.copy()
+                q[joints] = bounds[sides, joints]
+                ends.append((self._refine_in_place(q, bounds, aim, FIRST_STEPS), q))
+        ends.sort(key=lambda end: end[0])
+        return [q for _, q in ends[:NEAREST_MIDDLES]]
 
     def _nearest(
         self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
