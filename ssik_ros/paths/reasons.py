@@ -10,11 +10,11 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
 from ssik_ros.paths.layered_search import Layers
 from ssik_ros.paths.obstacles import Obstacles
-from ssik_ros.paths.pose_freedom import pose_misses
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import wrap_steps
 from ssik_ros.results import Cause
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 
 MOST_ROWS = 400
 """Rows of a layer that are compared to name the joint whose step is too large."""
@@ -23,8 +23,8 @@ NEAR_LIMIT = 0.02
 
 MOST_CONTINUED = 60
 """Postures that are followed to the next waypoint to find the limit, step or collision that stops them."""
-NEWTON_STEPS, CONVERGED, FURTHEST = 8, 1e-6, 1.5
-"""Newton steps; pose error below which a posture reaches the waypoint; joint step that means another branch."""
+CONVERGED, FURTHEST = 1e-6, 1.5
+"""Pose error below which a posture reaches the waypoint; joint step that means another branch."""
 
 
 class WaysOn(NamedTuple):
@@ -144,7 +144,7 @@ def _some(rows: IntArray, most: int) -> IntArray:
 def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
-    """Return where postures get to by Newton steps of all joints when limits are ignored; None where this is not known."""
+    """Return where postures get to by a refinement of all joints when limits are ignored; None where this is not known."""
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
         return None
@@ -153,12 +153,12 @@ def _ways_on(
     targets = space.freedom.poses(
         np.repeat(pose[None], len(rows), axis=0), np.full(len(rows), waypoint), values
     )
-    q = start.copy()
-    for _ in range(NEWTON_STEPS):
-        miss = pose_misses(chain.poses(q), targets)
-        q += np.einsum('kji,ki->kj', np.linalg.pinv(chain.jacobians(q), rcond=1e-6), miss)
-    good = np.abs(pose_misses(chain.poses(q), targets)).max(axis=1) < CONVERGED
-    good &= np.abs(q - start).max(axis=1) < FURTHEST
+    refinement = BoundedRefinement(chain.chain)
+    q, good = start.copy(), np.zeros(len(start), dtype=bool)
+    for row, target in enumerate(targets):
+        end = refinement.refine(target, start[row], unlimited(chain.size), CONVERGED)
+        if end is not None and np.abs(end - start[row]).max() < FURTHEST:
+            q[row], good[row] = end, True
     largest = layers.limits.largest[int(layers.layer_of(rows[:1])[0]) + 1]
     return WaysOn(start[good], q[good], largest, len(rows))
 

@@ -32,6 +32,7 @@ from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
 from ssik_ros.solvers.closed_form.reach_edge import ReachEdge
 from ssik_ros.solvers.search.arrays import SearchArrays
+from ssik_ros.solvers.search.bounded_refinement import unlimited
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 NEAR = 1e-3
@@ -80,7 +81,7 @@ class KeptLimits(NamedTuple):
     def bounds(self) -> FloatArray:
         """Return (2, n) lower and upper limits, infinite if limits are not kept."""
         limits = np.array([self.lower, self.upper])
-        return limits if self.are_kept else np.outer([-np.inf, np.inf], np.ones(len(self.lower)))
+        return limits if self.are_kept else unlimited(len(self.lower))
 
     def touched(self, q: FloatArray) -> NDArray[np.bool_]:
         """Return which joints (n,) of a posture are on a limit or outside of it."""

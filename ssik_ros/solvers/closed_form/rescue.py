@@ -14,7 +14,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""
@@ -57,7 +57,7 @@ def rescue(
     found: list[FloatArray] = []
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
-    bounds = np.outer([-np.inf, np.inf], np.ones(n))
+    bounds = unlimited(n)
     near = request._replace(mode=KEEP_ALL, max_solutions=MOST)
     for number in range(len(SHIFTS) * DIRECTIONS):
         branches = arm.branches(_perturbed(target, number), near)

@@ -41,6 +41,11 @@ after these steps, that are refined.
 """
 
 
+def unlimited(n: int) -> FloatArray:
+    """Return infinite bounds (2, n)."""
+    return np.outer([-np.inf, np.inf], np.ones(n))
+
+
 class BoundedRefinement:
     """The refinement of one chain; several threads may call it at once."""
 
