@@ -15,7 +15,6 @@ from ssik_ros.manipulator.self_motion_arms import add_spin, TOOL_AXES
 from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes
 
 KINDS = ('random', 'limits', 'aligned', 'singular', 'edge')
 RAIL = '<link name="rail_base"/><joint name="rail" type="prismatic"><parent link="rail_base"/><child link="{}"/>'
@@ -89,13 +88,7 @@ def draw_postures(chain: SerialChain, kind: str, count: int, seed: int) -> np.nd
 
 def least_singular(chain: SerialChain, q: np.ndarray) -> np.ndarray:
     """Return the least singular value (m,) of the Jacobians at postures (m, n)."""
-    axes, points = move_axes(chain, q)
-    tips = [chain.pose(row)[:3, 3] for row in q]
-    away = np.array(tips).reshape(-1, 1, 3) - points
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    moves = np.where(turns, np.cross(axes, away), axes)
-    jacobians = np.concatenate([moves, np.where(turns, axes, 0.0)], axis=2)
-    return np.linalg.svd(jacobians, compute_uv=False)[:, -1]
+    return np.linalg.svd(chain.moved(q).jacobians(), compute_uv=False)[:, -1]
 
 
 def _nearly_singular(

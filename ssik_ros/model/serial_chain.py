@@ -6,13 +6,16 @@ the base frame with all joints at zero.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, freeze_fields, IntArray, wrap_angles
 from ssik_ros.errors import quote, UnsupportedJoint
-from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.forward_kinematics import joint_motion
+from ssik_ros.kernels.closed_form.certification.chain import pack_slides
+from ssik_ros.kernels.closed_form.certification.chain_rows import evaluate_rows
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.robot_model import RobotModel
@@ -151,17 +154,61 @@ class SerialChain:
 
     def pose(self, q: FloatArray) -> FloatArray:
         """
-        Return the pose (4, 4) of the tip in the base frame by the product of exponentials.
+        Return the pose (4, 4) of the tip in the base frame.
 
-        :param q: (n) joint values.
+        :param q: (n,) joint values.
         """
-        pose = np.eye(4)
-        for kind, axis, point, value in zip(self.kinds, self.axes, self.points, q, strict=True):
-            motion = joint_motion(JointKind(kind), axis, np.array([value]))
-            if kind != JointKind.PRISMATIC:
-                motion[:3, 3] = point - motion[:3, :3] @ point
-            pose = pose @ motion
-        return pose @ self.home
+        return np.asarray(self.moved(q[None]).poses[0])
+
+    def moved(self, q: FloatArray) -> 'MovedChain':
+        """
+        Return the chain at ``k`` postures, by the product of exponentials.
+
+        :param q: (k, n) joint values [rad or m].
+        """
+        (k, n), turns = q.shape, self.kinds != JointKind.PRISMATIC
+        screws, numbers, poses = np.empty((k, 6 * n)), np.empty((k, 12)), np.zeros((k, 4, 4))
+        evaluate_rows(
+            screws,
+            numbers,
+            self.axes.ravel(),
+            self.points.ravel(),
+            pose_numbers(self.home),
+            pack_slides(~turns),
+            np.ascontiguousarray(q),
+        )
+        poses[:, :3, :3] = numbers[:, :9].reshape(k, 3, 3)
+        poses[:, :3, 3], poses[:, 3, 3] = numbers[:, 9:], 1.0
+        lines = screws.reshape(k, n, 2, 3)
+        return MovedChain(turns, lines[:, :, 0], lines[:, :, 1], poses)
+
+
+class MovedChain(NamedTuple):
+    """A chain at ``k`` postures, in the base frame."""
+
+    turns: NDArray[np.bool_]
+    """(n,) False for prismatic joints."""
+    axes: FloatArray
+    """(k, n, 3) unit axes."""
+    points: FloatArray
+    """(k, n, 3) a point on each axis [m]."""
+    poses: FloatArray
+    """(k, 4, 4) poses of the tip."""
+
+    def jacobians(self, at: FloatArray | None = None, length: float = 1.0) -> FloatArray:
+        """
+        Return the Jacobians (k, 6, n) of a point that moves with the tip: twist (linear, angular) per joint velocity.
+
+        :param at: (k, 3) position of the point; None for the tip.
+        :param length: length that counts as one radian [m].
+        """
+        if at is None:
+            at = self.poses[:, :3, 3]
+        turns = self.turns[:, None]
+        levers = np.cross(self.axes, at[:, None] - self.points)
+        moves = np.where(turns, levers, self.axes) / length
+        rows = np.concatenate([moves, np.where(turns, self.axes, 0.0)], axis=2)
+        return np.swapaxes(rows, 1, 2)
 
 
 def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:

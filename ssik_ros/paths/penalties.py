@@ -72,10 +72,7 @@ class PostureCosts:
         :param q: (k, n).
         """
         own = self._chain.chain
-        places = np.vstack([own.points, own.home[:3, 3]])
-        reach = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-        jacobians = self._chain.jacobians(q)
-        jacobians[:, :3] /= max(reach, 1e-12)
+        jacobians = own.moved(q).jacobians(length=max(own.length, 1e-12))
         # With more than six joints there are six singular values, otherwise one per joint. The smallest comes last.
         return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
 

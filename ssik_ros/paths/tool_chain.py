@@ -192,10 +192,7 @@ class ToolChain:
 
         :param q: (k, n).
         """
-        poses = np.tile(np.eye(4), (len(q), 1, 1))
-        for joint in range(self.size):
-            poses = poses @ self.motions(joint, q[:, joint])
-        return poses @ self.chain.home
+        return self.chain.moved(q).poses
 
     def jacobians(self, q: FloatArray) -> FloatArray:
         """
@@ -203,20 +200,7 @@ class ToolChain:
 
         :param q: (k, n).
         """
-        own, k = self.chain, len(q)
-        pose = np.tile(np.eye(4), (k, 1, 1))
-        axes, points = np.zeros((k, 3, len(own.kinds))), np.zeros((k, 3, len(own.kinds)))
-        for joint in range(len(own.kinds)):
-            axes[:, :, joint] = pose[:, :3, :3] @ own.axes[joint]
-            points[:, :, joint] = pose[:, :3, :3] @ own.points[joint] + pose[:, :3, 3]
-            pose = pose @ self.motions(joint, q[:, joint])
-        tips = (pose @ own.home)[:, :3, 3]
-        slides = own.kinds == JointKind.PRISMATIC
-        jacobians = np.zeros((k, FULL, len(own.kinds)))
-        lever = tips[:, :, None] - points
-        jacobians[:, :3] = np.where(slides, axes, np.cross(axes, lever, axis=1))
-        jacobians[:, 3:] = np.where(slides, 0.0, axes)
-        return jacobians
+        return self.chain.moved(q).jacobians()
 
     def _prepared(self, values: int) -> Prepared:
         """Return the request for all branches within limits at so many values of the held joint."""

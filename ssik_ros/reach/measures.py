@@ -4,9 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 
 SINGULAR = 1e-5
 """Largest ratio of smallest to largest singular value of a Jacobian at which a posture counts as singular."""
@@ -38,29 +36,19 @@ def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
     :param q: (k, n) postures.
     """
     parts = [q[start : start + AT_ONCE] for start in range(0, max(1, len(q)), AT_ONCE)]
-    return np.concatenate([_volumes(jacobians(chain, part)) for part in parts])
+    return np.concatenate([_volumes(chain.moved(part).jacobians()) for part in parts])
 
 
 def _volumes(jacobian: FloatArray) -> FloatArray:
-    """Return the root of the determinant of J J^T, or of J^T J, of transposed Jacobians (k, n, 6)."""
-    n = jacobian.shape[1]
+    """Return the root of the determinant of J J^T, or of J^T J, of Jacobians (k, 6, n)."""
+    n = jacobian.shape[2]
     if n == 6:
         volume: FloatArray = np.abs(np.linalg.det(jacobian))
         return volume
     flipped = np.swapaxes(jacobian, 1, 2)
-    square = flipped @ jacobian if n > 6 else jacobian @ flipped
+    square = jacobian @ flipped if n > 6 else flipped @ jacobian
     determinants: FloatArray = np.sqrt(np.maximum(np.linalg.det(square), 0.0))
     return determinants
-
-
-def jacobians(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """
-    Return the transposed Jacobians (k, n, 6) of postures at the tip, linear rows first, in metres and radians.
-
-    :param chain: the arm.
-    :param q: (k, n) postures.
-    """
-    return transposed_jacobians(chain, *move_axes(chain, q), _tips(chain, q))
 
 
 def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
@@ -72,7 +60,7 @@ def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     """
     if not len(q):
         return np.zeros(0, dtype=np.bool_)
-    sizes = np.linalg.svd(jacobians(chain, q), compute_uv=False)
+    sizes = np.linalg.svd(chain.moved(q).jacobians(), compute_uv=False)
     singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR * sizes[:, 0]
     return singular
 
@@ -86,22 +74,6 @@ def limit_margin(chain: SerialChain, q: FloatArray) -> FloatArray:
     """
     margin: FloatArray = np.minimum(q - chain.lower, chain.upper - q).min(axis=1)
     return margin
-
-
-def _tips(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """Return the places of the tip (k, 3)."""
-    places = np.broadcast_to(chain.home[:3, 3], (len(q), 3))
-    for joint in reversed(range(len(chain.axes))):
-        axis, point, values = chain.axes[joint], chain.points[joint], q[:, joint, None]
-        if chain.kinds[joint] == JointKind.PRISMATIC:
-            places = places + values * axis
-            continue
-        arm = places - point
-        cosine, sine = np.cos(values), np.sin(values)
-        along = (arm @ axis)[:, None] * axis * (1.0 - cosine)
-        places = point + cosine * arm + sine * np.cross(axis, arm) + along
-    moved: FloatArray = np.asarray(places)
-    return moved
 
 
 def largest_of(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:

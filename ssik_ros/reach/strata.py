@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.measures import manipulability
 from ssik_ros.reach.orientations import rotations_of
@@ -64,29 +63,6 @@ def draw(
     return Drawn(poses, strata)
 
 
-def forward(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """
-    Return the poses (k, 4, 4) of postures.
-
-    :param chain: the arm.
-    :param q: (k, n).
-    """
-    poses = np.tile(chain.home, (len(q), 1, 1))
-    for joint in reversed(range(len(chain.axes))):
-        axis, point, values = chain.axes[joint], chain.points[joint], q[:, joint]
-        if chain.kinds[joint] == JointKind.PRISMATIC:
-            poses[:, :3, 3] += values[:, None] * axis
-            continue
-        cross = np.array(
-            [[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]]
-        )
-        sine, cosine = np.sin(values)[:, None, None], np.cos(values)[:, None, None]
-        turn = np.eye(3) + sine * cross + (1.0 - cosine) * (cross @ cross)
-        poses[:, :3, 3] = point + np.einsum('kij,kj->ki', turn, poses[:, :3, 3] - point)
-        poses[:, :3, :3] = turn @ poses[:, :3, :3]
-    return poses
-
-
 def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends of the ranges in which joints are drawn."""
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
@@ -101,7 +77,7 @@ def _random_q(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 
 def _of_postures(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
     """Return the poses of random postures."""
-    return forward(chain, _random_q(chain, count, rng))
+    return chain.moved(_random_q(chain, count, rng)).poses
 
 
 def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
@@ -125,7 +101,7 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
     away = BESIDE_LIMIT * (high - low)[joints] * rng.uniform(size=count)
     is_low = rng.uniform(size=count) < 0.5
     q[np.arange(count), joints] = np.where(is_low, low[joints] + away, high[joints] - away)
-    return forward(chain, q)
+    return chain.moved(q).poses
 
 
 def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
@@ -133,7 +109,7 @@ def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
     q = _random_q(chain, NEARLY * count, rng)
     away = manipulability(chain, q).reshape(count, NEARLY)
     chosen = q.reshape(count, NEARLY, -1)[np.arange(count), away.argmin(axis=1)]
-    return forward(chain, chosen)
+    return chain.moved(chosen).poses
 
 
 def _at_border(

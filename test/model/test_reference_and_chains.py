@@ -99,6 +99,30 @@ def test_a_product_of_exponentials_is_the_pose_of_the_tip(text, seed, data):
     np.testing.assert_allclose(chain.pose(q[chain.idx_q]), expected, rtol=0, atol=1e-12)
 
 
+@settings(deadline=None, max_examples=20)
+@given(text=robots(serial=True), seed=st.integers(0, 2**32 - 1))
+def test_a_moved_chain_has_the_jacobians_of_finite_differences(text, seed):
+    model = load_robot(text)
+    base, tip = 'l0', f'l{len(model.tree.link_names) - 1}'
+    assume(model.rigid_offset(base, tip) is None)
+    chain = SerialChain.from_robot(model, base, tip)
+    n, rng = len(chain.axes), np.random.default_rng(seed)
+    q, step = rng.uniform(-2.0, 2.0, (3, n)), 1e-6
+    moved = chain.moved(q)
+    at = moved.poses[:, :3, 3] + rng.normal(size=(3, 3))
+    jacobians, halved = moved.jacobians(), moved.jacobians(at, 2.0)
+    for row, v in np.ndindex(3, n):
+        change = step * np.eye(n)[v]
+        after, before = chain.pose(q[row] + change), chain.pose(q[row] - change)
+        twist = (after - before) / (2.0 * step) @ np.linalg.inv(moved.poses[row])
+        turn, shift = twist[:3, :3], twist[:3, 3]
+        velocity = shift + turn @ moved.poses[row, :3, 3]
+        spin = [turn[2, 1], turn[0, 2], turn[1, 0]]
+        assert jacobians[row, :, v] == pytest.approx([*velocity, *spin], abs=1e-7)
+        velocity = 0.5 * (shift + turn @ at[row])
+        assert halved[row, :, v] == pytest.approx([*velocity, *spin], abs=1e-7)
+
+
 def test_a_chain_starts_at_its_base_even_below_moving_joints(two_arms):
     chain = SerialChain.from_group(two_arms, two_arms.group('right'))
     assert (chain.base_link, chain.tip_link) == ('b', 'h')

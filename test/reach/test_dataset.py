@@ -15,7 +15,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.dataset import CAUSES, DatasetPlan, make_dataset, SampleMaker
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.measures import limit_margin, manipulability
-from ssik_ros.reach.strata import forward, STRATA
+from ssik_ros.reach.strata import STRATA
 
 pytest.importorskip('zarr')
 parquet = pytest.importorskip('pyarrow.parquet')
@@ -52,13 +52,6 @@ def small_units(monkeypatch):
     monkeypatch.setattr('ssik_ros.reach.dataset.UNIT', 128)
 
 
-@pytest.mark.parametrize('name', ['irb120', 'ur5e', 'panda'])
-def test_forward_kinematics_is_that_of_the_chain(name):
-    chain = chain_of(name)
-    q = np.random.default_rng(1).uniform(-2.0, 2.0, (20, len(chain.axes)))
-    assert np.allclose(forward(chain, q), [chain.pose(row) for row in q], atol=1e-12)
-
-
 @pytest.mark.parametrize('name', ['irb120', 'ur5e'])
 def test_samples_are_what_the_solver_says(name):
     samples, arm = SampleMaker(plan_of(name)).make(0), Manipulator.from_prebuilt(name)
@@ -74,7 +67,7 @@ def test_samples_are_what_the_solver_says(name):
         assert np.allclose(np.sort(own, axis=0), np.sort(whole[row], axis=0), atol=1e-6)
         assert (samples.causes[row] == 0) == (len(own) > 0)
     poses = poses_of(samples.poses)[np.repeat(np.arange(len(samples.counts)), samples.counts)]
-    assert np.allclose(forward(chain_of(name), samples.q), poses, atol=1e-8)
+    assert np.allclose(chain_of(name).moved(samples.q).poses, poses, atol=1e-8)
 
 
 def poses_of(rows):

@@ -10,7 +10,6 @@ from test_proof import chain_of
 from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.self_motions import segments, trace
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.labels import move_axes
 from ssik_ros.solvers.self_motions import tracer
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 
@@ -20,12 +19,12 @@ ON_CURVE = 1e-9
 
 def moved(chain, q):
     """Return a chain of which another posture is the zero one."""
-    axes, points = move_axes(chain, np.atleast_2d(q))
+    there = chain.moved(np.atleast_2d(q))
     return dataclasses.replace(
         chain,
-        axes=axes[0],
-        points=points[0],
-        home=chain.pose(np.asarray(q)),
+        axes=there.axes[0],
+        points=there.points[0],
+        home=there.poses[0],
         lower=chain.lower - q,
         upper=chain.upper - q,
     )

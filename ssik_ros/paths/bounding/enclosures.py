@@ -37,6 +37,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import MovedChain
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
 from ssik_ros.paths.tool_chain import ToolChain
 
@@ -167,8 +168,8 @@ class _Expansion:
         """Expand around other postures (k, n)."""
         chain, poses = self._chain, self._poses
         self.q = q
-        self._reached = chain.poses(q)
-        self.jacobians = chain.jacobians(q)
+        self._moved = chain.chain.moved(q)
+        self._reached, self.jacobians = self._moved.poses, self._moved.jacobians()
         turned = _rotation_part(self._reached, poses)
         self.jacobians[:, 3:] = turned @ self.jacobians[:, 3:]
         away = self._reached[:, :3, 3] - poses[:, :3, 3]
@@ -195,7 +196,7 @@ class _Expansion:
             np.linalg.norm(inverse[:, :, 3:], axis=2),
         )
         self._still = np.abs(np.einsum('kij,kj->ki', inverse, self.miss)) + ROUNDING
-        levers, sines = _axes(self._chain, self.q, self._reached)
+        levers, sines = _axes(self._moved)
         chords = np.linalg.norm(self._reached[:, :3, :3] - self._poses[:, :3, :3], axis=(1, 2))
         angle = 2.0 * np.arcsin(np.minimum(chords / math.sqrt(8.0), 1.0)) + ROUNDING
         miss = np.linalg.norm(self.miss[:, 3:], axis=1)
@@ -286,16 +287,10 @@ def _skew_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
     return np.asarray(0.5 * crosses.sum(axis=2))
 
 
-def _axes(chain: ToolChain, q: FloatArray, reached: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
     """Return the distance (k, n) of the tip from each axis, not read for slides, and the sine of the angles (k, n, n) between axes."""
-    own = chain.chain
-    levers, pose = np.ones(q.shape), np.tile(np.eye(4), (len(q), 1, 1))
-    tips, axes = reached[:, :3, 3], np.zeros((*q.shape, 3))
-    for joint in range(chain.size):
-        axes[:, joint] = pose[:, :3, :3] @ own.axes[joint]
-        points = pose[:, :3, :3] @ own.points[joint] + pose[:, :3, 3]
-        levers[:, joint] = np.linalg.norm(np.cross(tips - points, axes[:, joint]), axis=1)
-        pose = pose @ chain.motions(joint, q[:, joint])
+    arms, axes = moved.poses[:, None, :3, 3] - moved.points, moved.axes
+    levers = np.where(moved.turns, np.linalg.norm(np.cross(arms, axes), axis=2), 1.0)
     sines = np.linalg.norm(np.cross(axes[:, :, None], axes[:, None]), axis=3)
     return levers, sines
 

@@ -18,8 +18,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.rules import RULES
 
@@ -277,8 +275,8 @@ def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
 
 def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
     """Return the axes of the free joints, reversed if the class fits the reversed chain."""
-    directions, points = move_axes(plan.chain, q)
-    slides = plan.chain.kinds == JointKind.PRISMATIC
+    turns, directions, points, _ = plan.chain.moved(q)
+    slides = ~turns
     if plan.held >= 0:
         directions = np.delete(directions, plan.held, axis=1)
         points = np.delete(points, plan.held, axis=1)
@@ -286,51 +284,6 @@ def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
     if plan.ints[search.REVERSED]:
         directions, points, slides = -directions[:, ::-1], points[:, ::-1], slides[::-1]
     return Lines(directions, points, frozenset(np.flatnonzero(slides).tolist()))
-
-
-def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """
-    Return directions and points (k, n, 3) of the axes of a chain at ``k`` postures, in the base frame.
-
-    :param chain: revolute and prismatic joints.
-    :param q: (k, n) joint values [rad or m].
-    """
-    k, n = q.shape
-    directions, points = np.empty((k, n, 3)), np.empty((k, n, 3))
-    rotation, shift = np.broadcast_to(np.eye(3), (k, 3, 3)), np.zeros((k, 3))
-    for i, (axis, point) in enumerate(zip(chain.axes, chain.points, strict=True)):
-        directions[:, i], points[:, i] = rotation @ axis, rotation @ point + shift
-        if chain.kinds[i] == JointKind.PRISMATIC:
-            shift = shift + q[:, i, None] * directions[:, i]
-            continue
-        step = _rotations(axis, q[:, i])
-        shift = shift + np.einsum('kij,kj->ki', rotation, point - step @ point)
-        rotation = rotation @ step
-    return directions, points
-
-
-def transposed_jacobians(
-    chain: SerialChain, axes: FloatArray, points: FloatArray, at: FloatArray, length: float = 1.0
-) -> FloatArray:
-    """
-    Return the transposed Jacobians (..., n, 6) of a point that moves with the tip, linear columns first.
-
-    :param chain: revolute and prismatic joints.
-    :param axes, points: (..., n, 3) axes at the postures, see :func:`move_axes`.
-    :param at: (..., 3) position of the point in the base frame.
-    :param length: length that counts as one radian [m].
-    """
-    turns = (chain.kinds != JointKind.PRISMATIC)[:, None]
-    moves = np.where(turns, np.cross(axes, at[..., None, :] - points), axes) / length
-    return np.concatenate([moves, np.where(turns, axes, 0.0)], axis=-1)
-
-
-def _rotations(axis: FloatArray, angles: FloatArray) -> FloatArray:
-    """Return the rotations about a unit axis by each angle [rad] (k, 3, 3)."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    sines, versines = np.sin(angles)[:, None, None], 1.0 - np.cos(angles)[:, None, None]
-    return np.asarray(np.eye(3) + sines * cross + versines * (cross @ cross))
 
 
 def number_branches(q: FloatArray) -> list[int]:

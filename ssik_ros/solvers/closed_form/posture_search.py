@@ -8,7 +8,7 @@ misses it. The search therefore moves all joints at once:
 2. From each posture near the pose, a patient descent goes on to the pose itself. It takes many steps, because steps
    near a singular posture gain little.
 3. If all patient descents stop short, the pose is at the edge of reach, where descents stop in narrow valleys. The
-   posture on the edge is then computed by :mod:`ssik_ros.solvers.closed_form.reach_edge`.
+   posture on the edge is then computed by :mod:`ssik_ros.kernels.closed_form.singular.reach_edge`.
 
 An arm of unusual size is searched as the arm of one metre that it is in another unit of length: the descents compare
 metres with radians.
@@ -30,9 +30,8 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import LEAST_USUAL, MOST_USUAL, SerialChain
 from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
-from ssik_ros.solvers.closed_form.reach_edge import ReachEdge
 from ssik_ros.solvers.search.arrays import SearchArrays
-from ssik_ros.solvers.search.bounded_refinement import unlimited
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 NEAR = 1e-3
@@ -108,7 +107,8 @@ class PostureSearch:
         self._length = 1.0 if LEAST_USUAL <= length <= MOST_USUAL or length == 0.0 else length
         self._units = np.where(chain.kinds == JointKind.PRISMATIC, self._length, 1.0)
         chain = chain if self._length == 1.0 else chain.scaled(1.0 / self._length)
-        self._edge, self._turns = ReachEdge(chain), chain.kinds != JointKind.PRISMATIC
+        self._refinement = BoundedRefinement(chain)
+        self._turns = chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
         tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
         problem = build_problem(tree, names, [goal], with_hulls=with_hulls)
@@ -360,7 +360,7 @@ class _Run:
         is_free, every = ~self._limits.touched(q), np.ones(self._n, dtype=np.bool_)
         is_partly = is_free.any() and not is_free.all()
         for moving in (every, is_free) if is_partly else (every,):
-            start = self._owner._edge.posture(self._pose, q, moving)
+            start = self._owner._refinement.moved_to_edge(self._pose, q, moving)
             yield self._approach(self._limits.clip(start))
 
 

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator
 import itertools
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.singular import (
     bounded_refinement,
     limit_edges,
+    reach_edge,
     singular_refinement,
 )
 from ssik_ros.kernels.geometry.rotations import pose_numbers
@@ -110,6 +112,25 @@ class BoundedRefinement:
         """
         refined = (self.refine(pose, q, bounds, tolerance) for q in ends)
         return next((q for q in refined if q is not None), None)
+
+    def moved_to_edge(
+        self, pose: FloatArray, q: FloatArray, may_move: NDArray[np.bool_]
+    ) -> FloatArray:
+        """
+        Return the posture (n,) on the edge of reach that is nearest to a pose, see :mod:`reach_edge`.
+
+        :param q: (n,) posture that nearly reaches the pose.
+        :param may_move: (n,) which joints may move.
+        """
+        axes, points, home, n, slides, _, target, unit = self.aim(pose)
+        moved, free = q.copy(), np.zeros(n, dtype=np.int64)
+        count = int(may_move.sum())
+        free[:count] = np.flatnonzero(may_move)
+        scratch = np.empty(reach_edge.scratch_size(n))
+        reach_edge.move_to_edge(
+            moved, axes, points, home, n, slides, free, count, target, unit, scratch
+        )
+        return moved
 
     def near_limits(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """

@@ -8,8 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
+from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 
 POSTURES = 16
@@ -44,14 +43,14 @@ def choose_bound(chain: SerialChain) -> FloatArray:
     size = float(np.linalg.norm(np.diff([*chain.points, chain.home[:3, 3]], axis=0), axis=1).sum())
     low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
     q = low + (high - low) * np.random.default_rng(0).random((POSTURES, len(low)))
-    axes, points = move_axes(chain, q)
+    moved = chain.moved(q)
     revolute = np.flatnonzero(chain.kinds != JointKind.PRISMATIC).tolist()
     bounds = [
         bound_at(chain, joint, along, share * size)
         for joint, share in itertools.product(revolute, SHARES)
         for along in _places(chain, joint)
     ]
-    return np.array(min(bounds, key=lambda bound: _steps(chain, axes, points, bound)))
+    return np.array(min(bounds, key=lambda bound: _steps(moved, bound)))
 
 
 def _places(chain: SerialChain, joint: int) -> set[float]:
@@ -96,13 +95,12 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
     return PointBound(joint, along, length, float(bend))
 
 
-def _steps(chain: SerialChain, axes: FloatArray, points: FloatArray, bound: PointBound) -> float:
+def _steps(moved: MovedChain, bound: PointBound) -> float:
     """Return the mean ratio of the bound to the smallest singular value at postures; infinite if the bound is."""
     if not np.isfinite(bound.bend):
         return np.inf
-    at = points[:, bound.joint] + bound.along * axes[:, bound.joint]
-    jacobians = transposed_jacobians(chain, axes, points, at, bound.length)
-    least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
+    at = moved.points[:, bound.joint] + bound.along * moved.axes[:, bound.joint]
+    least = np.linalg.svd(moved.jacobians(at, bound.length), compute_uv=False)[:, -1]
     return float(np.mean(bound.bend / np.maximum(least, 1e-9)))
 
 
@@ -144,10 +142,8 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     :param held: index of the held joint.
     :param q: (7,) the posture.
     """
-    axes, points = move_axes(chain, q[None])
-    tangent = np.linalg.svd(transposed_jacobians(chain, axes, points, points[0, 0], 1.0)[0].T)[2][
-        6
-    ]
+    moved = chain.moved(q[None])
+    tangent = np.linalg.svd(moved.jacobians(moved.points[:, 0])[0])[2][6]
     if abs(tangent[held]) > STILL:
         return 'a posture was not proved to lie on a curve'
     values = ', '.join(f'{value:.4g}' for value in q)

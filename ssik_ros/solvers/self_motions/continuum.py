@@ -19,7 +19,6 @@ from ssik_ros.kernels.closed_form.self_motions import (
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
@@ -169,9 +168,9 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     """
     if not len(rows):
         return np.empty(0, dtype=np.int64)
-    axes, points = move_axes(chain, rows)
     # The rank does not depend on the point whose velocity is used.
-    jacobians = transposed_jacobians(chain, axes, points, points[:, -1], _size(chain))
+    moved = chain.moved(rows)
+    jacobians = moved.jacobians(moved.points[:, -1], _size(chain))
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
     return np.asarray(np.flatnonzero(least < SINGULAR), dtype=np.int64)
 
@@ -207,14 +206,12 @@ def insert_joint(
 
 def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
     """Return the Jacobian of the tip (6, n), with metres as shares of the arm's size."""
-    axes, points = (each[0] for each in move_axes(chain, q[None]))
-    return transposed_jacobians(chain, axes, points, chain.pose(q)[:3, 3], _size(chain)).T
+    return np.asarray(chain.moved(q[None]).jacobians(length=_size(chain))[0])
 
 
 def _size(chain: SerialChain) -> float:
     """Return the length of an arm, summed from axis to axis [m]."""
-    places = np.vstack([chain.points, chain.home[:3, 3]])
-    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) or 1.0
+    return chain.length or 1.0
 
 
 def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | None:
@@ -226,7 +223,7 @@ def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | No
     :param place: number of joints before the new joints.
     """
     n, size, tip = len(chain.axes), _size(chain), chain.pose(q)[:3, 3]
-    _, points = (each[0] for each in move_axes(chain, q[None]))
+    points = chain.moved(q[None]).points[0]
     places = [points[min(place, n - 1)], *points, tip, tip + 0.5 * size * np.eye(3)[0]]
     before = {name: getattr(chain, name)[:place] for name in PER_JOINT}
     here = dataclasses.replace(chain, **before, home=np.eye(4))

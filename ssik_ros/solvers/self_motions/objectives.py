@@ -9,7 +9,6 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.labels import move_axes, transposed_jacobians
 
 Objective = Callable[[FloatArray], float]
 """Function of joint values (dof,) to maximize."""
@@ -69,7 +68,5 @@ def manipulability(chain: SerialChain, q: FloatArray) -> float:
     """
     whole = np.zeros(len(chain.joint_names))
     whole[: len(q)] = q
-    axes, points = (each[0] for each in move_axes(chain, whole[None]))
-    tip = chain.pose(whole)[:3, 3]
-    jacobian = transposed_jacobians(chain, axes, points, tip)[: len(q)].T
+    jacobian = chain.moved(whole[None]).jacobians()[0][:, : len(q)]
     return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))

@@ -1,0 +1,200 @@
+"""
+Find the posture of a pose at the edge of reach, such as with a straight arm.
+
+Problem
+-------
+A posture that nearly reaches a pose is given, and descents do not get nearer. At the edge of reach one direction u
+(force and moment) is felt by no joint, J^T u = 0, and the error depends on the other motions of the arm by its square
+only. A descent that follows the gradient takes thousands of steps along a narrow valley.
+
+Method
+------
+Unknowns: the values q of the joints that may move, the direction u, and the distance s of the pose from the edge.
+Equations: the error of the pose is s u, J^T u = 0, and u has length one. There are as many equations as unknowns.
+Newton's method converges quadratically if the second derivatives along u are regular on the null space of J.
+
+Degeneracies
+------------
+If J lacks two ranks, or the second derivatives vanish, the steps of least squares may lead nowhere. The caller measures
+the result.
+
+Cost
+----
+One factorisation of m + 7 rows for m moving joints in each step, and 4 to 8 steps.
+
+References
+----------
+[Nocedal2006], chapter 18 for Newton's method on the equations of Lagrange.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.singular import singular_values
+from ssik_ros.kernels.closed_form.singular.singular_refinement import Aim, ROWS, write_equations
+from ssik_ros.kernels.rows import bounded_squares
+
+MOST_STEPS = 15
+LONGEST_STEP = 0.3
+"""Largest change of a joint in one step [rad or m]."""
+SETTLED = 1e-12
+"""Largest change of a joint in the last step [rad or m]."""
+EXTRA = ROWS + 1
+"""Unknowns beside the joints: the direction, and the distance."""
+
+
+class EdgeScratch(NamedTuple):
+    """The parts of the scratch of :func:`move_to_edge`, after the scratch of :mod:`certify`; m joints may move."""
+
+    motions: np.ndarray
+    """(6, m + 1) Jacobian of the moving joints, then the error."""
+    turned: np.ndarray
+    """(m, 6) transposed Jacobian, for its singular values."""
+    values: np.ndarray
+    """(6,) singular values."""
+    vectors: np.ndarray
+    """(6, 6) right singular vectors of the transposed Jacobian."""
+    force: np.ndarray
+    """(6,) the direction u."""
+    equations: np.ndarray
+    """(m + 7, m + 8) matrix and right side of the equations."""
+    step: np.ndarray
+    """(m + 7,) changes of joints, direction and distance."""
+    bounds: np.ndarray
+    """(2, m + 7) infinite bounds of the step."""
+    squares: np.ndarray
+    """Scratch of :func:`bounded_squares.solve_within`."""
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return the size of the scratch of :func:`move_to_edge` for a chain of n joints, in numbers.
+
+    :param n: number of joints.
+    """
+    m = n + EXTRA
+    own = ROWS * (n + 1) + 6 * n + 6 + 36 + 6 + m * (m + 1) + 3 * m
+    return certify.scratch_size(n) + own + bounded_squares.scratch_size(m, m)
+
+
+@inline_kernel
+def view_scratch(scratch, n, moving):
+    """Return the scratch for a chain of n joints, of which some move, as an :class:`EdgeScratch`."""
+    m, motions = moving + EXTRA, certify.scratch_size(n)
+    turned = motions + ROWS * (moving + 1)
+    values = turned + 6 * moving
+    vectors = values + 6
+    force = vectors + 36
+    equations = force + 6
+    step = equations + m * (m + 1)
+    bounds = step + m
+    squares = bounds + 2 * m
+    return EdgeScratch(
+        matrix(scratch, motions, ROWS, moving + 1),
+        matrix(scratch, turned, moving, 6),
+        vector(scratch, values, 6),
+        matrix(scratch, vectors, 6, 6),
+        vector(scratch, force, 6),
+        matrix(scratch, equations, m, m + 1),
+        vector(scratch, step, m),
+        matrix(scratch, bounds, 2, m),
+        vector(scratch, squares, bounded_squares.scratch_size(m, m)),
+    )
+
+
+@kernel
+def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, scratch):
+    """
+    Move a posture in place to the edge of reach that is nearest to a pose, in terms of the error along u.
+
+    :param q: (n,) a posture that nearly reaches the pose [rad or m].
+    :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
+    :param free: (n,) indices of the joints, first of those that may move.
+    :param moving: number of joints that may move.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    aim = Aim(axes, points, home, n, slides, free, moving, target, unit)
+    room = view_scratch(scratch, n, moving)
+    force, step, distance = room.force, room.step, 0.0
+    for k in range(moving + EXTRA):
+        room.bounds[0, k], room.bounds[1, k] = -math.inf, math.inf
+    write_equations(room.motions, q, aim, scratch)
+    _write_force(room, moving)
+    for i in range(ROWS):
+        distance += force[i] * room.motions[i, moving]
+    for _ in range(MOST_STEPS):
+        _write_newton(room, distance, moving)
+        bounded_squares.solve_within(
+            step, room.equations, room.bounds[0], room.bounds[1], room.squares
+        )
+        longest = SETTLED
+        for j in range(moving):
+            longest = max(longest, abs(step[j]))
+        share = min(1.0, LONGEST_STEP / longest)
+        for j in range(moving):
+            q[free[j]] += share * step[j]
+        if longest <= SETTLED:
+            break
+        for i in range(ROWS):
+            force[i] += share * step[moving + i]
+        distance += share * step[moving + ROWS]
+        write_equations(room.motions, q, aim, scratch)
+
+
+@kernel
+def _write_force(room, moving):
+    """Write the direction that the joints feel least."""
+    for j in range(moving):
+        for i in range(ROWS):
+            room.turned[j, i] = room.motions[i, j]
+    singular_values.decompose(room.values, room.vectors, room.turned, moving, ROWS)
+    for i in range(ROWS):
+        room.force[i] = room.vectors[i, ROWS - 1]
+
+
+@kernel
+def _write_newton(room, distance, moving):
+    """Write the linear equations of a step: error, J^T u and the length of u."""
+    motions, force, equations, last = room.motions, room.force, room.equations, moving + EXTRA
+    for i in range(last):
+        for j in range(last + 1):
+            equations[i, j] = 0.0
+    for i in range(ROWS):
+        for j in range(moving):
+            equations[i, j] = equations[ROWS + j, moving + i] = motions[i, j]
+            equations[ROWS + j, last] -= motions[i, j] * force[i]
+        equations[i, moving + i] = distance
+        equations[i, last - 1] = equations[last - 1, moving + i] = force[i]
+        equations[i, last] = motions[i, moving] - distance * force[i]
+        equations[last - 1, last] -= 0.5 * force[i] * force[i]
+    equations[last - 1, last] += 0.5
+    for i in range(moving):
+        for j in range(moving):
+            equations[ROWS + i, j] = bend(motions, force, i, j)
+
+
+@kernel
+def bend(motions, force, i, j):
+    """
+    Return the derivative of the i-th number of J^T u by the j-th joint.
+
+    A joint turns the motions of all joints after it. Its own motion turns with the tip that these joints move.
+
+    :param motions: (6, m or more) motion of the tip for each joint, in their order, linear first.
+    :param force: (6,) the direction u.
+    """
+    a, b = min(i, j), max(i, j)
+    total = 0.0
+    for k in range(3):
+        x, y = (k + 1) % 3, (k + 2) % 3
+        total += force[k] * (motions[3 + x, a] * motions[y, b] - motions[3 + y, a] * motions[x, b])
+        if i > j:
+            total += force[3 + k] * (
+                motions[3 + x, j] * motions[3 + y, i] - motions[3 + y, j] * motions[3 + x, i]
+            )
+    return total
