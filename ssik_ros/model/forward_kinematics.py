@@ -1,5 +1,5 @@
 """
-Forward kinematics of a tree in plain numpy, for states and set-up; solvers use the kernels.
+Forward kinematics of a tree, for states and set-up; solvers have packed tables of their own.
 
 ``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised on the way.
 """
@@ -9,8 +9,10 @@ import math
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, rotate_about
-from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
+from ssik_ros.kernels.geometry.joint_poses import write_joint_poses
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
+
+_AT_ROOT, _NO_PARENT, _FIRST = np.eye(4)[None], np.array([-1]), np.array([0])
 
 
 def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> FloatArray:
@@ -21,20 +23,12 @@ def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> Float
     :param axis: (3) its unit axis.
     :param values: its position variables.
     """
-    motion = np.eye(4)
-    if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS):
-        motion[:3, :3] = rotate_about(axis, values[0])
-    elif kind == JointKind.PRISMATIC:
-        motion[:3, 3] = axis * values[0]
-    elif kind == JointKind.PLANAR:
-        motion[:2, 3] = values[:2]
-        motion[:3, :3] = rotate_about(axis, values[2])
-    elif kind == JointKind.FLOATING:
-        motion[:3, 3] = values[:3]
-        motion[:3, :3] = matrix_of_quaternion(values[3:])
-    else:
-        motion[:3, :3] = matrix_of_quaternion(values)
-    return motion
+    motion = np.empty((1, 4, 4))
+    write_joint_poses(
+        *(motion, _AT_ROOT, np.ascontiguousarray(axis)[None], np.array([int(kind)])),
+        *(_NO_PARENT, _FIRST, np.ascontiguousarray(values)),
+    )
+    return np.asarray(motion[0])
 
 
 def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray:
@@ -45,13 +39,10 @@ def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArra
     :param positions: (nq) full state, followers included.
     """
     poses = np.empty((len(tree.joint_names), 4, 4))
-    for joint, code in enumerate(tree.kinds):
-        kind = JointKind(code)
-        start = tree.idx_q[joint]
-        values = positions[start : start + POSITION_SIZE[kind]]
-        pose = tree.placements[joint] @ joint_motion(kind, tree.axes[joint], values)
-        parent = tree.parents[joint]
-        poses[joint] = pose if parent < 0 else poses[parent] @ pose
+    write_joint_poses(
+        *(poses, tree.placements, tree.axes, tree.kinds, tree.parents),
+        *(tree.idx_q, np.ascontiguousarray(positions)),
+    )
     return poses
 
 

@@ -24,18 +24,19 @@ from ssik_ros.errors import (
     JointNotFound,
     quote,
 )
+from ssik_ros.kernels.geometry import joint_poses
 from ssik_ros.value_class import dataclass
 
 
 class JointKind(IntEnum):
     """Kinds of moving joints."""
 
-    REVOLUTE = 0
-    CONTINUOUS = 1
-    PRISMATIC = 2
-    PLANAR = 3
-    FLOATING = 4
-    SPHERICAL = 5
+    REVOLUTE = joint_poses.REVOLUTE
+    CONTINUOUS = joint_poses.CONTINUOUS
+    PRISMATIC = joint_poses.PRISMATIC
+    PLANAR = joint_poses.PLANAR
+    FLOATING = joint_poses.FLOATING
+    SPHERICAL = joint_poses.SPHERICAL
 
 
 _QUATERNION = ('/rot_x', '/rot_y', '/rot_z', '/rot_w')

@@ -44,7 +44,7 @@ LONGEST_STEP = 0.3
 SETTLED = 1e-12
 """Largest change of a joint in the last step [rad or m]."""
 EXTRA = ROWS + 1
-"""Unknowns beside the joints: the direction, and the distance."""
+"""Unknowns apart from the joints: the direction, and the distance."""
 
 
 class EdgeScratch(NamedTuple):

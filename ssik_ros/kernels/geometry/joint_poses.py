@@ -1,0 +1,95 @@
+"""
+Poses of the joints of a tree, of every kind of joint that a URDF has.
+
+Shapes: ``n`` joints, parents before their children. A pose is a matrix (4, 4).
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+
+REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, FLOATING, SPHERICAL = 0, 1, 2, 3, 4, 5
+"""Kinds of joints. Quaternions of the last two are xyzw, of any length but zero."""
+
+
+@kernel
+def write_joint_poses(poses, placements, axes, kinds, parents, starts, positions):
+    """
+    Write the pose of each joint's moved frame in the root frame.
+
+    :param poses: (n, 4, 4).
+    :param placements: (n, 4, 4) pose of each joint at zero in the moved frame of its parent.
+    :param axes: (n, 3) unit axes in the joints' own frames.
+    :param kinds: (n,) kinds.
+    :param parents: (n,) index of each parent, -1 for the root.
+    :param starts: (n,) index of the first position of each joint.
+    :param positions: (nq,) position variables.
+    """
+    for joint in range(kinds.shape[0]):
+        parent, start, pose = parents[joint], starts[joint], poses[joint]
+        if parent < 0:
+            for i in range(4):
+                for j in range(4):
+                    pose[i, j] = placements[joint, i, j]
+        else:
+            _multiply(pose, poses[parent], placements[joint])
+        _move(pose, axes[joint], kinds[joint], positions, start)
+
+
+@kernel
+def _multiply(out, a, b):
+    """Write the product of two rigid transforms (4, 4); ``out`` must be a different array."""
+    for i in range(3):
+        for j in range(4):
+            total = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+            out[i, j] = total + a[i, 3] if j == 3 else total
+    out[3, 0], out[3, 1], out[3, 2], out[3, 3] = 0.0, 0.0, 0.0, 1.0
+
+
+@kernel
+def _move(pose, axis, kind, positions, start):
+    """Multiply a pose in place by the motion of a joint, which translates first and rotates then."""
+    x, y, z = 0.0, 0.0, 0.0
+    if kind == PRISMATIC:
+        value = positions[start]
+        x, y, z = value * axis[0], value * axis[1], value * axis[2]
+    elif kind == PLANAR:
+        x, y = positions[start], positions[start + 1]
+    elif kind == FLOATING:
+        x, y, z = positions[start], positions[start + 1], positions[start + 2]
+    for i in range(3):
+        pose[i, 3] += pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z
+    if kind == PRISMATIC:
+        return
+    if kind == FLOATING or kind == SPHERICAL:
+        at = start + 3 if kind == FLOATING else start
+        rotation = so3.matrix_of(
+            positions[at], positions[at + 1], positions[at + 2], positions[at + 3]
+        )
+    else:
+        angle = positions[start + 2] if kind == PLANAR else positions[start]
+        rotation = _rotation_about(axis, angle)
+    for i in range(3):
+        a, b, c = pose[i, 0], pose[i, 1], pose[i, 2]
+        for j in range(3):
+            pose[i, j] = a * rotation[j] + b * rotation[3 + j] + c * rotation[6 + j]
+
+
+@kernel
+def _rotation_about(axis, angle):
+    """Return the nine numbers, row by row, of the rotation about a unit axis."""
+    x, y, z = axis[0], axis[1], axis[2]
+    s, c = so3.sine_cosine(angle)
+    half = so3.sine_cosine(0.5 * angle)[0]
+    # 1 - cos(angle) without cancellation at small angles.
+    k = 2.0 * half * half
+    return (
+        c + k * x * x,
+        k * x * y - s * z,
+        k * x * z + s * y,
+        k * x * y + s * z,
+        c + k * y * y,
+        k * y * z - s * x,
+        k * x * z - s * y,
+        k * y * z + s * x,
+        c + k * z * z,
+    )
