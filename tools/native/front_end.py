@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from llvmlite import binding as llvm, ir
 from numba.core import bytecode, callconv, cgutils, codegen, config, cpu, lowering
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.core.runtime.context import NRTContext
 
 from native import signatures
@@ -81,6 +82,9 @@ def patch_numba(is_checked: bool) -> None:
     NRTContext.incref = NRTContext.decref = lambda self, builder, type_, value: None
     if is_checked:
         _compare_indices()
+    # numba imports its own operators when it first compiles: once here, not in the process of each module.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def _compare_indices() -> None:
