@@ -31,7 +31,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all test-long native same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels release clean distclean
+.PHONY: help setup demo test test-all test-long native checked same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels release clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -55,6 +55,9 @@ test-long: setup $(TESTS_READY) $(PORTABLE_READY)  ## Run what "make test" leave
 
 native: $(VENV_READY)  ## Build the kernels, for Python and for C programs, as far as the sources have changed
 	@.venv/bin/python tools/build_native.py --portable
+
+checked: $(VENV_READY)  ## Build kernels that compare every index with bounds, which test-long and test-all use
+	@.venv/bin/python tools/build_native.py --checked
 
 wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution into dist/, and check them
 	.venv/bin/python tools/build_native.py --portable --objects build/native_objects \

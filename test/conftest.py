@@ -27,17 +27,18 @@ def pytest_addoption(parser):
     parser.addoption(
         '--first-parameters',
         action='store_true',
-        help='run each test with its first parameters only',
+        help='run each test with its first parameters only, and none that is heavy',
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep only the first parameters of each test that the marks select."""
+    """Keep only the first parameters of each test that the marks select, if it is not heavy."""
     if config.getoption('--first-parameters'):
         first = {}
         for item in items:
-            first.setdefault(item.nodeid.partition('[')[0], item)
+            if not item.get_closest_marker('heavy'):
+                first.setdefault(item.nodeid.partition('[')[0], item)
         kept = set(first.values())
         others = [item for item in items if item not in kept]
         config.hook.pytest_deselected(items=others)

@@ -2,7 +2,7 @@
 # Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
 # "quick" leaves out what is marked slow, "long" runs only that. On all cores where pytest-xdist is installed; a choice, or
 # a machine with one core, in one process. Where numba can build the checked library, "all" runs the tests of the kernels
-# on it first, and "long" runs each of these tests with its first parameters.
+# on it first, and "long" runs each of these tests with its first parameters, but for heavy ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -170,8 +170,11 @@ def test_two_words_exchanged_are_seen(packed, memory_size):
     assert seen > 1000 and memory_size(words, sign=False) > 0
 
 
-@pytest.mark.parametrize('robot', ARMS)
-def test_library_and_package_keep_the_same_rules(packed, memory_size, robot):
+@pytest.mark.parametrize(
+    ('robot', 'trials'),
+    [*((robot, 100) for robot in ARMS), pytest.param('gen3', 400, marks=pytest.mark.slow)],
+)
+def test_library_and_package_keep_the_same_rules(packed, memory_size, robot, trials):
     """Of blocks with one change, C refuses exactly those that Python would not write."""
     rng, original = np.random.default_rng(5), packed(robot)
     first = place_of('JOINTS')
@@ -184,7 +187,7 @@ def test_library_and_package_keep_the_same_rules(packed, memory_size, robot):
         *np.array([np.nan, np.inf, 0.0, 1.5, -1e160]).view(np.int64).tolist(),
     ]
     refused = 0
-    for _ in range(400):
+    for _ in range(trials):
         words = original.copy()
         at = rng.integers(first, rng.choice([first + 40, len(words)]))
         near = int(words[at]) + rng.choice([-1, 1]).item()
@@ -197,7 +200,7 @@ def test_library_and_package_keep_the_same_rules(packed, memory_size, robot):
             is_kept = False
         assert (memory_size(words) > 0) is is_kept, (at, words[at])
         refused += not is_kept
-    assert 50 < refused < 350
+    assert trials / 8 < refused < trials * 7 / 8
 
 
 def test_a_chain_that_breaks_a_rule_is_refused_at_the_build():

@@ -83,6 +83,7 @@ def test_the_nearest_edges_hold_the_posture_that_is_on_one(seed):
         assert min(np.abs((each - q) / robot.unit).max() for each in edges) < 1e-6
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('seed', [31, 343, 406])
 def test_a_posture_with_two_joints_within_limits_is_found_from_a_face(seed):
     robot, rng = random_robot(seed), np.random.default_rng(seed)

@@ -107,6 +107,7 @@ def test_poses_at_an_edge_have_the_branches_of_a_search(name: str, edge: str, co
 
 
 # Few: each of the 40 steps ends on a border, where a search costs as much as at a singular posture.
+@pytest.mark.heavy
 @pytest.mark.parametrize('count', [3, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', LANE_ARMS)
 def test_poses_on_the_border_of_reach_have_the_branches_of_a_search(name: str, count: int) -> None:

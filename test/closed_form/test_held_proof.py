@@ -159,6 +159,7 @@ def rule_out_nothing_within(name, half, seed):
     assert (proof.decide(poses).status != held_decision.PROVED).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('name', ARMS)
 def test_a_pose_that_the_search_meets_is_never_ruled_out(name):
     poses = random_poses(name, 400 if name in EXACT else 150)

@@ -37,6 +37,7 @@ def distance(these, others):
     return max(gaps.min(axis=1).max(), gaps.min(axis=0).max())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'cobotta', 'piper'])
 def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
     assert name not in LEFT_TO_CHANCE
@@ -80,6 +81,7 @@ def test_a_joint_at_half_a_turn_is_found_next_to_a_symmetric_pose(quarters):
             assert len(ask(arm, other_bits(pose, rng)).q) > 0, q.tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('offset', [1e-7, 1e-6, 1e-5, 1e-4])
 def test_poses_next_to_a_symmetric_one_are_answered(offset):
     # Both cuts are nearly singular there: a solution that one cut loses may be lost in the other too.
@@ -105,6 +107,7 @@ def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
         assert np.abs(wrap(found - q)).max(axis=1).min() < SAME
 
 
+@pytest.mark.heavy
 def test_no_solution_of_a_symmetric_pose_stands_in_the_set_twice():
     rng = np.random.default_rng(2)
     for name in ('jaco2', 'crx10ial', 'hc10'):

@@ -65,6 +65,7 @@ def assert_sound(name, q, target, tolerance=TOLERANCE):
     assert (q >= judge.lower).all() and (q <= judge.upper).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('size', [0.0, 1e-10, 1e-6, 1e-3])
 def test_a_straight_arm_is_found_whatever_its_offsets(size):
     """Only one posture reaches such a pose; the offsets of a Gen3 make the valley around it narrow."""

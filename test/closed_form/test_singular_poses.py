@@ -60,6 +60,7 @@ def test_the_analytic_solver_finds_a_stretched_arm_within_limits(name):
     assert not result.is_proved
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-5, 1e-3])
 def test_stretched_arms_are_found_with_joints_moved_a_little(offset):
     rng = np.random.default_rng(5)
@@ -110,6 +111,7 @@ def test_the_continuum_of_a_straight_wrist_is_met_within_any_limits(name):
         assert is_there or found.curves is not None
 
 
+@pytest.mark.heavy
 def test_no_branch_of_regular_poses_depends_on_the_second_look():
     rng = np.random.default_rng(9)
     for name in ('irb120', 'ur5e', 'gofa', 'jaco2', 'gen3_6dof'):
@@ -190,6 +192,7 @@ def test_of_a_curve_the_point_nearest_to_the_seed_is_returned():
             assert np.abs(nearest.q - wanted).max() < 1e-4
 
 
+@pytest.mark.heavy
 def test_batches_and_maps_know_the_postures_of_straight_wrists():
     rng = np.random.default_rng(10)
     for name in ('irb120', 'ur5e', 'gen3_6dof'):

@@ -123,6 +123,7 @@ def test_the_solver_tells_limits_from_reach(name):
     assert result.cause == Cause.LIMITS
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('name', ELIMINATED)
 def test_few_poses_without_a_branch_are_left_in_doubt(name):
     """Reach maps call such poses unknown. Roots that are nearly complex in one cut are clear in another."""
@@ -144,6 +145,7 @@ def test_a_matrix_that_is_no_pose_is_no_question():
         assert arm.branches(broken, BranchRequest(mode=KEEP_ALL)) is None
 
 
+@pytest.mark.heavy
 def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses(monkeypatch):
     """Wrist and tip are inside their hulls of reach, but no direction of the last axis brings the wrist there."""
     arm = catalogue_arm('panda')

@@ -78,6 +78,7 @@ def test_an_edited_callee_in_another_file_is_never_answered_by_old_machine_code(
     assert ask(package_copy) == (402.0, 0)
 
 
+@pytest.mark.heavy
 def test_unchanged_kernels_are_found_compiled(package_copy):
     ask(package_copy)
     assert ask(package_copy) == (6.0, 1)
@@ -124,6 +125,7 @@ except IndexError:
 """
 
 
+@pytest.mark.heavy
 def test_with_numbas_bounds_check_views_are_checked_whatever_was_compiled_before(package_copy):
     (package_copy / 'ssik_ros' / 'kernels' / 'part.py').write_text(PART)
     assert by_numba(LEAVE, package_copy) == 'inside'
@@ -134,6 +136,7 @@ TESTS_OF_COMPILED_KERNELS = ('test_lanes.py', 'test_addresses.py')
 """They compile kernels of their own."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize('file', TESTS_OF_COMPILED_KERNELS)
 def test_kernels_that_tests_define_pass_by_numba(file):
     environment = {**os.environ, 'SSIK_ROS_JIT': '1', 'NUMBA_DISABLE_JIT': '0'}

@@ -276,6 +276,7 @@ def test_a_step_costs_a_task_set_above_no_more_than_half_of_what_it_gains_alone(
     assert missed(env) <= max(bound * (1.0 + 1e-7), 2e-8)
 
 
+@pytest.mark.heavy
 def test_a_task_set_that_cannot_be_met_keeps_its_best_too():
     for seed in range(10):
         env = arm_below(seed)
