@@ -1,8 +1,8 @@
 #!/bin/bash
 # Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
-# "quick" leaves out what is marked slow, "long" runs only that. On all cores where pytest-xdist is installed; a choice, or
-# a machine with one core, in one process. Where numba can build the checked library, "all" runs the tests of the kernels
-# on it first, and "long" runs each of these tests with its first parameters, but for heavy ones.
+# "quick" leaves out what is marked slow, "long" runs only that, but for what is heavy. On all cores where pytest-xdist
+# is installed; a choice, or a machine with one core, in one process. Where numba can build the checked library, "all"
+# runs the tests of the kernels on it first, and "long" runs each of these tests with its first parameters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ options=()
 if [ "$#" -eq 0 ]; then
   case $suite in
     quick) options+=(-m 'not slow') ;;
-    long) options+=(-m slow) ;;
+    long) options+=(-m 'slow and not heavy') ;;
   esac
   if [ "$(nproc)" -gt 1 ] && python -c 'import xdist' 2> /dev/null; then
     # By files: fixtures of a module are made once, and tests of one file never run side by side.

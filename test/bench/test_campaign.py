@@ -244,6 +244,7 @@ QUICK = ('solve', 'Analytic', 'Auto', 'steps', 'reach', 'branches', 'self_motion
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_short_campaign_is_clean(tmp_path, capsys):
     arguments = ['--poses', '360', '--group', '4', '--chains', '25', '--kinds', 'regular']
     code = command.main([*arguments, '--judges', *QUICK, '--output', str(tmp_path)])

@@ -33,6 +33,7 @@ def test_each_kind_of_damage_is_one_line():
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_thousand_kinds_of_damage_are_one_line_each():
     faults, summary = campaign(1000, seed=1)
     assert faults == []

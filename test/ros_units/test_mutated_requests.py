@@ -43,7 +43,7 @@ COUNTS = {
     'self_motions': 300,
     'explain_ik': 300,
 }
-"""Twenty thousand in all."""
+"""Twenty thousand in all; test-long takes a tenth."""
 KINDS = {
     'compute_ik': GetPositionIK,
     'solve_ik': GetPositionIK,
@@ -186,16 +186,22 @@ def _content(answer):
     return repr(answer)
 
 
-@pytest.mark.slow
 # Infinite, NaN or absurdly large numbers are refused before any computation.
 @pytest.mark.filterwarnings('error::RuntimeWarning')
+@pytest.mark.parametrize(
+    'share',
+    [
+        pytest.param(0.1, marks=pytest.mark.slow),
+        pytest.param(1.0, marks=(pytest.mark.slow, pytest.mark.heavy)),
+    ],
+)
 @pytest.mark.parametrize('service', COUNTS)
-def test_every_request_gets_its_own_response(handlers, service):
+def test_every_request_gets_its_own_response(handlers, service, share):
     handler, kind = handlers[service], KINDS[service]
     spoiler = Spoiler(11)
     expected = _content(handler(good_request(service), kind.Response()))
     codes = set()
-    for number in range(COUNTS[service]):
+    for number in range(int(share * COUNTS[service])):
         request = spoiler.spoil(good_request(service), float(spoiler.rng.choice((0.02, 0.1, 0.4))))
         answer = handler(request, kind.Response())
         assert serialize_message(answer)

@@ -33,6 +33,7 @@ def test_every_solution_of_some_poses_lies_on_a_curve(name):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize('name', ARMS)
 def test_every_solution_of_many_poses_lies_on_a_curve(name):
     assert assert_all_on_curves(name, poses=12, values=200, starts=12, seed=42) > 1000

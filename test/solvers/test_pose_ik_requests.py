@@ -929,11 +929,19 @@ def test_a_request_can_bound_an_endless_rail(way):
     assert PoseIkSolver(robot, group).solve(request).status == IkStatus.UNSOLVED
 
 
-def test_a_joint_bounded_on_one_side_by_a_request_is_named_when_it_cannot_be_sampled():
+def test_endless_joints_that_a_request_bounds_on_one_side_have_starts():
     robot, group = load_arm(ENDLESS_6R)
     request, _ = next(questions(robot, group, 1))
     request.lower = np.full(6, -1.0)
     request.tolerance = 1e-300
+    result = PoseIkSolver(robot, group).solve(request)
+    assert result.status == IkStatus.UNSOLVED and result.searches > 1
+
+
+def test_a_rail_that_a_request_bounds_on_one_side_is_named_when_it_cannot_be_sampled():
+    robot, group = load_arm(ENDLESS_RAIL)
+    target = tip_poses(robot, group, np.array([50.0, 0.5, 1.0])) @ moved(z=1.0)
+    request = SolveRequest(target, seed=np.zeros(3), lower=np.array([0.0, -1, -3]))
     with pytest.raises(InvalidLimits, match="'j1'"):
         PoseIkSolver(robot, group).solve(request)
 
