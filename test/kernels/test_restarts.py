@@ -87,6 +87,18 @@ def test_a_joint_without_limits_is_drawn_from_the_turn_around_the_seed():
     assert 3.0 < q.max() <= math.pi
 
 
+def test_a_joint_with_one_limit_is_drawn_from_the_turn_next_to_it():
+    q = draws([PERIODIC, PERIODIC], [1.0, -INFINITE], [INFINITE, 1.0], [50.0, -50.0])
+    turn = 2.0 * math.pi
+    assert 1.0 <= q[:, 0].min() < 1.1 and turn + 0.9 < q[:, 0].max() <= turn + 1.0
+    assert 1.0 - turn <= q[:, 1].min() < 1.1 - turn and 0.9 < q[:, 1].max() <= 1.0
+
+
+def test_a_spread_keeps_a_joint_with_one_limit_near_to_the_seed():
+    q = draws([PERIODIC], [1.0], [INFINITE], [50.0], 0.1) - 50.0
+    assert (np.abs(q) <= 0.2 * math.pi).all() and np.abs(q).max() > 0.19 * math.pi
+
+
 @pytest.mark.parametrize('spread', [0.05, 0.5, 0.99])
 def test_a_spread_keeps_draws_that_near_to_the_seed(spread):
     q = draws([PERIODIC, LINEAR], [-1.0, 0.0], [1.0, 0.4], [0.2, 0.1], spread)
@@ -194,8 +206,8 @@ def test_a_joint_that_moves_nothing_is_left_alone():
         (layout.BALL_FIRST, -INFINITE, INFINITE, True),
         (LINEAR, -INFINITE, INFINITE, False),
         (LINEAR, 0.0, INFINITE, False),
-        (PERIODIC, 0.0, INFINITE, False),
-        (PERIODIC, -INFINITE, 0.0, False),
+        (PERIODIC, 0.0, INFINITE, True),
+        (PERIODIC, -INFINITE, 0.0, True),
     ],
 )
 def test_a_range_is_needed_to_draw_from(kind, lower, upper, sampled):

@@ -136,13 +136,12 @@ def draw_joint(lower, upper, centre, spread, random):
         return lower
     if math.isinf(lower) and math.isinf(upper):
         return centre + spread * math.pi * (2.0 * fraction - 1.0)
-    lower, upper = one_turn(lower, upper)
+    low, high = one_turn(lower, upper)
     if spread < 1.0:
-        reach = spread * (upper - lower)
+        reach = spread * (high - low)
         centre = min(max(centre, lower), upper)
-        lower = max(lower, centre - reach)
-        upper = min(upper, centre + reach)
-    return lower + fraction * (upper - lower)
+        low, high = max(lower, centre - reach), min(upper, centre + reach)
+    return low + fraction * (high - low)
 
 
 @kernel
