@@ -385,16 +385,12 @@ class _Request:
 
     def _measured(self, q: FloatArray) -> FloatArray:
         """Return joint vectors (k, n) with their errors (k, n + 3)."""
-        chain, exact = self._chain, self._exact()
         errors = np.empty((len(q), 3))
         winding_kernels.measure_rows(
             errors,
             q,
-            chain.axes.ravel(),
-            chain.points.ravel(),
-            pose_numbers(chain.home),
-            int(self._arm.plan.ints[search.SLIDES]),
-            pose_numbers(exact),
+            *self._chain.packed,
+            pose_numbers(self._exact()),
             np.empty(certify.scratch_size(self._n)),
         )
         return np.hstack([q, errors])

@@ -6,6 +6,7 @@ the base frame with all joints at zero.
 """
 
 from dataclasses import replace
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -166,21 +167,36 @@ class SerialChain:
 
         :param q: (k, n) joint values [rad or m].
         """
-        (k, n), turns = q.shape, self.kinds != JointKind.PRISMATIC
+        k, n = q.shape
         screws, numbers, poses = np.empty((k, 6 * n)), np.empty((k, 12)), np.zeros((k, 4, 4))
-        evaluate_rows(
-            screws,
-            numbers,
-            self.axes.ravel(),
-            self.points.ravel(),
-            pose_numbers(self.home),
-            pack_slides(~turns),
-            np.ascontiguousarray(q),
-        )
+        evaluate_rows(screws, numbers, *self.packed, np.ascontiguousarray(q))
         poses[:, :3, :3] = numbers[:, :9].reshape(k, 3, 3)
         poses[:, :3, 3], poses[:, 3, 3] = numbers[:, 9:], 1.0
         lines = screws.reshape(k, n, 2, 3)
+        turns = self.kinds != JointKind.PRISMATIC
         return MovedChain(turns, lines[:, :, 0], lines[:, :, 1], poses)
+
+    @functools.cached_property
+    def packed(self) -> 'PackedChain':
+        """Return the chain as the kernels take it; do not write to its arrays."""
+        slides = pack_slides(kind == JointKind.PRISMATIC for kind in self.kinds)
+        # Copies, as some kernels accept only arrays that are writable.
+        return PackedChain(
+            self.axes.flatten(), self.points.flatten(), pose_numbers(self.home), slides
+        )
+
+
+class PackedChain(NamedTuple):
+    """A chain in flat arrays, see :mod:`ssik_ros.kernels.closed_form.certification.chain`."""
+
+    axes: FloatArray
+    """(3 n,) unit directions."""
+    points: FloatArray
+    """(3 n,) a point of each axis [m]."""
+    home: FloatArray
+    """(12,) pose of the tip with all joints at zero."""
+    slides: int
+    """A bit for each prismatic joint."""
 
 
 class MovedChain(NamedTuple):

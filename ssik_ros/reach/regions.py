@@ -54,11 +54,9 @@ def ball_of(chain: SerialChain) -> GridRegion:
     :param chain: of the arm.
     :raises InvalidOption: when a joint slides without limits.
     """
-    places = np.vstack([chain.points, chain.home[:3, 3]])
-    lengths = np.linalg.norm(np.diff(places, axis=0), axis=1)
     slides = chain.kinds == JointKind.PRISMATIC
     ways = np.maximum(np.abs(chain.lower), np.abs(chain.upper))[slides]
-    radius = float(lengths.sum() + ways.sum())
+    radius = chain.length + float(ways.sum())
     if not math.isfinite(radius):
         raise InvalidOption('A joint slides without limits: the arm has no end. Name a region.')
     x, y, z = chain.points[0].tolist()

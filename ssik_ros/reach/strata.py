@@ -82,12 +82,12 @@ def _of_postures(chain: SerialChain, count: int, rng: np.random.Generator) -> Fl
 
 def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
     """Return random positions in a ball around the base that is a little larger than the reach, in random orientations."""
-    places = np.vstack([chain.points, chain.home[:3, 3]])
-    radius = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
     poses = np.tile(np.eye(4), (count, 1, 1))
     ways = rng.normal(size=(count, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-    poses[:, :3, 3] = places[0] + radius * rng.uniform(size=(count, 1)) ** (1.0 / 3.0) * ways
+    poses[:, :3, 3] = (
+        chain.points[0] + chain.length * rng.uniform(size=(count, 1)) ** (1.0 / 3.0) * ways
+    )
     quaternions = rng.normal(size=(count, 4))
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     poses[:, :3, :3] = rotations_of(quaternions)

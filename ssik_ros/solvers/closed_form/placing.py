@@ -17,13 +17,14 @@ def measure(plan: AnalyticPlan, q: FloatArray, pose: FloatArray) -> FloatArray:
     :param q: (n,) joint values [rad or m].
     :param pose: (4, 4) target pose of the tip in the base.
     """
-    chain, n, errors = plan.chain, plan.size, np.empty(3)
+    n, errors = plan.size, np.empty(3)
+    axes, points, home, slides = plan.chain.packed
     certify.measure(
-        chain.axes.ravel(),
-        chain.points.ravel(),
-        pose_numbers(chain.home),
+        axes,
+        points,
+        home,
         n,
-        int(plan.ints[search.SLIDES]),
+        slides,
         q,
         pose_numbers(pose),
         errors,

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.closed_form.elimination import general_6r
-from ssik_ros.kernels.geometry.rotations import pose_numbers, rotate_about
+from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.kernels.search import restarts
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -318,7 +317,7 @@ def _pack_reals(
     :param own: chain whose axes give the candidates.
     :param constants: constants of the elimination; may be empty.
     """
-    home = pose_numbers(chain.home)
+    home = chain.packed.home
     reach = chain.lower, chain.upper, special, own.axes, own.points, hull_of_wrist(chain)
     return np.concatenate([search.pack_plan(chain.axes, chain.points, home, *reach), constants])
 
@@ -329,7 +328,7 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = n, held
     ints[search.KIND], ints[search.CASE], ints[search.CUT] = kind, case, cut
-    ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)
+    ints[search.SLIDES] = chain.packed.slides
     free = [joint for joint in range(n) if joint != held]
     ints[search.FREE : search.FREE + len(free)] = free
     return ints

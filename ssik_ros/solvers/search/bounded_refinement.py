@@ -25,7 +25,6 @@ from ssik_ros.kernels.closed_form.singular import (
     singular_refinement,
 )
 from ssik_ros.kernels.geometry.rotations import pose_numbers
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 
 Aim = tuple[FloatArray, FloatArray, FloatArray, int, int, IntArray, FloatArray, float]
@@ -38,8 +37,8 @@ the chain; and most such postures. Faces are sampled coarsely.
 """
 MOVING, FIRST_STEPS, NEAREST_MIDDLES = 3, 10, 16
 """
-Number of joints that move on the largest faces; steps from the middle of each; and number of postures, the nearest
-after these steps, that are refined.
+Number of joints that move on the largest faces; number of steps from the middle of each; and most postures after these
+steps, the nearest first.
 """
 
 
@@ -54,12 +53,7 @@ class BoundedRefinement:
     def __init__(self, chain: SerialChain) -> None:
         """Pack a chain."""
         n = len(chain.joint_names)
-        self._n, self._joints = n, np.arange(n)
-        self._slides = sum(
-            1 << joint for joint, kind in enumerate(chain.kinds) if kind == JointKind.PRISMATIC
-        )
-        # The kernel accepts only arrays that are writable.
-        self._chain = chain.axes.flatten(), chain.points.flatten(), pose_numbers(chain.home)
+        self._n, self._joints, self._chain = n, np.arange(n), chain.packed
 
     def aim(self, pose: FloatArray) -> Aim:
         """
@@ -67,10 +61,10 @@ class BoundedRefinement:
 
         The unit of length is the largest distance of an axis or the target from axis 1.
         """
-        target, (axes, points, home) = pose_numbers(pose), self._chain
+        target, (axes, points, home, slides) = pose_numbers(pose), self._chain
         places = np.vstack([points.reshape(-1, 3), target[9:]])
         unit = float(np.linalg.norm(places - places[0], axis=1).max()) or 1.0
-        return axes, points, home, self._n, self._slides, self._joints, target, unit
+        return axes, points, home, self._n, slides, self._joints, target, unit
 
     def refine(
         self,
@@ -136,8 +130,8 @@ class BoundedRefinement:
         """
         Yield postures (n,) that nearly reach a pose, on edges of the limits, then on faces; the nearest first.
 
-        On an edge all joints but one are on a limit, on a face all but two or three. On faces the two joints are refined,
-        as the sampled values are coarse; where three move, the first steps from the middle of each face are enough.
+        On an edge all joints but one are on a limit, on a face all but two or three. Where two move, they are refined, as
+        their sampled values are coarse. Where three move, a few steps from the middle of the face come first.
         """
         yield from self.on_edges(pose, bounds)
         yield from self.on_faces(pose, bounds)

@@ -40,7 +40,7 @@ def choose_bound(chain: SerialChain) -> FloatArray:
 
     :param chain: seven joints.
     """
-    size = float(np.linalg.norm(np.diff([*chain.points, chain.home[:3, 3]], axis=0), axis=1).sum())
+    size = chain.length
     low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
     q = low + (high - low) * np.random.default_rng(0).random((POSTURES, len(low)))
     moved = chain.moved(q)

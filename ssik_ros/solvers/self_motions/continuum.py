@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points,
     descents,
@@ -316,10 +315,7 @@ def _bare_plan(chain: SerialChain) -> AnalyticPlan:
     """Return a plan that describes the motion of seven joints, without a closed form."""
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = SEVEN, SEVEN - 1
-    ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)
-    home = np.empty(12)
-    se3.from_matrix(home, chain.home.copy(), 0)
-    reals = np.concatenate(
-        [chain.axes.ravel(), chain.points.ravel(), home, np.zeros(12), chain.lower, chain.upper]
-    )
+    ints[search.SLIDES] = chain.packed.slides
+    axes, points, home, _ = chain.packed
+    reals = np.concatenate([axes, points, home, np.zeros(12), chain.lower, chain.upper])
     return AnalyticPlan(chain, 'continuum', 'search', '', SEVEN - 1, ints, reals)
