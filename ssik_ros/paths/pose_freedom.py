@@ -331,16 +331,6 @@ def rotation_vectors(turned: FloatArray) -> FloatArray:
     return scaled
 
 
-def pose_misses(reached: FloatArray, targets: FloatArray) -> FloatArray:
-    """
-    Return the misses (k, 6) of poses: a shift [m] and a rotation vector [rad] to the target, in the base frame.
-
-    :param reached, targets: (k, 4, 4).
-    """
-    turns = rotation_vectors(targets[:, :3, :3] @ np.swapaxes(reached[:, :3, :3], 1, 2))
-    return np.hstack([targets[:, :3, 3] - reached[:, :3, 3], turns])
-
-
 def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
     """Return the shortest rotation vectors (k, 3) that turn axes to where rotations take them."""
     there = np.einsum('kij,kj->ki', turned, axes)

@@ -194,14 +194,6 @@ class ToolChain:
         """
         return self.chain.moved(q).poses
 
-    def jacobians(self, q: FloatArray) -> FloatArray:
-        """
-        Return the Jacobians (k, 6, n) at the tip, in the frame of the waypoints.
-
-        :param q: (k, n).
-        """
-        return self.chain.moved(q).jacobians()
-
     def _prepared(self, values: int) -> Prepared:
         """Return the request for all branches within limits at so many values of the held joint."""
         return self.arm.requests.prepare(BranchRequest(held_values=np.zeros(values)))

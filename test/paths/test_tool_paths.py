@@ -258,7 +258,7 @@ def self_motion(chain, q, step, count):
     """Return postures (count, n) of one pose, whose fastest joint moves by a step each time, by null vectors."""
     pose, rows, before = chain.pose(q), [q], None
     for _ in range(count - 1):
-        along = np.linalg.svd(chain.jacobians(rows[-1][None])[0])[2][-1]
+        along = np.linalg.svd(chain.chain.moved(rows[-1][None]).jacobians()[0])[2][-1]
         along = along if before is None or along @ before > 0.0 else -along
         before, low, high = along, 0.0, 2.0 * step / np.abs(along).max()
         for _ in range(12):
@@ -276,7 +276,7 @@ def moved_back(chain, q, pose):
         turned = pose[:3, :3] @ chain.pose(q)[:3, :3].T
         turn = 0.5 * (turned - turned.T)[[2, 0, 1], [1, 2, 0]]
         miss = np.concatenate([pose[:3, 3] - chain.pose(q)[:3, 3], turn])
-        q = q + np.linalg.pinv(chain.jacobians(q[None])[0]) @ miss
+        q = q + np.linalg.pinv(chain.chain.moved(q[None]).jacobians()[0]) @ miss
     return q
 
 
