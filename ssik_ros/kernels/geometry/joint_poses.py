@@ -5,7 +5,7 @@ Shapes: ``n`` joints, parents before their children. A pose is a matrix (4, 4).
 """
 
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 
 REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, FLOATING, SPHERICAL = 0, 1, 2, 3, 4, 5
 """Kinds of joints. Quaternions of the last two are xyzw, of any length but zero."""
@@ -61,35 +61,23 @@ def _move(pose, axis, kind, positions, start):
     if kind == PRISMATIC:
         return
     if kind == FLOATING or kind == SPHERICAL:
-        at = start + 3 if kind == FLOATING else start
-        rotation = so3.matrix_of(
-            positions[at], positions[at + 1], positions[at + 2], positions[at + 3]
-        )
-    else:
-        angle = positions[start + 2] if kind == PLANAR else positions[start]
-        rotation = _rotation_about(axis, angle)
+        _turn_by_quaternion(pose, positions, start + 3 if kind == FLOATING else start)
+        return
+    sine, cosine = so3.sine_cosine(positions[start + 2] if kind == PLANAR else positions[start])
+    direction = vectors.read(axis, 0)
+    for i in range(3):
+        # A row times a rotation is the row turned back.
+        row = vectors.turn(direction, cosine, -sine, (pose[i, 0], pose[i, 1], pose[i, 2]))
+        pose[i, 0], pose[i, 1], pose[i, 2] = row
+
+
+@kernel
+def _turn_by_quaternion(pose, positions, start):
+    """Multiply the rotation of a pose in place by the rotation of a quaternion."""
+    rotation = so3.matrix_of(
+        positions[start], positions[start + 1], positions[start + 2], positions[start + 3]
+    )
     for i in range(3):
         a, b, c = pose[i, 0], pose[i, 1], pose[i, 2]
         for j in range(3):
             pose[i, j] = a * rotation[j] + b * rotation[3 + j] + c * rotation[6 + j]
-
-
-@kernel
-def _rotation_about(axis, angle):
-    """Return the nine numbers, row by row, of the rotation about a unit axis."""
-    x, y, z = axis[0], axis[1], axis[2]
-    s, c = so3.sine_cosine(angle)
-    half = so3.sine_cosine(0.5 * angle)[0]
-    # 1 - cos(angle) without cancellation at small angles.
-    k = 2.0 * half * half
-    return (
-        c + k * x * x,
-        k * x * y - s * z,
-        k * x * z + s * y,
-        k * x * y + s * z,
-        c + k * y * y,
-        k * y * z - s * x,
-        k * x * z - s * y,
-        k * y * z + s * x,
-        c + k * z * z,
-    )
