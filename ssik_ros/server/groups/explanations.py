@@ -32,7 +32,7 @@ from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import SearchSolver
 
 WITHOUT_LIMITS = SearchSettings(joint_limits=False, tolerance=1e-6, ilimit=200, slimit=1)
-"""The descent beyond the limits."""
+"""Settings of a descent that ignores the limits."""
 AT_LIMIT = 1e-9
 """A joint that ends so little beyond its limit does not bind [rad or m]."""
 
