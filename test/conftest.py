@@ -27,13 +27,13 @@ def pytest_addoption(parser):
     parser.addoption(
         '--first-parameters',
         action='store_true',
-        help='run each test with its first parameters only, and none that is heavy',
+        help='run each test with its first parameters only, and no heavy test',
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep only the first parameters of each test that the marks select, if it is not heavy."""
+    """Keep the first parameters of each selected test that is not marked heavy, and deselect all other items."""
     if config.getoption('--first-parameters'):
         first = {}
         for item in items:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
-# "quick" leaves out what is marked slow, "long" runs only that, but for what is heavy. On all cores where pytest-xdist
-# is installed; a choice, or a machine with one core, in one process. Where numba can build the checked library, "all"
-# runs the tests of the kernels on it first, and "long" runs each of these tests with its first parameters.
+# "quick" runs the tests that are not slow, "long" the slow ones that are not heavy. All cores are used if pytest-xdist
+# is installed; with PYTEST_ARGS, or on one core, one process runs the tests. If numba can build the checked library,
+# "all" first runs the tests of the kernels on it, and "long" each of these that is not heavy with its first parameters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -144,7 +144,7 @@ def _some(rows: IntArray, most: int) -> IntArray:
 def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
-    """Return where postures get to by a refinement of all joints when limits are ignored; None where this is not known."""
+    """Refine postures to the next waypoint without limits, and return those that reach it; None for a chain with a spin."""
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
         return None

@@ -43,7 +43,7 @@ COUNTS = {
     'self_motions': 300,
     'explain_ik': 300,
 }
-"""Twenty thousand in all; test-long takes a tenth."""
+"""Requests of each service, twenty thousand in all; make test-long sends a tenth of them."""
 KINDS = {
     'compute_ik': GetPositionIK,
     'solve_ik': GetPositionIK,

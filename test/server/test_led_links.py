@@ -12,7 +12,7 @@ TOOL = pose_of((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
 
 
 @pytest.mark.parametrize('tool', [None, TOOL], ids=['link', 'object'])
-def test_poses_are_those_of_what_is_carried(tool):
+def test_poses_of_links_and_of_carried_objects_agree_with_pinocchio(tool):
     robot = torso_robot()
     group, rng = robot.group('left'), np.random.default_rng(1)
     led = LedLink(ChainKinematics(robot, group, 'chest', 'left_camera'), tool)

@@ -929,7 +929,7 @@ def test_a_request_can_bound_an_endless_rail(way):
     assert PoseIkSolver(robot, group).solve(request).status == IkStatus.UNSOLVED
 
 
-def test_endless_joints_that_a_request_bounds_on_one_side_have_starts():
+def test_restarts_are_drawn_for_continuous_joints_with_one_limit():
     robot, group = load_arm(ENDLESS_6R)
     request, _ = next(questions(robot, group, 1))
     request.lower = np.full(6, -1.0)
@@ -938,7 +938,7 @@ def test_endless_joints_that_a_request_bounds_on_one_side_have_starts():
     assert result.status == IkStatus.UNSOLVED and result.searches > 1
 
 
-def test_a_rail_that_a_request_bounds_on_one_side_is_named_when_it_cannot_be_sampled():
+def test_an_error_names_the_rail_that_has_only_one_limit():
     robot, group = load_arm(ENDLESS_RAIL)
     target = tip_poses(robot, group, np.array([50.0, 0.5, 1.0])) @ moved(z=1.0)
     request = SolveRequest(target, seed=np.zeros(3), lower=np.array([0.0, -1, -3]))

@@ -66,7 +66,7 @@ def _move(pose, axis, kind, positions, start):
     sine, cosine = so3.sine_cosine(positions[start + 2] if kind == PLANAR else positions[start])
     direction = vectors.read(axis, 0)
     for i in range(3):
-        # A row times a rotation is the row turned back.
+        # r R = (R^T r)^T: each row is rotated by the inverse.
         row = vectors.turn(direction, cosine, -sine, (pose[i, 0], pose[i, 1], pose[i, 2]))
         pose[i, 0], pose[i, 1], pose[i, 2] = row
 

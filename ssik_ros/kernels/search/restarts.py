@@ -105,7 +105,7 @@ def place_joint(lower, upper, centre, fraction):
 
 @inline_kernel
 def one_turn(lower, upper):
-    """Return the limits of a turning joint, an infinite one replaced by the value one turn from the other."""
+    """Return the limits of a turning joint; an infinite one becomes the other one plus or minus one turn."""
     if math.isinf(lower):
         return upper - 2.0 * math.pi, upper
     if math.isinf(upper):

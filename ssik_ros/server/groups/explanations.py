@@ -5,8 +5,8 @@ Why a pose has no solution: how near the robot comes, which limits keep it away,
 would have to be wider to reach the pose.
 
 **Derivation.** The nearest posture is the nearest one that the group's solver found without collisions and constraints. From it,
-one descent without limits goes on to the pose; the joints that end beyond their limits are those that bind, by how far
-they end beyond them, in the winding nearest to their range.
+one descent without limits goes on to the pose. Each joint that ends beyond a limit is returned with its excess, in the
+winding nearest to its range.
 
 **Degenerate cases.** Out of reach of the links the descent ends away from the pose, and no limit is to blame.
 

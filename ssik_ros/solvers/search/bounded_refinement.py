@@ -37,8 +37,8 @@ the chain; and most such postures. Faces are sampled coarsely.
 """
 MOVING, FIRST_STEPS, NEAREST_MIDDLES = 3, 10, 16
 """
-Number of joints that move on the largest faces; number of steps from the middle of each; and most postures after these
-steps, the nearest first.
+Number of joints that are not on limits on the largest faces; number of steps from the middle of each face; and maximum
+number of postures that these steps may return.
 """
 
 
@@ -111,7 +111,7 @@ class BoundedRefinement:
         self, pose: FloatArray, q: FloatArray, may_move: NDArray[np.bool_]
     ) -> FloatArray:
         """
-        Return the posture (n,) on the edge of reach that is nearest to a pose, see :mod:`reach_edge`.
+        Return a posture (n,) on the edge of reach next to a pose, see :mod:`reach_edge`; the caller has to measure it.
 
         :param q: (n,) posture that nearly reaches the pose.
         :param may_move: (n,) which joints may move.
@@ -153,10 +153,10 @@ class BoundedRefinement:
 
     def _from_middles(self, pose: FloatArray, bounds: FloatArray) -> list[FloatArray]:
         """
-        Return the postures (k, n) that a few steps reach from the middles of faces on which three joints move.
+        Return the postures (k, n) that a few steps reach from the middles of the largest faces, the nearest first.
 
-        All joints move in these steps. Joints without limits begin at zero; if there are more than three, all of them
-        move on each face.
+        Each start has all joints but three on limits, and the rest in the middle of their ranges or, without limits, at
+        zero. If more than three joints have no limits, all others are on limits. Then all joints move.
         """
         aim, has_limits = self.aim(pose), np.isfinite(bounds).all(axis=0)
         middle = np.where(has_limits, bounds, 0.0).mean(axis=0)

@@ -4,8 +4,8 @@ Find the posture of a pose at the edge of reach, such as with a straight arm.
 Problem
 -------
 A posture that nearly reaches a pose is given, and descents do not get nearer. At the edge of reach one direction u
-(force and moment) is felt by no joint, J^T u = 0, and the error depends on the other motions of the arm by its square
-only. A descent that follows the gradient takes thousands of steps along a narrow valley.
+(force and moment) is felt by no joint, J^T u = 0: motions of the joints change the error along u only to second order. A
+descent that follows the gradient takes thousands of steps along a narrow valley.
 
 Method
 ------
@@ -110,7 +110,9 @@ def view_scratch(scratch, n, moving):
 @kernel
 def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, scratch):
     """
-    Move a posture in place to the edge of reach that is nearest to a pose, in terms of the error along u.
+    Move a posture in place to where no motion of the joints reduces the error of the pose to first order.
+
+    This can fail, so the caller has to measure the result.
 
     :param q: (n,) a posture that nearly reaches the pose [rad or m].
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
@@ -183,7 +185,8 @@ def bend(motions, force, i, j):
     """
     Return the derivative of the i-th number of J^T u by the j-th joint.
 
-    A joint turns the motions of all joints after it. Its own motion turns with the tip that these joints move.
+    Joints before the i-th rotate column i of J. The i-th joint and those after it move the tip, which changes the linear
+    part of the column.
 
     :param motions: (6, m or more) motion of the tip for each joint, in their order, linear first.
     :param force: (6,) the direction u.
