@@ -2,7 +2,8 @@
 Scripts of the executables in a workspace: a signal ends them properly from their first moment on.
 
 The script that setuptools writes imports for a tenth of a second and more before the package is reached. A signal within
-that time ends the process with a traceback or a code that says "killed". pip writes scripts of its own.
+that time ends the process with a traceback or a code that says "killed". The command ``ssik`` gets a script that reaches
+the package at once, too. pip writes scripts of its own.
 """
 
 import functools
@@ -35,6 +36,12 @@ import sys
 from ssik_ros.ros.executables import {name}
 sys.exit({name}())
 """
+COMMAND = """\
+{shebang}
+import sys
+from ssik_ros.cli.command import main
+sys.exit(main())
+"""
 
 
 @functools.lru_cache
@@ -51,13 +58,17 @@ def can_block() -> bool:
 
 def early_script(name: str, contents: str) -> str:
     """
-    Return the script of an executable; the given one if the executable is not in :data:`EXIT_CODES`.
+    Return the script of an executable or of the command ``ssik``; the given one for any other name.
 
     :param name: of the executable.
     :param contents: the script that setuptools has made; its first line names the interpreter.
     """
     shebang = contents.partition('\n')[0].strip()
-    if name not in EXIT_CODES or not shebang.startswith('#!') or ' ' in shebang:
+    if not shebang.startswith('#!'):
+        return contents
+    if name == 'ssik':
+        return COMMAND.format(shebang=shebang)
+    if name not in EXIT_CODES or ' ' in shebang:
         return contents
     first = f'#!{BLOCKED} {shebang[2:]} -S'
     if len(first) > LONGEST_SHEBANG or not can_block():

@@ -119,6 +119,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     :param argv: arguments without the program's name; None means the arguments of the process.
     """
+    if argv is None:
+        # Before numpy is imported: its OpenBLAS starts a thread for each processor, which takes a third of a short
+        # command's time. The package has small matrices only.
+        os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     words = _split_lists(sys.argv[1:] if argv is None else list(argv))
     if words[:1] == ['help']:
         words = [*words[1:2], '--help']

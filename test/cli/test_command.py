@@ -135,6 +135,21 @@ def test_the_command_imports_no_numerics_before_a_verb_is_chosen():
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 
 
+def test_the_process_of_the_command_starts_no_threads_for_matrices():
+    """OpenBLAS starts one for each processor at import otherwise."""
+    code = (
+        'import os, sys\n'
+        'from ssik_ros.cli.command import main\n'
+        "sys.argv = ['ssik', 'solve', 'panda', '--xyz', '0.4', '0.1', '0.4']\n"
+        "sys.exit(main() or len(os.listdir('/proc/self/task')))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if 'THREADS' not in name}
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 1, done.stderr
+
+
 def test_a_reader_that_goes_away_causes_no_traceback():
     line = f'{sys.executable} -m ssik_ros.cli.command solvers --json | head -c 1'
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
