@@ -89,6 +89,9 @@ class ChainResult(int):
         """Whether every closure, goal and target is within its tolerances."""
         return int(self) == SOLVE_STATUS.CONVERGED
 
+    success = converged
+    """The same by the word of every result."""
+
     @property
     def closure_errors(self) -> FloatArray:
         """(C, 2) remaining length [m] and angle [rad] of each closure in its locked rows."""

@@ -56,6 +56,11 @@ class PathResult:
         """Return whether the path is complete."""
         return self.ok
 
+    @property
+    def success(self) -> bool:
+        """Return whether the path is complete; the word of every result."""
+        return self.ok
+
 
 MOST_POINTS = 1_000_000
 """Of one path."""

@@ -38,7 +38,7 @@ def test_a_hexapod_reaches_poses_with_the_leg_lengths_of_the_closed_form(serial)
         if not ((slides > 0.035) & (slides < 0.08)).all():
             continue
         (result,) = solver.solve()
-        assert result.converged, result
+        assert result.converged and result.success, result
         assert np.abs(hexapod.slide_lengths() - hexapod.leg_lengths()).max() < 1e-6
         assert np.abs(goal_error(hexapod.goal)).max() < 1e-6
         reached += 1
