@@ -92,7 +92,7 @@ TABLE = (
     Row((4, 2), 'solvers.search.newton', ALL, 'NR, GN and LM'),
     Row((4, 2), 'solvers.search.pose_ik', ALL, 'PoseIK'),
     Row((4, 2), 'solvers.closed_form', ALL, 'Analytic: every branch'),
-    Row((4, 2), 'solvers.closed_chain', ALL, 'options and programs of mechanisms'),
+    Row((4, 2), 'solvers.mechanisms', ALL, 'options and programs of mechanisms'),
     Row((4, 3), 'solvers.self_motions', ALL, 'all solutions of seven joints as curves'),
     Row((4, 3), 'solvers.auto', ALL, 'Auto: the closed form or a search'),
     Row((4, 4), 'solvers', ALL, 'the registry, and kinematics.yaml'),

@@ -19,8 +19,8 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.problem import position_rows, Problem, Rows
 from ssik_ros.results import Cause, IkStatus
-from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.group_options import ClosedChainGroupOptions
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 from ssik_ros.solvers.search.failures import SearchFailures
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 from ssik_ros.solvers.search.solver import Run, SearchSolver

@@ -7,7 +7,7 @@ from ssik_ros.arguments import shown
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.joint import Goal, Joint
-from ssik_ros.solvers.closed_chain.structure import FollowerDof, GOAL, JOINT, LINK, Shape
+from ssik_ros.solvers.mechanisms.structure import FollowerDof, GOAL, JOINT, LINK, Shape
 
 
 def as_frames(name: str, frames: Frame | Iterable[Frame]) -> list[Frame]:

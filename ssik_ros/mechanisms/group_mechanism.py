@@ -12,7 +12,7 @@ from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.urdf_frames import add_goal
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 
 class GroupMechanism:

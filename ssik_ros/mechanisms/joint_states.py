@@ -16,7 +16,8 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry.rotations import invert_pose, quaternion_of_matrix, rpy_of_matrix
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.joint import ANGLES, Joint
+from ssik_ros.mechanisms.free_frame import ANGLES
+from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
 

@@ -18,7 +18,7 @@ from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import as_frames, describe, find_roots, list_frames
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.names import DOF
-from ssik_ros.solvers.closed_chain.structure import find_chains
+from ssik_ros.solvers.mechanisms.structure import find_chains
 
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
 FREE: Color = (1.0, 0.5, 0.0, 1.0)

@@ -14,10 +14,10 @@ from ssik_ros.mechanisms.graph import describe, find_roots, list_frames, topmost
 from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.result import ChainResult, CompiledChain
 from ssik_ros.mechanisms.storage import gather, Storage
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.closed_chain.program import ChainProgram, NOT_STOPPED
-from ssik_ros.solvers.closed_chain.restarts import solve_with_restarts
-from ssik_ros.solvers.closed_chain.structure import find_chains
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.program import ChainProgram, NOT_STOPPED
+from ssik_ros.solvers.mechanisms.restarts import solve_with_restarts
+from ssik_ros.solvers.mechanisms.structure import find_chains
 
 
 class Mechanism:

@@ -12,7 +12,7 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.kernels.mechanisms.mechanism import zyx_angles
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.names import DOF, SOLVE_STATUS
-from ssik_ros.solvers.closed_chain.program import ChainProgram
+from ssik_ros.solvers.mechanisms.program import ChainProgram
 
 VECTORS = 9
 """Vectors with one number per unknown, between the errors and the state of a snapshot."""

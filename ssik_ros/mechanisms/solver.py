@@ -13,7 +13,7 @@ from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import CamelCaseNames
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions, NAMES, REMOVED
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions, NAMES, REMOVED
 
 
 class OptionAttributes(CamelCaseNames):
@@ -26,7 +26,7 @@ class OptionAttributes(CamelCaseNames):
         Choose the mechanisms and the options.
 
         :param roots: a frame of each connected mechanism, or several.
-        :param options: of :class:`~ssik_ros.solvers.closed_chain.options.ClosedChainOptions`; ``compatible=True``
+        :param options: of :class:`~ssik_ros.solvers.mechanisms.options.ClosedChainOptions`; ``compatible=True``
             starts from the defaults of closed-chain-ik-js.
         """
         self.roots = as_frames('roots', roots)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ssik_ros.errors import InvalidClosure, quote
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import ANGLES, Goal, Joint
+from ssik_ros.mechanisms.free_frame import ANGLES
+from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.loop_closures import frame_pose, FREE_OF_TYPE, LoopClosure, z_to
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel

@@ -117,7 +117,7 @@ class InteractiveTargets:
         server = self._served()
         if server is None:
             return
-        group = server.find_group(self._group)
+        group = server.groups.find(self._group)
         session = Session(server.robot, group.group, group.kinematics, server=server)
         session.begin_at(self._live.current(server.states))
         self._session = session

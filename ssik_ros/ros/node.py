@@ -10,7 +10,6 @@ with.
 from collections.abc import Callable, Sequence
 import functools
 import gc
-from importlib.util import find_spec
 import logging
 import queue
 import sys
@@ -33,6 +32,7 @@ from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.inputs.transform_listener import TransformListener
+from ssik_ros.ros.optional_parts import HAS_OWN_MESSAGES, OptionalParts
 from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
@@ -54,7 +54,6 @@ from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
-HAS_OWN_MESSAGES = find_spec('ssik_msgs') is not None
 if HAS_OWN_MESSAGES:
     from ssik_ros.ros.services.loop_services import LOOP_SERVICES
     from ssik_ros.ros.services.own_services import DESCRIBE, GROUP_SERVICES
@@ -94,10 +93,8 @@ class IkServer(ProcessNode):
         self._handlers = ServiceHandlers(self, self._live)
         period = self._settings.diagnostics_period
         self._diagnostics = ServiceDiagnostics(self, period, self._handlers.records)
-        self._task_sets = self._read_task_sets()
         self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
-        self._targets = self._offer_targets()
-        self._reach = self._offer_reach()
+        self._parts = OptionalParts(self, self._settings, self._handlers, self._live)
         self._loading = LoadingReport(_LOGGER.info)
         make_steady_timer(self, REPORT_EVERY, self._loading.tell)
         self._loader = _Loader(self._load)
@@ -120,8 +117,7 @@ class IkServer(ProcessNode):
     def stop(self) -> bool:
         """End every search; return whether the loading thread is idle too."""
         self._cancel[0] = 1
-        if self._targets is not None:
-            self._targets.close()
+        self._parts.close()
         return self._loader.stop()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
@@ -197,8 +193,7 @@ class IkServer(ProcessNode):
         server.warm_up_branches()
         self._loading.enter(3)
         loop_server.warm_up()
-        task_sets = self._make_task_sets(server.scene)
-        reach = None if self._reach is None else self._reach.load(server)
+        parts = self._parts.load(server)
         with self._exchange:
             is_first = self._handlers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -212,20 +207,16 @@ class IkServer(ProcessNode):
                     server,
                     StateWriter(robot),
                     loop_server,
-                    task_sets,
-                    reach,
-                    (description.urdf.origin, srdf),
-                    parameters.report_times,
-                    parameters.report_timeout,
+                    origins=(description.urdf.origin, srdf),
+                    report_times=parameters.report_times,
+                    report_timeout=parameters.report_timeout,
+                    **parts,
                 )
             )
             self._diagnostics.hardware = robot.name
         if is_first:
             self._offer_all()
-            if HAS_OWN_MESSAGES:
-                self._offer_tool_paths()
-        if self._targets is not None:
-            self._targets.begin()
+        self._parts.begin()
         self._announce(server, description)
 
     def _make_server(
@@ -276,23 +267,10 @@ class IkServer(ProcessNode):
         services = [*MOVEIT_SERVICES]
         if HAS_OWN_MESSAGES:
             services += [*GROUP_SERVICES, *LOOP_SERVICES]
-        if self._task_sets is not None:
-            services += self._task_sets.SERVICES
-        if self._reach is not None:
-            services += self._reach_services.SERVICES
+        services += self._parts.services
         for service in services:
             self._offer(service)
-
-    def _offer_tool_paths(self) -> None:
-        """Offer the action that plans tool paths."""
-        # Modules that services do not wait for.
-        from ssik_ros.ros.services.tool_path_action import GoalLimits, ToolPathAction
-
-        own = self._settings
-        limits = GoalLimits(own.tool_path_goals, own.tool_path_waypoints, own.tool_path_timeout)
-        self._tool_paths = ToolPathAction(
-            self, self._handlers, limits, lambda: bool(self._cancel[0]), self._callbacks
-        )
+        self._parts.offer_tool_paths(lambda: bool(self._cancel[0]), self._callbacks)
 
     def _offer_description(self) -> None:
         """Offer the service that needs no robot, if the package of its messages is installed."""
@@ -312,53 +290,6 @@ class IkServer(ProcessNode):
             qos_profile=QoSProfile(depth=self._settings.service_depth),
             callback_group=self._callbacks,
         )
-
-    def _read_task_sets(self) -> Any:
-        """Read the task set file, if there is one; return the module of its services."""
-        file = self._settings.task_sets_file
-        if not file:
-            return None
-        if not HAS_OWN_MESSAGES:
-            raise ConfigError('task_sets_file needs the package ssik_msgs. Install it.')
-        # Tens of modules that a node without such a file does not wait for.
-        from ssik_ros.ros.services import task_set_services
-
-        self._task_set_file = task_set_services.read_file(file)
-        return task_set_services
-
-    def _offer_targets(self) -> Any:
-        """Offer targets to drag in RViz, if a group is named for that."""
-        group = self._settings.interactive_group
-        if not group:
-            return None
-        # Modules that a node without such targets does not wait for.
-        from ssik_ros.ros.interactive_targets import InteractiveTargets
-
-        def served() -> RobotServer | None:
-            return None if self._handlers.served is None else self._handlers.served.server
-
-        return InteractiveTargets(self, group, served, self._live)
-
-    def _offer_reach(self) -> Any:
-        """Offer the reach map that a parameter names, if there is one."""
-        path = self._settings.reach_map
-        if not path:
-            return None
-        if not HAS_OWN_MESSAGES:
-            raise ConfigError('reach_map needs the package ssik_msgs. Install it.')
-        # Modules that a node without a map does not wait for.
-        from ssik_ros.ros.services import reach_services
-
-        self._reach_services = reach_services
-        return reach_services.ReachOverRos(self, path, self._settings.reach_measure)
-
-    def _make_task_sets(self, scene: PlanningScene) -> Any:
-        """Return the task sets of the file for a robot, warmed up; None without a file."""
-        if self._task_sets is None:
-            return None
-        task_sets = self._task_sets.TaskSets(scene, self._task_set_file)
-        task_sets.warm_up()
-        return task_sets
 
     def _planning_scene(self) -> PlanningScene:
         """Return the robot among objects."""

@@ -27,12 +27,12 @@ from ssik_ros.errors import (
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import IkSolver, SolverSpec
-from ssik_ros.solvers.closed_chain.group_options import (
-    GROUP_PARAMETER_ALIASES,
-    GROUP_PARAMETERS_FILE,
-)
 from ssik_ros.solvers.closed_form.options import (
     PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE,
+)
+from ssik_ros.solvers.mechanisms.group_options import (
+    GROUP_PARAMETER_ALIASES,
+    GROUP_PARAMETERS_FILE,
 )
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import ParameterSchema
@@ -104,7 +104,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/ClosedChain',
         description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',
-        options_type='ssik_ros.solvers.closed_chain.group_options:ClosedChainGroupOptions',
+        options_type='ssik_ros.solvers.mechanisms.group_options:ClosedChainGroupOptions',
         parameters_file=GROUP_PARAMETERS_FILE,
         factory='ssik_ros.mechanisms.closed_chain_solver:ClosedChainSolver',
         parameter_aliases=GROUP_PARAMETER_ALIASES,

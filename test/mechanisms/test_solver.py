@@ -20,7 +20,7 @@ from ssik_ros.mechanisms import (
     Solver,
     WorkerSolver,
 )
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 
 def make_planar(count, length=1.0, dof=(DOF.X, DOF.Y)):

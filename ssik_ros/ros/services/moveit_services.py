@@ -32,7 +32,7 @@ from ssik_ros.server.requests.ik_requests import (
     FullState,
     StateRequest,
 )
-from ssik_ros.server.robot_server import StateResponse
+from ssik_ros.server.state_responses import StateResponse
 
 _LOGGER = logging.getLogger('ssik_ros.services')
 

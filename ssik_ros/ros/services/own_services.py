@@ -23,6 +23,7 @@ from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.self_motion_finder import SelfMotionsResponse
+from ssik_ros.server.planning_groups import RobotReport
 from ssik_ros.server.requests.ik_requests import (
     Branch,
     BranchesResponse,
@@ -31,7 +32,6 @@ from ssik_ros.server.requests.ik_requests import (
     SelfMotionOptions,
 )
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import RobotReport
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
 from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import CurveEnd

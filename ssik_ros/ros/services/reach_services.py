@@ -23,8 +23,40 @@ from ssik_ros.server.robot_server import RobotServer
 _LOGGER = logging.getLogger('ssik_ros.reach')
 
 
+def _read_query(message: ReachQuery.Request) -> ReachRequest:
+    poses = np.asarray(message.poses, dtype=np.float64)
+    return ReachRequest(poses, message.frame_id, message.exact)
+
+
+def _write_query(
+    message: ReachQuery.Response, response: ReachResponse, served: Served, request: Any
+) -> None:
+    result = response.result
+    if result is None:
+        return
+    message.base_frame, message.tip_frame = response.base, response.tip
+    message.reachable, message.proved = result.reachable.tolist(), result.proved.tolist()
+    message.border = result.is_border.tolist()
+    message.status = array('B', result.status.tobytes())
+    message.branches = array('B', result.branches.tobytes())
+    message.distances = array('d', result.distance.tobytes())
+    message.angles = array('d', result.angle.tobytes())
+
+
+SERVICES = (
+    Service(
+        *(ReachQuery, '~/reach_query', 'query', _read_query, _write_query),
+        part='reach',
+        unknown_link=int(MoveItErrorCodes.INVALID_LINK_NAME),
+    ),
+)
+"""A row for each service."""
+
+
 class ReachOverRos:
     """The map of a node: opened when a robot is loaded, drawn once."""
+
+    services = SERVICES
 
     def __init__(self, node: Node, path: str, measure: str) -> None:
         """
@@ -86,33 +118,3 @@ class ReachOverRos:
             thinned,
             is_part,
         )
-
-
-def _read_query(message: ReachQuery.Request) -> ReachRequest:
-    poses = np.asarray(message.poses, dtype=np.float64)
-    return ReachRequest(poses, message.frame_id, message.exact)
-
-
-def _write_query(
-    message: ReachQuery.Response, response: ReachResponse, served: Served, request: Any
-) -> None:
-    result = response.result
-    if result is None:
-        return
-    message.base_frame, message.tip_frame = response.base, response.tip
-    message.reachable, message.proved = result.reachable.tolist(), result.proved.tolist()
-    message.border = result.is_border.tolist()
-    message.status = array('B', result.status.tobytes())
-    message.branches = array('B', result.branches.tobytes())
-    message.distances = array('d', result.distance.tobytes())
-    message.angles = array('d', result.angle.tobytes())
-
-
-SERVICES = (
-    Service(
-        *(ReachQuery, '~/reach_query', 'query', _read_query, _write_query),
-        part='reach',
-        unknown_link=int(MoveItErrorCodes.INVALID_LINK_NAME),
-    ),
-)
-"""A row for each service."""

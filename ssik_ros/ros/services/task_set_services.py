@@ -18,20 +18,9 @@ from ssik_ros.server.requests.task_requests import (
     TaskSetsRequest,
     TaskSetsResponse,
 )
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.tasks.task_sets import TaskSets
-from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file, TaskSetFile
-
-__all__ = ('SERVICES', 'TaskSets', 'read_file')
-
-
-def read_file(file: str) -> TaskSetFile:
-    """
-    Return the content of a task set file.
-
-    :param file: its path, or the name of a shipped one.
-    :raises SsikError: when the file is missing or malformed.
-    """
-    return read_task_set_file(find_task_set_file(file))
+from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
 
 def _write_handle(
@@ -94,3 +83,28 @@ SERVICES = tuple(
     )
 )
 """A row for each service."""
+
+
+class TaskSetsOverRos:
+    """The task sets of a file."""
+
+    services = SERVICES
+
+    def __init__(self, file: str) -> None:
+        """
+        Read the file.
+
+        :param file: its path, or the name of a shipped one.
+        :raises SsikError: when the file is missing or malformed.
+        """
+        self._content = read_task_set_file(find_task_set_file(file))
+
+    def load(self, server: RobotServer) -> TaskSets:
+        """
+        Return the task sets of a robot, warmed up.
+
+        :param server: the robot that is served from now on.
+        """
+        task_sets = TaskSets(server.scene, self._content)
+        task_sets.warm_up()
+        return task_sets

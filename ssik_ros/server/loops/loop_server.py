@@ -37,7 +37,7 @@ from ssik_ros.server.requests.poses import require_pose
 from ssik_ros.server.requests.refusals import Refusal, refused_as, unknown
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 Marked = tuple[MarkedLink, ...]
 

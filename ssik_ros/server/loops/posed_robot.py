@@ -15,7 +15,7 @@ from ssik_ros.mechanisms.urdf_frames import add_goal
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.refusals import Refusal, unknown
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 
 class MarkedLink(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.closed_chain.program import ChainProgram, FIRST_TURN
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
+from ssik_ros.solvers.mechanisms.program import ChainProgram, FIRST_TURN
 
 BALL_ANGLES = slice(layout.LOCKED + FIRST_TURN, layout.LOCKED + FIRST_TURN + 3)
 BALL_ROTATION = slice(layout.ROTATION, layout.ROTATION + 4)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ssik_ros.solvers.options.options_type import find_options
 
-GROUP_PARAMETERS_FILE = 'ssik_ros.solvers.closed_chain:closed_chain_parameters.yaml'
+GROUP_PARAMETERS_FILE = 'ssik_ros.solvers.mechanisms:closed_chain_parameters.yaml'
 GROUP_PARAMETER_ALIASES = {'epsilon': 'target_tolerance'}
 
 

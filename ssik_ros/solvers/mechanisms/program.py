@@ -13,7 +13,7 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.mechanisms import descent, layout, mechanism
 from ssik_ros.kernels.rows import layout as row_layout
-from ssik_ros.solvers.closed_chain.structure import ChainRows, elimination_order, Shape
+from ssik_ros.solvers.mechanisms.structure import ChainRows, elimination_order, Shape
 
 MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""

@@ -1,0 +1,133 @@
+"""Frames whose degrees of freedom a solver moves: targets, rest poses, locks and weights."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arguments import read_flag, read_float
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.free_frame import ANGLES, FreeFrame, six_numbers
+from ssik_ros.mechanisms.names import DOF, read_dof
+
+
+def _flag(column: int, text: str) -> property:
+    """Return a property for a flag of a frame."""
+    return property(
+        lambda frame: bool(frame._storage.flags[frame._row, column]),
+        lambda frame, value: frame._set_flag(column, value),
+        doc=text,
+    )
+
+
+class GuidedFrame(FreeFrame):
+    """Degrees of freedom with the wishes of a user: where to go, where to rest, and which of them to keep."""
+
+    dof_target = six_numbers(layout.TARGET, '(6,) targets.')
+    dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')
+
+    def set_target_value(self, dof: DOF, value: float) -> bool:
+        """Set one target, clamped when it is used; return whether it is at or beyond a limit."""
+        return self._set_wanted(layout.TARGET, dof, value)
+
+    def set_target_values(self, *values: float) -> bool:
+        """Set the targets of all free degrees of freedom."""
+        return any(self._for_each(self.set_target_value, values))
+
+    def get_target_value(self, dof: DOF) -> float:
+        """Return one target."""
+        return self._number(layout.TARGET + read_dof(dof))
+
+    def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
+        """Set one number of the rest pose, clamped when it is used; return whether it is at or beyond a limit."""
+        return self._set_wanted(layout.REST, dof, value)
+
+    def set_rest_pose_values(self, *values: float) -> bool:
+        """Set the rest pose of all free degrees of freedom."""
+        return any(self._for_each(self.set_rest_pose_value, values))
+
+    def get_rest_pose_value(self, dof: DOF) -> float:
+        """Return one number of the rest pose."""
+        return self._number(layout.REST + read_dof(dof))
+
+    def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
+        dof = self._check_free(dof)
+        number = self._check_number('value', value)
+        self._write(start + dof, number)
+        low, high = self._limits(dof)
+        return number <= low or number >= high
+
+    # Flags and weights.
+
+    def _set_flag(self, place: int, value: Any) -> None:
+        with self._storage.lock:
+            self._storage.flags[self._row, place] = read_flag('The flag', value)
+
+    target_set = _flag(
+        layout.TARGET_SET, 'Whether the solver moves the values towards the targets.'
+    )
+    rest_pose_set = _flag(
+        layout.REST_SET,
+        'Whether the solver moves the values towards the rest pose where closures and goals leave room.',
+    )
+    track_wrap = _flag(
+        layout.TRACK_WRAP,
+        'Whether targets and rest poses of angles are exact, not equal modulo 2 pi.',
+    )
+
+    @property
+    def locked(self) -> bool:
+        """Whether no degree of freedom is moved by the solver."""
+        return bool(self._storage.flags[self._row, list(self._dof)].all())
+
+    @locked.setter
+    def locked(self, value: bool) -> None:
+        self.lock(*self._dof) if read_flag('locked', value) else self.unlock(*self._dof)
+
+    @property
+    def locked_dof(self) -> tuple[DOF, ...]:
+        """The degrees of freedom that the solver does not move."""
+        return tuple(d for d in self._dof if self._storage.flags[self._row, layout.LOCKED + d])
+
+    def lock(self, *dof: DOF) -> None:
+        """Keep degrees of freedom at their values; the three angles of a ball joint go together."""
+        self._lock(dof, True)
+
+    def unlock(self, *dof: DOF) -> None:
+        """Let the solver move degrees of freedom again."""
+        self._lock(dof, False)
+
+    def _lock(self, dof: Iterable[DOF], value: bool) -> None:
+        chosen = {self._check_free(d) for d in dof}
+        if self._rotation == 'quaternion' and chosen & set(ANGLES):
+            chosen |= set(ANGLES)
+        for d in chosen:
+            self._set_flag(layout.LOCKED + d, value)
+
+    @property
+    def target_weight(self) -> float:
+        """Weight of the targets relative to closures and goals."""
+        return self._number(layout.TARGET_WEIGHT)
+
+    @target_weight.setter
+    def target_weight(self, value: float) -> None:
+        self._write(layout.TARGET_WEIGHT, self._check_weight(value))
+
+    def set_rest_pose_weights(self, *values: float) -> None:
+        """Set the weights of the rest pose of all free degrees of freedom (1 by default)."""
+        self._for_each(
+            lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),
+            values,
+        )
+
+    def _check_weight(self, value: float) -> float:
+        weight = read_float('weight', value)
+        if not 0.0 <= weight < np.inf:
+            raise InvalidOption(f'A weight is not negative and finite: not {value}.', value=value)
+        return weight
+
+    def save_rest_pose(self) -> None:
+        """Make the values the rest pose and switch it on."""
+        self._write(layout.REST, self._read(layout.VALUES, 6))
+        self.rest_pose_set = True

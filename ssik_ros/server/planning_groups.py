@@ -1,0 +1,119 @@
+"""The planning groups of a robot by name, with the finders of several solutions of each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import copy
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices, list_names, quote
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.groups.self_motion_finder import SelfMotionFinder
+from ssik_ros.server.paths.tool_path_finder import ToolPathFinder
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.planning_scene import PlanningScene
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+
+class RobotReport(NamedTuple):
+    """Planning groups that are served."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    groups: Sequence[GroupServer] = ()
+
+
+class GroupFinders(NamedTuple):
+    """The finders of all branches, all self-motions and the best tool paths of a group."""
+
+    branches: BranchFinder
+    self_motions: SelfMotionFinder
+    tool_paths: ToolPathFinder
+
+
+class PlanningGroups(dict[str, GroupServer]):
+    """
+    The groups of a robot by name.
+
+    They never change: other parameters make other groups, which share everything else with these.
+    """
+
+    def __init__(
+        self,
+        scene: PlanningScene,
+        groups: Iterable[JointGroup],
+        kinematics: Mapping[str, GroupKinematics],
+        cancel: NDArray[np.int64],
+    ) -> None:
+        """
+        Make a solver for every group.
+
+        :param scene: the robot among objects.
+        :param groups: the groups.
+        :param kinematics: solver and parameters by group; other groups have the default solver.
+        :param cancel: (1) flag that ends all searches.
+        """
+        self._scene, self._cancel = scene, cancel
+        super().__init__(
+            (group.name, self._make_server(group, kinematics.get(group.name))) for group in groups
+        )
+        self.finders = {name: self._make_finders(server) for name, server in self.items()}
+
+    def _make_server(self, group: JointGroup, kinematics: GroupKinematics | None) -> GroupServer:
+        settings = kinematics or GroupKinematics(group.name)
+        states, frames = self._scene.states, self._scene.frames
+        return GroupServer(frames, group, settings, self._cancel, states.untold)
+
+    def _make_finders(self, server: GroupServer) -> GroupFinders:
+        branches = BranchFinder(server)
+        paths = ToolPathFinder(self._scene, server.group)
+        return GroupFinders(branches, SelfMotionFinder(branches), paths)
+
+    def with_kinematics(self, kinematics: GroupKinematics) -> 'PlanningGroups':
+        """
+        Return groups of which one has another solver or other parameters, warmed up.
+
+        :param kinematics: the group's new kinematics.
+        """
+        name = kinematics.group
+        server = self._make_server(self[name].group, kinematics)
+        server.warm_up()
+        before = self.finders[name]
+        branches = before.branches.with_server(server)
+        finders = GroupFinders(branches, SelfMotionFinder(branches), before.tool_paths)
+        other = copy.copy(self)
+        other[name] = server
+        other.finders = {**self.finders, name: finders}
+        return other
+
+    def find(self, name: str) -> GroupServer:
+        """
+        Return a group.
+
+        :param name: its name.
+        :raises RequestRefused: with the names that there are.
+        """
+        found = self.get(name)
+        if found is None:
+            text = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
+            known = list_names(self) or 'none'
+            robot = quote(self._scene.robot.name)
+            raise Refusal.UNKNOWN_GROUP.error(f'{text} Groups of robot {robot}: {known}.')
+        return found
+
+    def report(self, name: str) -> RobotReport:
+        """
+        Return one group, or all of them.
+
+        :param name: its name; empty for all.
+        """
+        if name and name not in self:
+            text = f'There is no group {quote(name)}. {describe_choices(name, self)}'
+            return RobotReport(Refusal.UNKNOWN_GROUP, Cause.UNKNOWN_GROUP, text)
+        chosen = [self[name]] if name else list(self.values())
+        return RobotReport(Refusal.NONE, Cause.NONE, '', chosen)

@@ -1,0 +1,101 @@
+"""Requests with their names looked up: group, state, the poses of links in the model frame, and checks."""
+
+import itertools
+import logging
+from typing import NamedTuple
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, quote
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.ik_requests import FullState, IkRequest, LinkGoal
+from ssik_ros.server.requests.poses import IS_WITHIN, require_pose
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.server.scene.planning_scene import PlanningScene
+
+_LOGGER = logging.getLogger('ssik_ros.server')
+flatten = itertools.chain.from_iterable
+
+
+class ResolvedRequest(NamedTuple):
+    """A request with its names looked up."""
+
+    group: GroupServer
+    state: FullState
+    """Seed, joints outside the group, and the pose of the root link."""
+    goals: list[LinkGoal]
+    checks: CandidateChecks | None
+
+
+class RequestResolver:
+    """Looks names of requests up; several threads may call it at once."""
+
+    def __init__(self, scene: PlanningScene) -> None:
+        """
+        Keep the scene.
+
+        :param scene: the robot among objects.
+        """
+        self._scene = scene
+        self.model_frames = {scene.robot.model_frame}
+        """Frames that are the model frame; the empty name too, after a log line has said so."""
+
+    def resolve(
+        self, request: IkRequest, current: FullState, group: GroupServer, state: FullState
+    ) -> ResolvedRequest:
+        """
+        Return a request with all names looked up, in MoveIt's order of checks.
+
+        :param request: the request.
+        :param current: where the robot is.
+        :param group: the group of the request.
+        :param state: the state of the request.
+        """
+        found = self.poses(request, current)
+        checks = self._scene.make_checks(request, state, current)
+        around = self._scene.around(request.state, state, current)
+        pairs = zip(request.links, found)
+        goals = [self._scene.goal_of(link, around, pose) for link, pose in pairs]
+        return ResolvedRequest(group, state, goals, checks)
+
+    def poses(self, request: IkRequest, current: FullState) -> list[FloatArray]:
+        """
+        Return the poses (4, 4) of a request in the model frame.
+
+        :param request: the request.
+        :param current: where the robot is.
+        """
+        if not request.poses or len(request.poses) != len(request.links):
+            raise Refusal.GOAL_COUNT.error(
+                f'{counted(len(request.poses), "pose")} came with {counted(len(request.links), "link name")}.',
+            )
+        # All frames before any pose: an unknown frame outranks numbers that are not finite.
+        frames = []
+        for framed in request.poses:
+            frames.append(self._scene.frames.in_model_frame(framed.frame, current))
+            if not framed.frame and '' not in self.model_frames:
+                self.model_frames.add('')
+                _LOGGER.info(
+                    'A pose came without a frame; the model frame %s is meant. This is said once.',
+                    quote(self._scene.robot.model_frame),
+                )
+        triples = zip(request.links, request.poses, frames)
+        return [in_model_frame(link, framed.pose, frame) for link, framed, frame in triples]
+
+
+def in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
+    """
+    Return a pose (4, 4) in the model frame.
+
+    :param link: the link that is to be there, for messages.
+    :param pose: (4, 4) in its frame.
+    :param frame: (4, 4) pose of its frame in the model frame; None for the model frame itself.
+    :raises RequestRefused: unless the pose is a finite rigid transform.
+    """
+    if not all(map(IS_WITHIN, map(abs, flatten(pose.tolist())))):
+        require_pose(_pose_of(link), pose)
+    return pose if frame is None else frame @ pose
+
+
+def _pose_of(link: str) -> str:
+    return f'The pose for link {quote(link)}' if link else 'The pose'
