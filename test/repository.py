@@ -20,6 +20,7 @@ FOLDERS = (
     'interfaces',
     'launch',
     'moveit_plugin',
+    'recipe',
     'requirements',
     'resource',
     'ssik_ros',

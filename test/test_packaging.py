@@ -13,6 +13,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from repository import needs_git, tracked_files
 import setuptools
+import yaml
+
+from ssik_ros.cli.command import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,6 +79,43 @@ def test_pip_and_make_install_the_same_bounds(setup_arguments):
     assert [line for line in lines if not line.startswith('#')] == (
         setup_arguments['install_requires']
     )
+
+
+def test_the_conda_recipe_builds_and_runs_with_the_packages_of_pip(setup_arguments):
+    recipe = yaml.safe_load((ROOT / 'recipe/recipe.yaml').read_text())
+    names = {'pin': 'pinocchio', 'PyYAML': 'pyyaml', 'matplotlib': 'matplotlib-base'}
+    run = {
+        re.sub('^[A-Za-z]+', lambda name: names.get(name[0], name[0]), line).replace('>', ' >', 1)
+        for line in setup_arguments['install_requires']
+    }
+    assert set(recipe['requirements']['run']) == {
+        *run,
+        f'python {setup_arguments["python_requires"]}',
+    }
+    lines = (ROOT / 'requirements/native.txt').read_text().splitlines()
+    pinned = {line.replace('==', ' ==') for line in lines if not line.startswith('#')}
+    assert pinned <= set(recipe['requirements']['host'])
+    backend = re.search(r'"(setuptools)(>=[^"]*)"', (ROOT / 'pyproject.toml').read_text())
+    assert ' '.join(backend.groups()) in recipe['requirements']['host']
+    assert recipe['package']['name'] == setup_arguments['name']
+    assert recipe['context']['version'] == setup_arguments['version']
+    assert recipe['about']['license'] == setup_arguments['license']
+    assert (ROOT / 'recipe' / recipe['source']['path'] / recipe['about']['license_file']).is_file()
+
+
+def test_the_conda_recipe_tries_commands_that_exist():
+    recipe = yaml.safe_load((ROOT / 'recipe/recipe.yaml').read_text())
+    imports = [
+        name for test in recipe['tests'] for name in test.get('python', {}).get('imports', ())
+    ]
+    for module in imports:
+        assert find_spec(module), module
+    commands = [line for test in recipe['tests'] for line in test.get('script', ())]
+    for command in commands:
+        program, *words = command.split()
+        assert program == 'ssik'
+        make_parser(words[0]).parse_args(words)
+    assert imports and commands
 
 
 def test_every_python_dependency_has_a_rosdep_key(setup_arguments, manifest):

@@ -33,6 +33,7 @@ FILES = {
     'activate',
     'llms.txt',
     'package.xml',
+    'pixi.toml',
     'pyproject.toml',
     'ruff.toml',
     'setup.cfg',
@@ -84,7 +85,8 @@ def test_a_workflow_is_bounded_reads_only_and_runs_what_exists(path):
     for job in workflow['jobs'].values():
         assert 0 < job['timeout-minutes'] <= 180 and job['runs-on']
         commands = [step['run'] for step in job['steps'] if 'run' in step]
-        assert commands
+        # The action of ROS-Industrial builds and tests the packages of a folder by itself.
+        assert commands or any('industrial_ci@' in step['uses'] for step in job['steps'])
         choices = job.get('strategy', {}).get('matrix', {})
         for command in commands:
             chosen = re.fullmatch(r'\$\{\{ matrix\.(\w+) \}\}', command)
@@ -131,6 +133,20 @@ def test_the_container_copies_no_build_products():
     unused = {name for name in ignored if not fnmatch.filter(products, name)}
     copied = {name for name in products if not any(fnmatch.fnmatch(name, i) for i in ignored)}
     assert (unused, copied) == (set(), set())
+
+
+def test_tasks_of_pixi_exist_and_its_python_is_that_of_the_setup():
+    tomllib = pytest.importorskip('tomllib', reason='Python 3.10 reads no TOML')
+    workspace = tomllib.loads((ROOT / 'pixi.toml').read_text())
+    for task in workspace['tasks'].values():
+        assert_command_exists(task)
+    assert {'setup', 'demo', 'test'} <= workspace['tasks'].keys()
+    low, high = re.search(
+        r'\((3, \d+)\) <= .* <= \((3, \d+)\)', (ROOT / 'tools/make_venv.sh').read_text()
+    ).groups()
+    last = int(high.partition(', ')[2])
+    assert workspace['dependencies']['python'] == f'>={low.replace(", ", ".")},<3.{last + 1}'
+    assert workspace['environments'].keys() == workspace['feature'].keys()
 
 
 def test_the_hooks_before_a_commit_download_nothing():
