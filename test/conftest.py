@@ -23,26 +23,50 @@ CHECKED_SUMMARY = os.environ.pop('SSIK_ROS_CHECKED_SUMMARY', None)
 
 
 def pytest_addoption(parser):
-    """Let a run take one set of parameters for each test, see tools/run_tests.sh."""
+    """Let a run take a part of the tests, see tools/run_tests.sh."""
     parser.addoption(
         '--first-parameters',
         action='store_true',
         help='run each test with its first parameters only, and no heavy test',
     )
+    parser.addoption(
+        '--part',
+        choices=('quick', 'long'),
+        help='quick: what is not slow, with the first parameters of sampled tests; long: the rest, but nothing heavy',
+    )
+
+
+def first_parameters(items):
+    """Return the first item of each test."""
+    first = {}
+    for item in items:
+        first.setdefault(item.nodeid.partition('[')[0], item)
+    return set(first.values())
+
+
+def quick_part(items):
+    """Return the items of a quick run."""
+    quick = [item for item in items if not item.get_closest_marker('slow')]
+    first = first_parameters(quick)
+    return {item for item in quick if item in first or not item.get_closest_marker('sampled')}
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the first parameters of each selected test that is not marked heavy, and deselect all other items."""
+    """Keep the items of the part that is chosen, and deselect all others."""
+    part = config.getoption('--part')
+    light = [item for item in items if not item.get_closest_marker('heavy')]
+    kept = set(items)
+    if part == 'quick':
+        kept = quick_part(items)
+    elif part == 'long':
+        kept = set(light) - quick_part(items)
     if config.getoption('--first-parameters'):
-        first = {}
-        for item in items:
-            if not item.get_closest_marker('heavy'):
-                first.setdefault(item.nodeid.partition('[')[0], item)
-        kept = set(first.values())
-        others = [item for item in items if item not in kept]
+        kept &= first_parameters(light)
+    others = [item for item in items if item not in kept]
+    if others:
         config.hook.pytest_deselected(items=others)
-        items[:] = first.values()
+        items[:] = [item for item in items if item in kept]
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -55,6 +55,7 @@ def run_example(path: Path, folder: Path) -> str:
     return shown.stdout
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)
 def test_example_shows_what_it_is_for(path, tmp_path):
     if path.stem.endswith('over_ros') and find_spec('moveit_msgs') is None:

@@ -21,6 +21,11 @@ GUIDES = [
     for page in PAGES
     if page.stem not in NOT_RUN and re.search('^```(?:python|console)', page.read_text(), re.M)
 ]
+LONG = {
+    *('bead', 'choose_a_solver', 'draw_postures', 'export_a_solver', 'map_the_reach', 'my_robot'),
+    *('place_an_arm', 'plan_a_tool_path', 'replay_ik_benchmarking'),
+}
+"""Pages that run for seconds."""
 FIRST_PAGES = [
     page for page in GUIDES if page.parent in (ROOT, ROOT / 'docs/start', ROOT / 'docs/tutorials')
 ]
@@ -44,7 +49,14 @@ def require_modules(page):
         pytest.importorskip('zarr', reason='the page needs the extra reach')
 
 
-@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def guides():
+    """Return the parameters for all guides."""
+    for page in GUIDES:
+        marks = [pytest.mark.slow] if page.stem in LONG else []
+        yield pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize('page', guides())
 def test_a_guide_prints_what_it_shows(page, pool):
     require_modules(page)
     assert pool.apply(page_runner.run, (page,)) == ''

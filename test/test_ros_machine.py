@@ -126,6 +126,7 @@ def test_the_pinocchio_for_systems_without_ros_packages_is_that_of_ros():
     assert pinned is not None and pinned[1] in ROS_KEYS['pinocchio']
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('key', SYSTEM_KEYS)
 def test_apt_of_this_machine_has_the_version_of_the_table(key):
     release = Path('/etc/os-release')

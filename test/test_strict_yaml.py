@@ -94,6 +94,7 @@ FILES = sorted(
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('file', FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_file_means_the_same_with_and_without_libyaml(file, monkeypatch):
     fast = read_yaml(file)

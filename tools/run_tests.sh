@@ -1,8 +1,9 @@
 #!/bin/bash
 # Run the tests: tools/run_tests.sh quick|long|all [PYTEST_ARGS...]
-# "quick" runs the tests that are not slow, "long" the slow ones that are not heavy. All cores are used if pytest-xdist
-# is installed; with PYTEST_ARGS, or on one core, one process runs the tests. If numba can build the checked library,
-# "all" first runs the tests of the kernels on it, and "long" each of these that is not heavy with its first parameters.
+# "quick" runs the tests that are not slow, sampled ones with their first parameters; "long" runs the others that are not
+# heavy. All cores are used if pytest-xdist is installed; with PYTEST_ARGS, or on one core, one process runs the tests.
+# If numba can build the checked library, "all" first runs the tests of the kernels on it, and "long" each of these that
+# is not heavy with its first parameters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,12 +20,9 @@ if [ "${SSIK_ROS_CLOCK_FACTOR:-1}" != 1 ]; then
 fi
 checked=(test/kernels test/closed_form test/search test/tasks test/mechanisms)
 [ "$suite" = all ] || checked+=(--first-parameters)
-options=()
+options=() part=()
 if [ "$#" -eq 0 ]; then
-  case $suite in
-    quick) options+=(-m 'not slow') ;;
-    long) options+=(-m 'slow and not heavy') ;;
-  esac
+  [ "$suite" = all ] || part=(--part "$suite")
   if [ "$(nproc)" -gt 1 ] && python -c 'import xdist' 2> /dev/null; then
     # By files: fixtures of a module are made once, and tests of one file never run side by side.
     options+=(-n "$(nproc)" --dist loadfile)
@@ -39,4 +37,4 @@ if [ "$#" -eq 0 ]; then
     export SSIK_ROS_CHECKED_SUMMARY
   fi
 fi
-python -m pytest "${options[@]}" "$@"
+python -m pytest "${options[@]}" "${part[@]}" "$@"

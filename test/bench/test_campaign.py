@@ -181,6 +181,7 @@ def test_what_is_mended_replays_as_right(tmp_path, capsys):
     assert 'nothing is wrong' in capsys.readouterr().out
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('path', sorted(FAULTS.glob('*.json')), ids=lambda path: path.stem)
 def test_what_campaigns_have_found_stays_mended(path):
     group = failures.group_of(json.loads(path.read_text()))
@@ -255,6 +256,7 @@ def test_a_short_campaign_is_clean(tmp_path, capsys):
     assert {key.split()[0] for key in content['trials']} == set(QUICK)
 
 
+@pytest.mark.slow
 def test_a_short_campaign_at_singular_postures_is_clean(tmp_path, capsys):
     aim = ['--families', 'shipped', '--dof', '6', '--kinds', 'fixed', 'fold', 'zero']
     size = ['--poses', '552', '--group', '12', '--judges', 'solve', 'Analytic', 'reach']

@@ -107,6 +107,7 @@ def test_seeds_nearby_stay_within_limits_and_spread():
     assert (cases.seeds >= arm.lower).all() and (cases.seeds <= arm.upper).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', CLASSES)
 def test_every_class_draws_the_same_goals_again(name):
     arm, draw = read_arm('ur5e'), CLASSES[name].draw

@@ -46,6 +46,7 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
     assert (summary.claimed, summary.false_claims) == (20, 20)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('answer', 'verdict'),
     [

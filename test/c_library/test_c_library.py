@@ -33,6 +33,7 @@ LIBM = {
 BAD_ARGUMENT, BAD_MEMORY, BAD_BLOCKS = -1, -2, -3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('robot', ARMS)
 def test_branches_have_the_bytes_of_the_package(c_arm, robot):
     """Closed form and search return the same bytes as in Python."""
@@ -216,6 +217,7 @@ def test_the_library_needs_libm_alone(build):
     assert exported and all(name.startswith('ur5e_') for name in exported)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('robot', ['ur5e', 'panda'])
 def test_examples_compile_without_warnings(build, robot):
     """Header, examples and self-test compile with all warnings as errors; the self-test finds the recorded bytes."""

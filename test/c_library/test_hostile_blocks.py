@@ -170,6 +170,7 @@ def test_two_words_exchanged_are_seen(packed, memory_size):
     assert seen > 1000 and memory_size(words, sign=False) > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('robot', 'trials'),
     [*((robot, 100) for robot in ARMS), pytest.param('gen3', 400, marks=pytest.mark.slow)],
@@ -235,6 +236,7 @@ def build_harness(path, *options):
     assert made.returncode == 0, made.stderr
 
 
+@pytest.mark.slow
 def test_hostile_blocks_do_no_harm(tmp_path):
     """Changed blocks with a right digest are refused, or every function runs clean between forbidden pages."""
     program = tmp_path / 'blocks'

@@ -46,6 +46,7 @@ def panda(shipped):
 # A. Returned values
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', POSES)
 def test_a01_every_success_of_many_random_poses_is_verified(shipped, name):
     arm, rng = shipped[name], np.random.default_rng(1)

@@ -100,6 +100,7 @@ def test_every_arm_with_a_closed_form_can_be_built(name):
     assert max(map(len, text.splitlines())) < 1000
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['ur5e', 'puma560', 'panda', 'iiwa14'])
 def test_singular_poses_have_the_sets_of_the_library(name):
     subject, _ = subject_of(name)
@@ -230,6 +231,7 @@ def test_arguments_are_left_as_they_are(module):
 # --- Bytes ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_artifact_has_the_same_bytes_wherever_it_is_made(tmp_path):
     texts = []
     for number in ('1', '2'):

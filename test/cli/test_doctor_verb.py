@@ -123,6 +123,7 @@ def test_a_missing_library_is_a_fault_with_the_command(tree):
     assert rows['native library']['mend'] == f'make -C {tree} setup'
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('size', 'what'), [(10, 'does not load: ImportError: '), (5000, 'ends Python with SIG')]
 )
@@ -145,6 +146,7 @@ def test_a_verb_that_needs_a_stale_library_ends_with_one_line(tree):
     assert done.stderr.count('\n') == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('source', 'what'),
     [
@@ -163,6 +165,7 @@ def test_a_package_that_does_not_load_is_a_fault_and_the_check_goes_on(tree, sou
     assert rows['numpy']['level'] == 'fine'
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['numpy', 'yaml', 'rich'])
 def test_the_check_needs_no_package_of_others(tree, name):
     (tree / f'{name}.py').write_text("raise ModuleNotFoundError('No module', name=__name__)")

@@ -104,6 +104,7 @@ def test_every_verb_is_in_a_table():
     assert tried | set(SILENT) == {verb.name for verb in VERBS}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', PRINTING)
 def test_people_get_four_significant_digits(run, name):
     text = run(name)
@@ -112,6 +113,7 @@ def test_people_get_four_significant_digits(run, name):
     assert [number for number in found if digits(number) > 4] == [], text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', WITH_ALL_DIGITS)
 def test_json_has_all_digits(run, name):
     text = run(name, '--json')

@@ -240,6 +240,7 @@ def test_wrong_files_are_refused_before_the_plan(
     assert error.count('\n') == 1 and wanted in error
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('rows', 'wanted'),
     [

@@ -174,6 +174,7 @@ def test_the_arc_of_a_posture_is_met_on_a_chain_of_the_tests_own(name):
     assert walked >= 3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', SEVEN)
 def test_no_pose_of_a_posture_within_limits_is_empty(name):
     for q in postures(catalogue_arm(name), 60 if name in FOLLOWED + NEARLY else 4):

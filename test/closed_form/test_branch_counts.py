@@ -97,6 +97,7 @@ def test_random_poses_have_the_branches_of_a_search(name: str) -> None:
     assert (counted.counts[4000:] > 0).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('count', [90, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('edge', EDGES)
 @pytest.mark.parametrize('name', LANE_ARMS)

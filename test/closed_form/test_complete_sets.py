@@ -103,6 +103,7 @@ def sixteen_pose():
 # Arms of the catalogue.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', SIX)
 def test_arms_of_six_joints_have_every_branch(name, poses):
     # By their own class: a broken rule gives way to a slower one that is complete too.
@@ -163,6 +164,7 @@ def test_random_arms_of_each_class_have_every_branch(name, is_reversed, size, po
     check(chain, arm, poses)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(12))
 def test_arms_without_structure_have_every_branch(seed, poses):
     rng = np.random.default_rng([77, seed])
@@ -173,6 +175,7 @@ def test_arms_without_structure_have_every_branch(seed, poses):
     check(chain, arm, poses)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['ur10e', 'puma560', 'xarm6', 'tm5_900', 'irb6700'])
 @pytest.mark.parametrize('error', [1e-3, 1e-5])
 def test_calibrated_arms_have_every_branch(name, error, poses):
@@ -206,6 +209,7 @@ def test_a_reversed_arm_has_every_branch(name, poses):
     check(back, arm_of(back), poses)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('gap', [1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
 def test_wrist_axes_that_nearly_meet_lose_no_branch(gap, poses):
     chain = catalogue_chain('ur5e')

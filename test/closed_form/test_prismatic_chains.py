@@ -448,6 +448,7 @@ def determinant(chain, q):
     return np.linalg.det(chain.linearise(q[None], np.eye(4))[1][0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
 @pytest.mark.parametrize(
     'name', [*ORDERS, 'stanford', 'parallel RRP', 'level PRR', 'gantry', 'alternating']

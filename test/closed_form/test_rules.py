@@ -155,6 +155,7 @@ def with_equal_axes(rng, first, second):
     return LineChain(axes, points, chain.home)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(3))
 def test_degenerate_arms_are_solved_completely_or_refused(seed):
     rng = np.random.default_rng([5, seed])

@@ -73,6 +73,7 @@ def test_stretched_arms_are_found_with_joints_moved_a_little(offset):
         check_planted(arm, chain.poses(q)[0], q - 2.0, q + 2.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('offset', [0.0, 1e-5, 3e-5])
 def test_an_arm_whose_middle_joint_makes_five_axes_parallel_is_solved(offset):
     rng = np.random.default_rng(6)

@@ -53,6 +53,7 @@ def test_poses_at_right_angles_and_next_to_them_are_answered(name):
         check_answered(chain, arm, special_posture(rng, len(chain.axes)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', SIX)
 def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
     rng = np.random.default_rng(4)
@@ -203,6 +204,7 @@ def test_a_fold_at_a_corner_of_the_limits_is_found_within_them_and_counted_once(
         assert (found.branches, found.certified) == (every.branches, every.certified)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('signs', [(1, 1), (1, -1), (-1, 1), (-1, -1)])
 @pytest.mark.parametrize('first', [0, 1, 2, 3])
 def test_three_parallel_axes_may_point_either_way_and_stand_anywhere(signs, first):

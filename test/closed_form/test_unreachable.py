@@ -45,6 +45,7 @@ def test_random_poses_inside_the_sphere_are_answered_exactly_where_the_oracle_an
     assert refused > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', CLASSES)
 def test_classes_refuse_what_the_oracle_refuses(name):
     rng = np.random.default_rng(2)

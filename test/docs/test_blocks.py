@@ -230,6 +230,7 @@ def pages_of_commands():
     return [pytest.param(page, id=NAMES[page], marks=marks[page]) for page in chosen]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('page', pages_of_commands())
 def test_commands_of_shell_blocks_run_in_order(page, folder, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -112,12 +112,14 @@ def seven(robots):
     return chains
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', CHAINS)
 def test_finds_every_solution_and_no_other(name):
     errors = check_sets(CHAINS[name], poses=3, seed=11)
     assert np.median(errors) < 1e-10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('joint', range(7))
 @pytest.mark.parametrize('name', SHIPPED)
 def test_finds_every_solution_of_an_arm_of_seven_with_one_joint_held(name, joint, seven):
@@ -187,6 +189,7 @@ def check_special(chain, poses, seed):
             assert len(found) > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'xarm6_calibrated', 'random_0', 'ur5e'])
 def test_loses_no_regular_solution_at_special_poses(name):
     check_special(CHAINS[name], poses=10, seed=2)
@@ -227,6 +230,7 @@ def test_has_no_candidates_out_of_reach(name):
         assert len(solver.candidates(g)) == 0
 
 
+@pytest.mark.slow
 def test_candidates_within_the_reach_sphere_but_out_of_reach_are_none_or_refused():
     chain, generator = ARMS['jaco2'], np.random.default_rng(5)
     solver, empty = Solver(chain), 0

@@ -120,6 +120,7 @@ def imported_files(file):
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', sources.modules())
 def test_every_import_of_a_kernel_module_is_seen(name):
     # A constant from outside of kernels would be frozen into the machine code without a trace.
@@ -414,6 +415,7 @@ def test_as_plain_python_the_kernels_give_the_same_numbers():
     np.testing.assert_allclose(plain, compiled, rtol=0, atol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['PoseIK', 'LevenbergMarquardt', 'Auto'])
 def test_a_warm_start_does_not_load_linear_algebra_that_it_does_not_need(name):
     code = f"""

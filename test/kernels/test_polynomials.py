@@ -99,6 +99,7 @@ def test_two_double_zeros_are_found():
         assert worst_gap(t, found) < 1e-2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('others', ['none', 'even', 'any'])
 @pytest.mark.parametrize('apart', [0.0, 1e-6, 1e-5, 1e-4])
 def test_a_double_zero_of_few_coefficients_is_found(others, apart):

@@ -104,6 +104,7 @@ def orientation_candidates(axes, points, slides, n, g):
     return out[:count]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('n', [6, 5, 4, 3])
 @pytest.mark.parametrize('order', SHOULDERS)
 @given(seed=SEEDS)
@@ -170,6 +171,7 @@ def test_a_wrist_on_the_axis_that_turns_it_is_a_candidate_too():
         assert min(error.max() for error in errors) < 1e-6
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(('slides', 'n'), TURNS_FIRST, ids='{0:b}'.format)
 @given(seed=SEEDS)
 def test_chains_whose_turns_make_the_orientation_find_their_posture_again(slides, n, seed):

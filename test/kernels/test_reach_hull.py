@@ -157,6 +157,7 @@ def test_no_place_of_random_joint_values_is_refused(chain):
         assert chain.excess(x) <= 0.0
 
 
+@pytest.mark.sampled
 def test_no_place_that_climbing_comes_to_is_refused(chain):
     rng = np.random.default_rng(2)
     for x in chain.farthest(directions(rng, 60), rng, starts=2):

@@ -44,6 +44,7 @@ def identical(a, b):
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', FIRST_OF_CLASS.values())
 def test_the_least_call_and_the_general_one_have_the_same_bytes(name):
     arm = Manipulator.from_prebuilt(name)

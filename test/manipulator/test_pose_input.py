@@ -129,6 +129,7 @@ def flat(value):
     return np.asarray(value, dtype=float).ravel()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('form', [*FORMS, 'geometry_msgs'])
 @pytest.mark.parametrize('name', ENTRY_POINTS)
 def test_every_entry_point_takes_the_same_forms(arm, name, form, request):

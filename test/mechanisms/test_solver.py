@@ -90,6 +90,7 @@ def draw_unreachable(rng):
     return root, joints, goal
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(2))
 def test_an_unreachable_goal_ends_at_an_optimum_that_many_starts_of_scipy_find(seed):
     rng = np.random.default_rng(seed)
@@ -252,6 +253,7 @@ def test_a_target_of_three_turns_is_one_rotation(kind):
     assert np.allclose(joint.matrix_dof, wanted.matrix_dof, atol=1e-6)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(4))
 def test_rest_poses_end_at_the_attainable_optimum(seed):
     rng = np.random.default_rng(seed)

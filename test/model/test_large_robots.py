@@ -102,6 +102,7 @@ def processor_time(urdf, srdf):
     return min(tries)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'make', [chain, fixed_chain, star, comb, followers, with_text_between, excluded_pairs]
 )

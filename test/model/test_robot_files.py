@@ -531,6 +531,7 @@ def test_named_states_are_free_of_self_collision(robot, checker):
         assert not checker.touching(state) - allowed, name
 
 
+@pytest.mark.sampled
 def test_random_states_collide_in_a_plausible_share(robot, checker):
     rng, allowed = np.random.default_rng(11), set(disabled_pairs(robot))
     states = [random_angles(robot, rng) for _ in range(1500)]

@@ -122,6 +122,7 @@ def test_forward_kinematics_are_right(trial):
             assert np.allclose(pose, trial.pose(q, link), atol=1e-9)
 
 
+@pytest.mark.sampled
 def test_a_random_walk_is_followed_without_jumps(trial):
     q, reached = trial.sample(), 0
     for _ in range(COUNT):
@@ -155,6 +156,7 @@ def test_poses_next_to_the_seed_are_reached_within_consistency_limits(trial):
                 assert (np.abs(reply.solution - seed) <= 1.5 + ROUNDING).all()
 
 
+@pytest.mark.sampled
 def test_random_poses_are_found_from_zero(trial):
     zero, solved = (
         np.clip(np.zeros(len(trial.group.lower)), trial.group.lower, trial.group.upper),
@@ -170,6 +172,7 @@ def test_random_poses_are_found_from_zero(trial):
     assert solved >= BAR * COUNT
 
 
+@pytest.mark.sampled
 def test_a_callback_decides(trial):
     """Goals above the base, as MoveIt's callback wants them."""
     zero, solved, asked = np.zeros(len(trial.group.lower)), 0, 0
@@ -199,6 +202,7 @@ def test_a_callback_decides(trial):
     assert solved >= BAR * COUNT
 
 
+@pytest.mark.sampled
 def test_the_seed_is_the_solution_where_it_reaches_the_pose(trial):
     for _ in range(COUNT):
         q = trial.sample()
@@ -219,6 +223,7 @@ def test_all_of_several_solutions_reach_the_pose(trial):
     assert solved >= BAR * (COUNT // 5)
 
 
+@pytest.mark.sampled
 def test_the_single_solution_is_the_nearest_of_the_several_from_anywhere(trial):
     """
     Random seeds, as MoveIt's test has them.
@@ -244,6 +249,7 @@ def test_the_single_solution_is_the_nearest_of_the_several_from_anywhere(trial):
     assert singles >= (BAR * (COUNT // 10) if knows else 1)
 
 
+@pytest.mark.sampled
 def test_the_single_solution_is_the_nearest_of_the_several(trial):
     for _ in range(COUNT // 5):
         q = trial.sample()

@@ -59,6 +59,7 @@ def values_of(line):
     return int(code), np.array([float(x) for x in numbers])
 
 
+@pytest.mark.slow
 def test_eight_threads_get_the_results_of_one(programs, judge, asked):
     path, poses, _ = asked
     *lines, last = programs.run('threads', path, 20)
@@ -328,6 +329,7 @@ def watched(folder):
     return build(folder / 'watched', SANITIZERS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('scenario', ['faults', 'callbacks', 'locks', 'everything'])
 def test_the_address_sanitizer_has_nothing_to_say(watched, asked, scenario):
     watched.run(scenario, asked[0], 3)

@@ -38,6 +38,7 @@ def across(x=0.45, z=0.4):
     return line((x, -0.2, z), (x, 0.2, z), COUNT)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('spin', [None, (0, 0, 1)])
 @pytest.mark.parametrize('at', [1, 20, 40])
 @pytest.mark.parametrize('name', ['panda', 'ur5e'])
@@ -51,6 +52,7 @@ def test_waypoints_out_of_reach(arms, name, at, spin):
     assert (path.first_waypoint, len(path.positions)) == (0, at)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'name, spin',
     [

@@ -149,6 +149,7 @@ def test_boxes_near_folds_follow_tangents_too(chains):
     assert narrowed > 5 and checked > 200
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['panda', 'lifted'])
 @pytest.mark.parametrize('half', [0.002, 0.03, 0.15])
 def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
@@ -213,6 +214,7 @@ def cheapest_sequences(each, nodes, steps, sign=1, at_once=4, too_low_by=0.0):
     return costs
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('objective', range(4))
 @pytest.mark.parametrize('has_prices', [False, True])
 def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, has_prices):
@@ -341,6 +343,7 @@ def bounds_of(planner, poses, known, rounds):
     ]
 
 
+@pytest.mark.slow
 def test_bounds_of_a_short_path_close_in_on_its_cost(monkeypatch):
     """Within one per cent of the best path, and never above it: a bound that is off by so little is seen."""
     monkeypatch.setattr(relaxed_paths, 'FIRST_CELLS', {1: (128,)})
@@ -417,6 +420,7 @@ def test_budgets_of_a_bound_below_zero_are_refused(setting):
         plan_tool_path(robot('panda'), 'panda_arm', PANDA_LINE, **setting)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('flag', ['deadline', 'cancel'])
 def test_a_bound_ends_soon_after_its_time_and_a_cancellation(tmp_path, flag):
     """Two parameters at each waypoint: a round takes seconds, and ends amid its kernels."""

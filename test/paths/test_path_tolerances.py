@@ -77,6 +77,7 @@ def assert_within(tolerance, waypoint, reached):
         assert tolerance.spin[0] - 1e-6 <= spin <= tolerance.spin[1] + 1e-6
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'name',
     [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in TOLERANCES],
@@ -170,6 +171,7 @@ def circle(count, radius=0.1):
     return poses
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['panda', 'ur5e'])
 def test_closed_paths_end_where_they_begin(name):
     model, spin = robot(name), (0, 0, 1) if name == 'ur5e' else None

@@ -86,6 +86,7 @@ def test_seven_joints_are_no_dearer_than_a_dense_search(panda, objective):
     assert path.cost <= 1.01 * dense_cost(panda, PANDA_LINE, request)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('objective', PathObjective)
 def test_every_objective_gives_a_valid_path(ur5e, objective):
     request = ToolPathRequest(objective=objective, spin_axis=(0, 0, 1))
@@ -191,6 +192,7 @@ def test_branches_that_are_not_joined(ur5e):
     assert len(path.positions) == 20
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'waypoints',
     [
@@ -280,6 +282,7 @@ def moved_back(chain, q, pose):
     return q
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(('largest', 'share'), [(0.005, 0.9), (0.02, 0.98), (0.1, 0.98)])
 def test_joints_may_move_nearly_as_far_as_they_may_in_every_step(panda, largest, share):
     """From one posture of a pose to another one; the steps of no grid are as large as they may be."""

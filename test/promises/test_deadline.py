@@ -109,6 +109,7 @@ def test_every_iteration_looks_at_the_clock() -> None:
         assert run['iterations'] <= run['readings'], run
 
 
+@pytest.mark.slow
 def test_a_clock_that_ticks_ends_every_search() -> None:
     for run in ticking_runs():
         assert run['clock_ended'], run

@@ -27,6 +27,7 @@ def test_valid_files_are_read(name, tmp_path):
             assert name == 'map', error
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', READERS)
 def test_hostile_files_are_one_line(name, tmp_path):
     for data in hostile_files(READERS[name], CHANGED):

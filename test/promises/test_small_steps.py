@@ -72,6 +72,7 @@ def moved(pose: FloatArray, way: FloatArray, turn: FloatArray) -> FloatArray:
     return result
 
 
+@pytest.mark.sampled
 def test_no_step_is_too_short_to_be_made(arm: Manipulator, name: str) -> None:
     rng, seed = np.random.default_rng(7), ready(arm)
     for length in np.geomspace(1e-5, 2e-3, 24):
@@ -84,6 +85,7 @@ def test_no_step_is_too_short_to_be_made(arm: Manipulator, name: str) -> None:
         assert 0.0 < np.abs(found - q).max() < 0.2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(('speed', 'rate'), RATES)
 def test_a_control_loop_follows_its_line(
     arm: Manipulator, name: str, speed: float, rate: float
@@ -98,6 +100,7 @@ def test_a_control_loop_follows_its_line(
         assert np.linalg.norm(arm.fk(q)[:3, 3] - start[:3, 3] - count * step) <= count * EXACT
 
 
+@pytest.mark.sampled
 def test_a_line_of_half_millimetres_repeats_no_point(arm: Manipulator, name: str) -> None:
     q = ready(arm)
     start, previous, steps = arm.fk(q), q, []
@@ -111,6 +114,7 @@ def test_a_line_of_half_millimetres_repeats_no_point(arm: Manipulator, name: str
     assert min(steps) > 0.5 * np.median(steps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('tolerance', [1e-5, 1e-3, 1e-2])
 def test_solutions_are_exact_whatever_the_tolerance(
     arm: Manipulator, name: str, tolerance: float
@@ -131,6 +135,7 @@ def test_a_seed_that_reaches_the_pose_comes_back_bit_by_bit(arm: Manipulator, na
         assert ask(arm, name, arm.fk(q), q).tobytes() == q.tobytes()
 
 
+@pytest.mark.sampled
 def test_many_poses_are_exact_too(arm: Manipulator) -> None:
     rng = np.random.default_rng(5)
     seed = ready(arm)
@@ -142,6 +147,7 @@ def test_many_poses_are_exact_too(arm: Manipulator) -> None:
             assert error(arm, q, target) <= EXACT
 
 
+@pytest.mark.sampled
 def test_anywhere_a_step_covers_most_of_its_way(arm: Manipulator, name: str) -> None:
     """At random postures, where the branch may end before the target does."""
     rng = np.random.default_rng(9)

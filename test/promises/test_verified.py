@@ -186,6 +186,7 @@ def test_what_lies_beyond_the_links_is_unreachable(arm: Arm) -> None:
         assert_refused(arm.ask(target, seed), IkStatus.UNSOLVED, Cause.UNREACHABLE)
 
 
+@pytest.mark.sampled
 def test_what_lies_just_out_of_reach_is_never_claimed(arm: Arm) -> None:
     generator = np.random.default_rng(12)
     poses = [arm.chain.pose(arm.chain.sample(generator)) for _ in range(300)]

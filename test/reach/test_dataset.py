@@ -52,6 +52,7 @@ def small_units(monkeypatch):
     monkeypatch.setattr('ssik_ros.reach.dataset.UNIT', 128)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['irb120', 'ur5e'])
 def test_samples_are_what_the_solver_says(name):
     samples, arm = SampleMaker(plan_of(name)).make(0), Manipulator.from_prebuilt(name)
@@ -118,6 +119,7 @@ def test_causes_of_seven_joints_tell_limits_from_reach():
     assert seen == {'LIMITS', 'UNREACHABLE'}
 
 
+@pytest.mark.slow
 def test_strata_are_what_they_promise():
     chain = chain_of('irb120')
     drawn = {name: SampleMaker(plan_of(shares=only(name))).make(0) for name in STRATA}
@@ -133,6 +135,7 @@ def test_strata_are_what_they_promise():
     assert 0.3 < border.mean() < 0.9 and 0.0 < space.mean() < 1.0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('kind', ['parquet', 'zarr'])
 def test_the_bytes_do_not_depend_on_who_made_them(kind, tmp_path):
     plan = plan_of(kind=kind)
@@ -165,6 +168,7 @@ def test_an_interrupted_run_goes_on(tmp_path):
     assert digest(tmp_path / 'whole') == digest(tmp_path / 'broken')
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('kind', ['parquet', 'zarr'])
 def test_two_runs_at_once_are_refused(kind, tmp_path):
     plan, refused = plan_of(kind=kind), []

@@ -203,6 +203,7 @@ def test_why_seven_joints_fail_is_proved() -> None:
     assert arm.why_not(base, tasks, 1) == 'out of reach, 1.00 m from the base link'
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('spins', [False, True])
 @pytest.mark.parametrize('name', ['irb120', 'ur5e', 'puma560'])
 def test_no_reason_claims_what_a_straight_wrist_disproves(name: str, spins: bool) -> None:

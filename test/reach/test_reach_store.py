@@ -258,6 +258,7 @@ def test_a_chunk_that_claims_too_much_is_not_unpacked(tmp_path):
             MapStore(folder).read_unit('status', plan.cells, unit)
 
 
+@pytest.mark.slow
 def test_of_three_writers_one_wins_and_two_are_told(tmp_path):
     folder = tmp_path / 'map.zarr'
     program = (

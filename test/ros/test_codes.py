@@ -279,6 +279,7 @@ ROWS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 @pytest.mark.parametrize('row', ROWS)
 def test_a_row_of_moveit_over_the_real_services(clients, row, name):

@@ -294,6 +294,7 @@ def test_client_that_outlives_the_node(tmp_path, record_figure):
             assert_answers(client, FANUC)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_while_idle(tmp_path, record_figure, number):
     with running_server(tmp_path, {'moveit_config_package': 'panda'}) as server:
@@ -301,6 +302,7 @@ def test_signal_while_idle(tmp_path, record_figure, number):
         record_figure(f'{number.name} to exit, idle', assert_ends(server, number))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_while_waiting_for_the_robot(tmp_path, record_figure, number):
     with running_server(tmp_path) as server:
@@ -325,6 +327,7 @@ def test_signal_during_searches(tmp_path, record_figure, number):
         record_figure(f'{number.name} to exit, during searches', assert_ends(server, number))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_while_a_robot_is_being_loaded(tmp_path, record_figure, number):
     program = (str(Path(__file__).with_name('slow_server.py')),)
@@ -413,6 +416,7 @@ def test_arguments_that_ros_cannot_read(tmp_path, arguments):
     assert arguments[-1] in server.log
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('case', WRONG_STARTS)
 def test_wrong_start_ends_with_one_line_and_code_one(tmp_path, case):
     parameters, parts = WRONG_STARTS[case]

@@ -588,6 +588,7 @@ def test_description_of_all_groups_and_of_one(client, arm):
     np.testing.assert_allclose(group.upper, chain.upper, atol=1e-12)
 
 
+@pytest.mark.sampled
 def test_description_of_an_unknown_group(client, arm):
     answer = client.describe(arm.group + 's')
     assert not answer.success

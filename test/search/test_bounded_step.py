@@ -69,6 +69,7 @@ def test_weights_make_the_step_the_cheapest_of_its_kind(stepper, seed):
     assert left == pytest.approx(np.sum((residual - rows @ step) ** 2), rel=1e-6, abs=1e-15)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(20))
 def test_the_step_ends_inside_and_the_others_solve_for_what_is_left(stepper, seed):
     rows, residual, state = made_up(stepper, seed, reach=5.0)
@@ -116,6 +117,7 @@ def test_where_a_row_repeats_another_the_step_is_that_of_the_pseudo_inverse(step
     np.testing.assert_allclose(step, np.linalg.pinv(rows) @ residual, atol=1e-6)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('scaled', [False, True])
 def test_the_optimal_step_is_the_best_of_all_inside_the_limits(arm_name, scaled):
     stepper, stopped = Stepper(arm_name, optimal_step), 0

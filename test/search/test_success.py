@@ -16,6 +16,7 @@ def answers(name, call, **options):
     return [getattr(arm, call)(target, **options) for target in targets], targets
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('call', LEAST)
 @pytest.mark.parametrize('name', SIX_ARMS)
 def test_a_thousand_poses_are_solved_exactly_within_limits_and_with_little_work(name, call):

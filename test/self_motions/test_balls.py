@@ -76,6 +76,7 @@ class Balls:
         return self.chain.pose(q + g / self.ball(q, self.chain.pose(q + way))[1] * way)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 @pytest.mark.parametrize('bound', BOUNDS)
 @pytest.mark.parametrize('g', [0.0, 0.04])
@@ -110,6 +111,7 @@ def is_joined(first, second, way, tangent):
     return max(rules) / free
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 @pytest.mark.parametrize('g', [0.0, 0.03])
 def test_balls_are_joined_where_a_solution_of_one_is_in_the_other(name, g):
@@ -190,6 +192,7 @@ def largest_bend(chain, bound, target, q):
 EQUAL, SPREAD = (0.0, *[0.4] * 6), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ('places', 'joint', 'length', 'slide', 'travel'),
     [

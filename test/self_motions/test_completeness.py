@@ -27,6 +27,7 @@ def assert_all_on_curves(name, poses, values, starts, seed):
     return count
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_every_solution_of_some_poses_lies_on_a_curve(name):
     assert assert_all_on_curves(name, poses=3, values=20, starts=12, seed=41) > 10
@@ -39,6 +40,7 @@ def test_every_solution_of_many_poses_lies_on_a_curve(name):
     assert assert_all_on_curves(name, poses=12, values=200, starts=12, seed=42) > 1000
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_the_random_posture_of_every_pose_lies_on_a_curve(name):
     arm = Manipulator.from_prebuilt(name)
@@ -105,6 +107,7 @@ def test_curves_end_where_they_say(name):
     assert 'FOLD' in kinds and kinds <= {'LIMIT', 'FOLD', 'CLOSED', 'CROSSING'}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['panda', 'iiwa14'])
 def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
     """Curves are followed from candidates: along each curve the held joint moves no farther than the resolution between two."""

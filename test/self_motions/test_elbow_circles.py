@@ -71,6 +71,7 @@ def test_circles_serve_nearly_all_poses(name):
     assert sum(served) >= 96
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('count', [2, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', ARMS)
 def test_the_same_curves_are_followed(name, count):
@@ -92,6 +93,7 @@ def test_the_same_curves_are_followed(name, count):
     assert {'LIMIT', 'FOLD'} <= kinds
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_solutions_of_newton_lie_on_the_circles(name):
     chain, count = make_chain(name), 0
@@ -138,6 +140,7 @@ def test_a_joint_that_peaks_beside_its_limit(beyond, is_cut):
     assert cut.sample(0.05)[:, 1].max() <= limits[1] + 1e-9
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('joint', range(7))
 @pytest.mark.parametrize('side', ['lower', 'upper'])
 def test_a_joint_on_its_limit_has_its_curve(joint, side):
@@ -204,6 +207,7 @@ def test_a_chain_that_is_none_of_two_spherical_joints_is_noticed():
     assert own._find_on_circles(chain.pose(q)) is None
 
 
+@pytest.mark.slow
 def test_knots_are_no_farther_apart_than_their_cubics_bear():
     chain, most = make_chain('iiwa14'), 0.0
     for q in draw(chain, 20, 7):

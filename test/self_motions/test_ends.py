@@ -57,6 +57,7 @@ def tangent_at(arm, q, ahead):
     return tangent if tangent @ wrapped(ahead - q) > 0.0 else -tangent
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', LIMITED)
 def test_behind_a_limit_end_the_joint_is_outside(name):
     arm, limits, found = poses_of(name)
@@ -115,6 +116,7 @@ def test_curves_that_meet_name_each_other(name):
     assert count > 5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', LIMITED)
 def test_the_held_joint_turns_back_at_a_fold_where_the_next_curve_begins(name):
     arm, _, found = poses_of(name)

@@ -53,6 +53,7 @@ def what_is_left(chain, bound, target, q):
     return np.append(((near - far) @ point)[:3] / length, 2.0 * turn[:3])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 @pytest.mark.parametrize('slide', [None, 0, 3, 6])
 def test_the_bound_of_the_second_derivative_holds(name, slide):
@@ -93,6 +94,7 @@ def some_motions(name, count, seed):
     return found, [motions for motions in found if motions.is_complete]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_the_proof_succeeds_for_nearly_all_poses(name):
     _, proved = some_motions(name, 40, 45)
@@ -100,6 +102,7 @@ def test_the_proof_succeeds_for_nearly_all_poses(name):
     assert all(motions.reason == '' for motions in proved)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_a_curve_that_is_left_out_is_noticed(name):
     _, proved = some_motions(name, 6, 46)

@@ -113,6 +113,7 @@ def has_row(rows, q, near=1e-6):
 # Returned branches hold.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('windings', [False, True])
 def test_every_branch_holds_and_says_the_truth_about_itself(arm, windings):
     server, group = arm

@@ -136,6 +136,7 @@ def test_a_rigid_link_can_be_led(arms):
     )
 
 
+@pytest.mark.sampled
 def test_out_of_reach_at_the_end_has_the_fraction_that_was_followed(arm):
     near, far = arm.moved(0.0, 0.0, -0.05), arm.moved(4.0, 0.0, -0.05)
     answer = arm.ask(near, far)

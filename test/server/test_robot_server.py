@@ -256,6 +256,7 @@ def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, t
 # Frames of targets
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(6))
 @pytest.mark.parametrize('frame', ['', 'map', 'pelvis', 'head', 'right_camera', 'left_tool'])
 def test_a_pose_is_read_in_its_frame_of_the_present_robot(frame, seed):
@@ -623,6 +624,7 @@ def test_equal_requests_get_equal_responses(server, ready, target):
 # Forward kinematics
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('seed', range(4))
 @pytest.mark.parametrize('frame', ['', 'map', 'pelvis', 'head', 'left_camera'])
 def test_links_are_where_pinocchio_has_them(frame, seed):

@@ -268,6 +268,7 @@ def away_from_lines(q, corners):
     return np.min(away, axis=0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('speed', [{}, {'tool_speed': 0.05}])
 def test_the_trajectory_leads_around_what_stands_between_passes(server, speed):
     aside = np.eye(4)

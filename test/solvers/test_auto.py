@@ -100,6 +100,7 @@ def is_sound(arm, result, target):
     return closes(arm.robot, arm.group, result.q, target) and within(arm.group, result.q)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', (*FAST, *ELIMINATED, *SEVEN, 'iiwa14', 'rizon4'))
 @pytest.mark.parametrize('way', [0.05, 4.0])
 def test_every_reachable_pose_is_reached_at_a_millionth(arms, name, way):

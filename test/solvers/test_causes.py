@@ -108,6 +108,7 @@ def test_beside_a_rail_a_pose_is_unreachable_and_along_it_the_limits_are_the_cau
     assert asked.solve(SolveRequest(pose(q + 300.0 * np.eye(7)[0]))).cause is Cause.LIMITS
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('solver', ['LevenbergMarquardt', 'PoseIK', 'Auto'])
 def test_no_pose_that_longer_slides_would_reach_is_called_unreachable(solver):
     rng = np.random.default_rng(11)

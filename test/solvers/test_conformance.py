@@ -64,6 +64,7 @@ def test_every_success_closes_by_independent_kinematics_and_lies_in_the_limits(c
         assert within(case.group, result.q)
 
 
+@pytest.mark.sampled
 def test_success_reports_the_errors_that_independent_kinematics_measures(case):
     for _ in range(20):
         request = case.request()
@@ -95,6 +96,7 @@ def test_a_closed_form_answers_a_seed_that_solves_with_the_branch_it_lies_on(rob
             assert result.q == pytest.approx(q, abs=1e-6)
 
 
+@pytest.mark.sampled
 def test_equal_requests_get_equal_bytes_whatever_was_asked_before(case):
     requests = [case.request(max_solutions=1 + k % 3) for k in range(20)]
     first = [case.solver.solve(request) for request in requests]
@@ -102,6 +104,7 @@ def test_equal_requests_get_equal_bytes_whatever_was_asked_before(case):
     assert all(same(a, b) for a, b in zip(first, again, strict=True))
 
 
+@pytest.mark.sampled
 def test_a_fresh_solver_gives_the_same_bytes(case):
     requests = [case.request() for _ in range(20)]
     other = create_solver(case.solver.name, case.robot, case.group)
@@ -138,6 +141,7 @@ def broken_target(kind, target):
     return target
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'kind',
     [
@@ -157,6 +161,7 @@ def test_a_target_that_is_no_rigid_transform_is_refused(case, kind):
     assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_TARGET)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('value', [NAN, np.inf, -np.inf])
 def test_a_seed_that_is_not_finite_is_refused(case, value):
     seed = case.sample()
@@ -180,6 +185,7 @@ def test_a_refused_request_does_no_harm_to_the_next_one(case):
     assert same(case.solver.solve(good), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     'change',
     [
@@ -306,6 +312,7 @@ def test_a_solver_carries_the_name_it_was_made_under(robots, name):
     assert create_solver(name, robot, robot.group('manipulator')).name == name
 
 
+@pytest.mark.sampled
 def test_eight_threads_get_the_answers_of_one(case):
     requests = [case.request(max_solutions=1 + k % 2) for k in range(200)]
     serial = [case.solver.solve(request) for request in requests]

@@ -205,6 +205,7 @@ def moved_a_little(pose, rng):
     return moved
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['ur5e', 'irb6700', 'puma560'])
 def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
     """Near stretched elbows, straight wrists and limits the closed form finds nothing, but a state close by fits."""

@@ -97,6 +97,7 @@ def distance(robot, q, seed):
     return np.linalg.norm(np.where(endless, turns, away))
 
 
+@pytest.mark.sampled
 def test_no_answer_is_farther_than_the_first_one_found(robot):
     best, first = solver_for(robot), solver_for(robot, PoseIkOptions())
     for request in questions(robot, 50, seed=11):
@@ -114,6 +115,7 @@ def test_the_first_solution_found_is_among_those_compared(robots):
         assert np.linalg.norm(best.solve(request).q - request.seed) <= gap + 1e-9
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['fanuc', 'ur5e'])
 def test_the_answer_is_the_nearest_of_all_branches(robots, name):
     robot = robots[name]
@@ -157,6 +159,7 @@ def test_the_oracle_differentiates_its_own_error(robots):
     assert arm.error(x, goal)[1] == pytest.approx(np.array(slopes).T, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_redundant_arm_comes_near_to_the_constrained_optimum(robots):
     robot = robots['panda']
     arm, solver, rng = Arm(robot), solver_for(robot), np.random.default_rng(14)

@@ -86,6 +86,7 @@ def added_to_diagonal(robot, target, seed, length):
     return np.exp(brentq(excess, -25.0, 5.0, xtol=1e-10))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('tolerance', [1e-1, 1e-2, 1e-4, 1e-6])
 def test_the_norm_of_position_and_rotation_error_is_within_target_tolerance(robot, tolerance):
     group = robot.group(MAIN_GROUP[robot.name])

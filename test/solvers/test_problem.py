@@ -236,6 +236,7 @@ def arm_of(robot):
     return next(group for group in robot.groups.values() if group.is_chain)
 
 
+@pytest.mark.sampled
 def test_no_state_of_a_shipped_robot_leaves_its_reach_which_is_not_much_too_wide(robot):
     rng, group = np.random.default_rng(1), arm_of(robot)
     constraint = PoseConstraint(group.base_link, group.tip, target=0)

@@ -239,6 +239,7 @@ def missed(env, task_set='arm'):
     return float(np.linalg.norm([expected_error(e) for e in env.task_set(task_set).tasks]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('method', METHODS)
 @pytest.mark.parametrize('constraints', [Constraint.POSITION, Constraint.POSE])
 def test_one_step_below_a_met_task_set_leaves_it_met(method, constraints):
@@ -250,6 +251,7 @@ def test_one_step_below_a_met_task_set_leaves_it_met(method, constraints):
         assert np.abs(env.q - before).max() > 1e-3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('damping', [0.0, 0.1, 1.0])
 def test_a_met_task_set_holds_while_one_below_cannot_be_met(damping):
     for seed in range(20):

@@ -73,6 +73,7 @@ def differences(env, task_set, function):
     return np.array(columns).T
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('constraints', range(1, 32))
 def test_error_rows_are_those_of_the_specification(constraints):
     for seed in range(12):
@@ -100,6 +101,7 @@ def test_jacobian_is_the_derivative_of_the_error(constraints):
     assert checked >= 8
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('constraints', range(1, 32))
 def test_geometric_rows_are_the_velocity_of_the_tip_whatever_the_target(constraints):
     picked = [bool(constraints & bit) for bit in (1, 2, 4, 8, 8, 16)]

@@ -335,6 +335,7 @@ def test_broken_messages_do_not_end_it(page):
     assert np.isfinite(page.session.joints).all() and get(page)[0] == 200
 
 
+@pytest.mark.slow
 def test_200_connections_leave_nothing_behind(page):
     import gc
     import threading
