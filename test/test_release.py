@@ -6,11 +6,14 @@ import sys
 
 import pytest
 from repository import needs_git, tracked_files
+import yaml
 
 pytest.importorskip('catkin_pkg', reason='catkin_pkg is not installed')
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))
+from catkin_pkg.packages import find_packages  # noqa: E402
+import check_bloom  # noqa: E402
 import make_release  # noqa: E402
 
 
@@ -68,3 +71,17 @@ def test_versions_that_differ_are_a_fault(tree):
 def test_a_missing_changelog_is_a_fault(tree):
     (tree / 'ssik_moveit' / 'CHANGELOG.rst').unlink()
     assert make_release.faults(tree) == ['The changelog of ssik_moveit has no version 0.1.0.']
+
+
+def test_the_index_for_bloom_names_every_dependency_and_our_packages_apart(tree, tmp_path):
+    packages = list(find_packages(str(tree)).values())
+    environment = check_bloom.write_index(tmp_path / 'index', packages)
+    assert all(str(tmp_path) in value for value in environment.values())
+    keys = yaml.safe_load((tmp_path / 'index' / 'keys.yaml').read_text())
+    for name in check_bloom.PLATFORMS:
+        content = yaml.safe_load((tmp_path / 'index' / name / 'distribution.yaml').read_text())
+        rows = [set(row['release']['packages']) for row in content['repositories'].values()]
+        assert set(make_release.PACKAGES) in rows and len(rows) == 2
+        named = set().union(*rows, keys)
+        assert set().union(*map(check_bloom.dependencies, packages)) <= named
+    assert 'python3-numpy' in keys and not set(check_bloom.BUILD_ONLY) & named

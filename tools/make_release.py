@@ -10,7 +10,7 @@ neither the messages nor the MoveIt plugin of a clone. In the release tree every
 - ``subsets``: parts of packages of other projects for machines that have no ROS from apt. ``AMENT_IGNORE`` hides them.
 
 Everything comes from the source distribution. catkin_pkg checks that it finds exactly our packages, that each is valid, and
-that each has a changelog with its version.
+that each has a changelog with its version. bloom writes the Debian files of each.
 """
 
 import os
@@ -24,6 +24,7 @@ from catkin_pkg.packages import find_packages
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))
+import check_bloom  # noqa: E402
 import make_wheels  # noqa: E402
 
 WORK = ROOT / 'build' / 'release'
@@ -115,7 +116,7 @@ def main() -> None:
     (source,) = (WORK / 'source').iterdir()
     tree = WORK / f'{source.name}-ros'
     write_tree(source, tree)
-    found = faults(tree)
+    found = faults(tree) or check_bloom.faults(tree, WORK / 'bloom')
     if found:
         raise SystemExit('\n'.join(f'release: {line}' for line in found))
     files = {path.relative_to(tree).as_posix(): path for path in tree.rglob('*') if path.is_file()}
