@@ -159,6 +159,7 @@ setup(
     author='ssik_ros contributors',
     maintainer='ssik_ros contributors',
     maintainer_email='maintainers@ssik-ros.example',
+    url='https://ssik-ros.example/ssik_ros',
     description='Inverse kinematics for any robot a URDF can describe, with and without ROS 2.',
     license='BSD-3-Clause',
     entry_points={

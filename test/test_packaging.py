@@ -19,6 +19,14 @@ from ssik_ros.cli.command import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 
+MANIFESTS = sorted(
+    [
+        ROOT / 'package.xml',
+        ROOT / 'moveit_plugin/package.xml',
+        *ROOT.glob('interfaces/*/package.xml'),
+    ]
+)
+
 # Assembled from pieces, for this file is tracked as well.
 FOREIGN = re.compile(
     '|'.join(
@@ -72,6 +80,32 @@ def test_package_and_setup_agree_on_name_license_and_people(setup_arguments, man
     assert manifest.findtext('license') == setup_arguments['license']
     assert maintainer.text == setup_arguments['maintainer']
     assert maintainer.get('email') == setup_arguments['maintainer_email']
+
+
+def test_every_manifest_names_the_same_publisher(setup_arguments):
+    """One command changes both addresses everywhere."""
+    email, url = setup_arguments['maintainer_email'], setup_arguments['url']
+    manifests = [ElementTree.parse(path).getroot() for path in MANIFESTS]
+    assert {m.find('maintainer').get('email') for m in manifests} == {email}
+    ours = [m for m in manifests if m.findtext('name').startswith('ssik_')]
+    assert len(ours) == 3
+    for manifest in ours:
+        urls = {element.get('type'): element.text for element in manifest.findall('url')}
+        assert urls == {'repository': url, 'bugtracker': f'{url}/issues'}
+    about = yaml.safe_load((ROOT / 'recipe/recipe.yaml').read_text())['about']
+    assert about['repository'] == about['homepage'] == url
+    assert yaml.safe_load((ROOT / 'CITATION.cff').read_text())['repository-code'] == url
+
+
+def test_the_publisher_is_replaced_wherever_it_stands(tmp_path):
+    tool = runpy.run_path(str(ROOT / 'tools/set_publisher.py'))
+    old = tool['present']((ROOT / 'setup.py').read_text())
+    new = {'maintainer_email': 'arm@lab.example', 'url': 'https://lab.example/arm'}
+    for path in [ROOT / 'setup.py', *MANIFESTS]:
+        text = tool['replaced'](path.read_text(), old, new)
+        assert 'arm@lab.example' in text and not any(value in text for value in old.values())
+    assert tool['present'](tool['replaced']((ROOT / 'setup.py').read_text(), old, new)) == new
+    assert tool['main'](['nobody', 'https://lab.example/arm']) == tool['main']([]) == 2
 
 
 def test_pip_and_make_install_the_same_bounds(setup_arguments):
