@@ -31,8 +31,13 @@ class Arm:
         """Load it."""
         arm = Manipulator.from_prebuilt(name)
         self.robot, self.group = arm.robot, arm.group
+        self.restart()
+
+    def restart(self):
+        """Draw the same requests again, so that no test depends on the tests before it."""
         self.rng = np.random.default_rng(20261122)
         self.other = np.random.default_rng(20261123)
+        return self
 
     def solver(self, name='ssik_ros/Auto', **parameters):
         """Return a solver."""
@@ -52,10 +57,15 @@ class Arm:
         return np.clip(moved, self.group.lower, self.group.upper)
 
     def self_motion(self, q):
-        """Return the direction (n,) in which seven joints move and the pose stays, by central differences."""
+        """
+        Return the direction (n,) in which seven joints move and the pose stays, and how far the posture is from singular.
+
+        By central differences; the second is the smallest singular value of the other directions.
+        """
         steps = 1e-6 * np.eye(len(q))
         ends = [(self.target(q + step) - self.target(q - step)).ravel() for step in steps]
-        return np.linalg.svd(np.array(ends).T)[2][-1]
+        _, values, directions = np.linalg.svd(np.array(ends).T / 2e-6)
+        return directions[-1], values[-2]
 
     def unreachable(self):
         """Return a pose without a solution, if possible one that no hull refuses; arms with a free wrist have none."""
@@ -90,9 +100,13 @@ class Arm:
 def arms():
     """Return the arms by name, each loaded once."""
     loaded = {}
-    return lambda name: (
-        loaded.setdefault(name, None) or loaded.update({name: Arm(name)}) or loaded[name]
-    )
+
+    def arm_of(name):
+        if name not in loaded:
+            loaded[name] = Arm(name)
+        return loaded[name].restart()
+
+    return arm_of
 
 
 def is_sound(arm, result, target):
@@ -304,17 +318,28 @@ def test_no_nearer_posture_lies_on_the_self_motion_of_the_nearest(arms, name):
     auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
     assert 'PoseIK' in auto.reason
     judged = 0
-    for _ in range(10):
+    for _ in range(20):
         q = arm.sample()
         seed = arm.near(q, 0.3)
         found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
         first = arm.solver().solve(SolveRequest(arm.target(q), seed=seed)).q
         assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
-        if np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
-            along = arm.self_motion(found)
+        along, bend = arm.self_motion(found)
+        # Beside a singular posture the self-motion bends within thousandths, and so does its direction.
+        if bend > 0.1 and np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
             assert abs(along @ (found - seed)) <= 1e-3 * np.linalg.norm(found - seed)
             judged += 1
     assert judged >= 5
+
+
+def test_the_nearest_posture_is_exact_although_its_search_began_beside_a_singular_one(arms):
+    """Its start could be polished to 1e-4 only, and the posture that is nearest was taken to be as exact as that."""
+    arm = arms('gen3')
+    q = np.array([1.6618, 0.8074, -1.8842, -0.0363, -0.0401, 1.1027, 3.0503])
+    seed = np.array([1.9217, 0.5589, -1.6772, -0.1156, 0.2305, 1.0424, 3.3121])
+    auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
+    result = auto.solve(SolveRequest(arm.target(q), seed=seed))
+    assert tip_errors(arm.robot, arm.group, result.q, arm.target(q)).max() <= 1e-6
 
 
 @pytest.mark.slow

@@ -233,7 +233,8 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
     Move a polished solution within the null space towards the seed.
 
-    The state ends as the nearest one that is as exact as the solution. Only a solution that will be kept is brought to
+    The state ends as the nearest one that is as exact as the solution, or more. The last row of the refused candidates
+    stores a state to restore. Only a solution that will be kept is brought to
     the very nearest one of its self-motion: most are farther than solutions already there.
 
     :param bound: squared distance that a solution has to be below to be kept.
@@ -272,6 +273,14 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
         counters[state.ITERATIONS] += 1
     vectors.copy(w.state, w.trial)
     descent.measure(ints, reals, options, work, w.state)
+    if not descent.is_exact(w.errors, descent.EXACT):
+        # The start was left inexact near a singular posture. The nearest state is kept as it is or becomes exact.
+        kept = w.refused[layout.REFUSED_ROWS - 1]
+        vectors.copy(kept, w.state)
+        descent.polish(ints, reals, options, descent.EXACT, work)
+        if not descent.is_exact(w.errors, descent.EXACT):
+            vectors.copy(w.state, kept)
+            descent.measure(ints, reals, options, work, w.state)
 
 
 @kernel
