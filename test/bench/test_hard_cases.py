@@ -40,6 +40,7 @@ def test_jacobians_lose_a_direction_at_singular_goals(arm):
     np.testing.assert_array_equal(cases.targets, arm.fk(cases.q))
 
 
+@pytest.mark.sampled
 def test_nothing_reaches_further_than_the_reach(arm):
     point = hard_cases.wrist_point(arm)
     q = np.random.default_rng(3).uniform(-np.pi, np.pi, (20_000, len(arm.joints)))

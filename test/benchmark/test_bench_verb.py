@@ -128,6 +128,7 @@ def test_goals_of_one_robot_cannot_serve_several_configurations(config, output, 
     assert 'exactly one CONFIG' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_several_configurations_have_a_folder_each_and_a_common_summary(config, output):
     other = config.with_name('other.yaml')
     other.write_text(config.read_text(), encoding='utf-8')

@@ -247,6 +247,7 @@ def test_hostile_blocks_do_no_harm(tmp_path):
     assert int(runs) == 1500 and 300 < int(accepted) < 1500
 
 
+@pytest.mark.slow
 def test_the_harness_sees_what_a_missing_check_lets_through(tmp_path):
     """Without the rules of the words the same changes end in a fault."""
     program = tmp_path / 'blocks'

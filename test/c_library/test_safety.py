@@ -89,6 +89,7 @@ def compile_program(folder, robot, source, program, *flags):
     subprocess.run([*command, '-lm', '-o', program], check=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('robot', ['ur5e', 'panda', 'xarm6'])
 def test_no_allocation_and_no_access_outside_of_buffers(build, tmp_path, robot):
     """All functions run with buffers between forbidden pages, where malloc returns nothing and is counted."""

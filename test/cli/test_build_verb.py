@@ -74,6 +74,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_module_that_fails_its_trial_is_not_written(fault, urdf, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(build, 'write_module', spoilt(FAULTS[fault]))

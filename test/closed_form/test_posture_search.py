@@ -95,6 +95,7 @@ def test_stored_poses_at_singular_postures_are_answered(name):
             assert np.array_equal(arm.solve_q(target, seed), q)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', ['panda', 'xarm7', 'iiwa14', 'fr3'])
 def test_poses_drawn_at_singular_postures_are_answered(name, monkeypatch):
     monkeypatch.setattr(hard_cases, 'SEED', 20261122)
@@ -138,6 +139,7 @@ def test_limits_and_tool_of_a_request_count():
         assert (result.q >= lower).all() and (result.q <= upper).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('name', STORED)
 def test_out_of_reach_is_said_where_it_is_proved_alone(name):
     arm = arm_of(name)

@@ -89,6 +89,7 @@ def test_columns_of_random_mechanisms_are_exact(seed):
 ALL_DOF = [dof for n in range(1, 7) for dof in itertools.combinations(DOF, n)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('kind', ['goal', 'fork', 'closure', 'moving goal'])
 def test_columns_are_exact_for_every_combination_of_degrees_of_freedom(kind):
     rng = np.random.default_rng(3)

@@ -111,6 +111,7 @@ def test_loading_takes_time_in_proportion_to_the_joints(make):
     assert processor_time(*make(FACTOR * SMALL)) < 3.0 * FACTOR * processor_time(*make(SMALL))
 
 
+@pytest.mark.slow
 def test_frames_of_a_chain_take_time_in_proportion_to_the_joints():
     def frames_time(count):
         robot, tries = load_robot(chain(count)[0]), []

@@ -115,6 +115,7 @@ def placed(rotation, translation):
     return pose
 
 
+@pytest.mark.slow
 def test_a_robot_is_written_as_it_is(programs, tmp_path):
     lines = '\n'.join(programs.run('robot_text', tmp_path / 'none', group='arm'))
     urdf, end, srdf = lines.partition('</robot>\n')

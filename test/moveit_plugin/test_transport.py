@@ -329,6 +329,7 @@ def watched(folder):
     return build(folder / 'watched', SANITIZERS)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize('scenario', ['faults', 'callbacks', 'locks', 'everything'])
 def test_the_address_sanitizer_has_nothing_to_say(watched, asked, scenario):

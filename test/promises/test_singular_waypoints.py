@@ -48,6 +48,7 @@ def test_a_path_leads_through_a_straight_wrist(arm):
         assert largest_error(arm, path, poses) < 1e-6
 
 
+@pytest.mark.sampled
 def test_a_path_leads_along_straight_wrists_and_away(arm):
     """Several waypoints in turn have a straight wrist."""
     paths = straight_wrists(arm, np.random.default_rng(3))

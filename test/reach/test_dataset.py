@@ -135,6 +135,7 @@ def test_strata_are_what_they_promise():
     assert 0.3 < border.mean() < 0.9 and 0.0 < space.mean() < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize('kind', ['parquet', 'zarr'])
 def test_the_bytes_do_not_depend_on_who_made_them(kind, tmp_path):
@@ -156,6 +157,7 @@ def test_two_workers_write_the_bytes_of_one(tmp_path, monkeypatch):
     assert digest(tmp_path / 'one') == digest(tmp_path / 'two')
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(tmp_path):
     plan = plan_of()
     make_dataset(plan, tmp_path / 'whole', Workers(0))
@@ -183,6 +185,7 @@ def test_two_runs_at_once_are_refused(kind, tmp_path):
     assert not make_dataset(plan, tmp_path / 'samples', Workers(0)).any()
 
 
+@pytest.mark.slow
 def test_parquet_and_zarr_hold_the_same(tmp_path):
     import zarr
 

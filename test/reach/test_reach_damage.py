@@ -26,6 +26,7 @@ def campaign(count, seed=0):
     return faults, summary
 
 
+@pytest.mark.slow
 def test_each_kind_of_damage_is_one_line():
     faults, summary = campaign(80)
     assert faults == []

@@ -162,6 +162,7 @@ def test_a_worker_process_that_cannot_start_is_one_error(monkeypatch):
     assert '\n' not in str(info.value)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_unit_reaches_the_caller_through_a_worker_process():
     with pytest.raises(IndexError, match='out of bounds'):
         run_units(Marks(), iter([1, 4000]), Workers(2))

@@ -329,6 +329,7 @@ def test_a_file_of_another_robot_ends_the_node(tmp_path):
     assert code == 1 and "ur5e.yaml:3: the parent of 'tool', 'tool0'" in server.log
 
 
+@pytest.mark.slow
 def test_a_motion_ends_when_states_die_and_when_the_robot_is_stuck(tmp_path):
     """The target goes on; the joints first are reported where they began, then not at all."""
     (tmp_path / 'arm.yaml').write_text(GROUPS)

@@ -195,6 +195,7 @@ def test_running_arm_is_asked_where_it_is(tmp_path):
     assert report['goals'].endswith('each search starts at the live state instead')
 
 
+@pytest.mark.slow
 def test_arm_that_is_running_is_asked_about_its_own_group_in_a_namespace(tmp_path):
     """The two commands of the walkthrough, for an arm that the default configuration is not about."""
     folder = tmp_path / 'server'

@@ -254,6 +254,7 @@ def texts_of(message):
                 yield from texts_of(item)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('service', COUNTS)
 def test_no_name_of_a_request_makes_a_response_long(handlers, service):
     request = good_request(service)

@@ -84,6 +84,7 @@ def test_five_joints_have_curves_too():
     assert max(np.abs(arm.fk(row) - arm.fk(q)).max() for row in rows) < 1e-9
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('count', [3, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(('name', 'value'), STRAIGHT)
 def test_a_pose_of_a_straight_wrist_has_its_curves(name, value, count):

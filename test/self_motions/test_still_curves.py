@@ -55,6 +55,7 @@ def test_seven_axes_of_which_four_become_parallel(seed):
         assert lies_on(motions, q) or not motions.is_complete
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(('name', 'joint', 'value'), ALIGNED)
 def test_aligned_axes_leave_no_curve_out_of_a_proof(name, joint, value):
     arm, axis = Manipulator.from_prebuilt(name), FREE_AXES.get(name)

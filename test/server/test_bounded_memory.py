@@ -91,6 +91,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize('kind', KINDS)
 def test_requests_leave_nothing_behind(server, ready, kind):
     ask = KINDS[kind]

@@ -59,6 +59,7 @@ def case(request):
     return CASES[request.param]
 
 
+@pytest.mark.sampled
 def test_a_planned_path_goes_on_where_stepping_ends(servers, case):
     planned, plain = servers
     request, current = case_of(plain, *case)
@@ -117,6 +118,7 @@ def test_jump_thresholds_hold_for_planned_paths(servers):
     assert (steps <= 1.5 * (steps.sum() - steps) / max(1, len(steps) - 1) + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_constraints_hold_for_planned_paths(servers):
     planned, _ = servers
     request, current = case_of(planned, *CASES['middle'])
