@@ -325,7 +325,7 @@ def test_no_nearer_posture_lies_on_the_self_motion_of_the_nearest(arms, name):
         first = arm.solver().solve(SolveRequest(arm.target(q), seed=seed)).q
         assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
         along, bend = arm.self_motion(found)
-        # Beside a singular posture the self-motion bends within thousandths, and so does its direction.
+        # Near a singular posture the self-motion and its direction bend within thousandths.
         if bend > 0.1 and np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
             assert abs(along @ (found - seed)) <= 1e-3 * np.linalg.norm(found - seed)
             judged += 1
