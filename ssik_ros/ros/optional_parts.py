@@ -1,4 +1,4 @@
-"""Parts of the node that parameters ask for: task sets, a reach map, targets to drag, and tool paths."""
+"""Parts of the node with modules of their own: task sets, a reach map, targets to drag, and tool paths."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ def _require_messages(parameter: str) -> None:
 
 class OptionalParts:
     """
-    Services and topics that a node offers only if a parameter asks for them.
+    Services and topics that a node offers after the others, most of them only if a parameter asks for them.
 
     Each part imports tens of modules, for which a node without the part does not wait.
     """
