@@ -12,6 +12,7 @@ import pytest
 from ssik_ros.artifact.c import blocks, image, image_rules
 from ssik_ros.errors import ModelError, TopologyMismatch
 from ssik_ros.kernels.native import portable
+from ssik_ros.kernels.rows import layout
 from ssik_ros.manipulator.kin_body import KinBody
 
 ROOT = Path(__file__).parents[2]
@@ -99,12 +100,13 @@ def test_an_index_outside_of_its_table_is_refused(packed, memory_size):
     """Each integer of the packed problem and of the closed form stays within the table that it points into."""
     for section, index, value in (
         *(
-            ('SEARCH', 3 + 41, 7),
-            ('SEARCH', 3 + 42, 0),
-            ('SEARCH', 3 + 43, 6),
-            ('SEARCH', 3 + 44, -1),
+            ('SEARCH', 3 + layout.HEADER, 7),
+            ('SEARCH', 4 + layout.HEADER, 0),
+            ('SEARCH', 5 + layout.HEADER, 6),
+            ('SEARCH', 6 + layout.HEADER, -1),
         ),
-        *(('SEARCH', 0, 2), ('SEARCH', 3, 5), ('SEARCH', 3 + 8, 40), ('SEARCH', 3 + 40, 717)),
+        *(('SEARCH', 0, 2), ('SEARCH', 3, 5), ('SEARCH', 3 + 8, 40)),
+        ('SEARCH', 3 + layout.WORK_SIZE, 717),
         *(('FK_INTS', 0, 7), ('FK_INTS', 84, 6), ('FK_INTS', 94, 6), ('FK_INTS', 95, 8)),
         *(('INTS', 0, 7), ('INTS', 2, 2), ('INTS', 7, 6), ('INTS', 15, 0), ('INTS', 16, 64)),
     ):

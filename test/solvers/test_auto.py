@@ -57,15 +57,10 @@ class Arm:
         return np.clip(moved, self.group.lower, self.group.upper)
 
     def self_motion(self, q):
-        """
-        Return the direction (n,) in which seven joints move and the pose stays, and how far the posture is from singular.
-
-        By central differences; the second is the smallest singular value of the other directions.
-        """
+        """Return the direction (n,) in which seven joints move and the pose stays, by central differences."""
         steps = 1e-6 * np.eye(len(q))
         ends = [(self.target(q + step) - self.target(q - step)).ravel() for step in steps]
-        _, values, directions = np.linalg.svd(np.array(ends).T / 2e-6)
-        return directions[-1], values[-2]
+        return np.linalg.svd(np.array(ends).T)[2][-1]
 
     def unreachable(self):
         """Return a pose without a solution, if possible one that no hull refuses; arms with a free wrist have none."""
@@ -318,28 +313,58 @@ def test_no_nearer_posture_lies_on_the_self_motion_of_the_nearest(arms, name):
     auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
     assert 'PoseIK' in auto.reason
     judged = 0
-    for _ in range(20):
+    for _ in range(10):
         q = arm.sample()
         seed = arm.near(q, 0.3)
         found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
         first = arm.solver().solve(SolveRequest(arm.target(q), seed=seed)).q
         assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
-        along, bend = arm.self_motion(found)
-        # Near a singular posture the self-motion and its direction bend within thousandths.
-        if bend > 0.1 and np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
+        if np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
+            along = arm.self_motion(found)
             assert abs(along @ (found - seed)) <= 1e-3 * np.linalg.norm(found - seed)
             judged += 1
     assert judged >= 5
 
 
-def test_the_nearest_posture_is_exact_although_its_search_began_beside_a_singular_one(arms):
-    """Its start could be polished to 1e-4 only, and the posture that is nearest was taken to be as exact as that."""
+def test_the_nearest_posture_is_exact_although_its_start_was_not(arms):
+    """The start, near a singular posture, was polished to 1e-4 only. The nearest posture then kept an error of 1e-4."""
     arm = arms('gen3')
     q = np.array([1.6618, 0.8074, -1.8842, -0.0363, -0.0401, 1.1027, 3.0503])
     seed = np.array([1.9217, 0.5589, -1.6772, -0.1156, 0.2305, 1.0424, 3.3121])
     auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
     result = auto.solve(SolveRequest(arm.target(q), seed=seed))
     assert tip_errors(arm.robot, arm.group, result.q, arm.target(q)).max() <= 1e-6
+
+
+def test_the_nearest_posture_is_found_where_the_self_motion_bends_sharply(arms):
+    """Steps with damping came to rest at a distance of 0.5098, as two of 200 such requests did."""
+    arm = arms('panda')
+    q = np.array([-2.22, -1.2512, -0.1015, -0.3512, 1.9417, 0.0379, 0.8203])
+    seed = np.array([-2.4381, -1.1918, 0.1458, -0.6215, 1.6582, -0.0175, 0.8538])
+    auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
+    found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
+    assert closes(arm.robot, arm.group, found, arm.target(q))
+    # By small steps along the self-motion with Newton corrections.
+    assert np.linalg.norm(found - seed) <= 0.5066
+
+
+def test_more_refusals_than_are_stored_refuse_nothing_else(arms):
+    """A motion within the null space must not write into the refused candidates, with which the next one is compared."""
+    arm = arms('panda')
+    calls = []
+
+    def validate(*_):
+        calls.append(None)
+        return len(calls) > 80
+
+    solver = arm.solver(LEVENBERG_MARQUARDT, kq=1.0, pi=1.0)
+    q = arm.sample()
+    request = SolveRequest(
+        arm.target(q), seed=arm.sample(), validate=validate, timeout=np.inf, max_searches=4000
+    )
+    result = solver.solve(request)
+    assert len(calls) == 81 and result.solved
+    assert is_sound(arm, result, arm.target(q))
 
 
 @pytest.mark.slow

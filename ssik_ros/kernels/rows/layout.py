@@ -192,6 +192,8 @@ class Workspace(NamedTuple):
     """Target matrices one below the other; the caller writes them."""
     refused: Annotated[Floats, REFUSED_ROWS, 'ints[POSITIONS]']
     """The last candidates that a validation refused."""
+    kept: Annotated[Floats, 'ints[POSITIONS]']
+    """Best configuration of a motion within the null space."""
 
 
 TABLES = Layout(Tables, COUNTS, globals())

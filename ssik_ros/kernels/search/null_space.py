@@ -59,6 +59,13 @@ FINE_GAIN = 0.5
 """Pull gain of the last steps towards a solution that will be kept; halves the way to the nearest one."""
 FINELY_SETTLED = 1e-7
 """As SETTLED, for a solution that will be kept."""
+MOST_IDLE = 5
+"""Most steps towards a solution that will be kept that come no nearer, one after the other."""
+AT_REST = 3e-4
+"""Longest part of the difference to the seed along the self-motion, per distance, at which a state is the nearest one."""
+FIRST_BEND = 0.01
+SMALLEST_BEND = 1e-6
+"""Trust radius where a self-motion bends sharply: first, smallest [rad or m]."""
 CLOSING_STEPS = 6
 """Most Newton steps without a pull that bring a pulled solution back to the target."""
 
@@ -170,41 +177,74 @@ def pulled_step(ints, reals, work, pull, limited):
 
 @kernel
 def improve(ints, reals, options, cancel, counters, work):
-    """
-    Move a solution within its null space towards the secondary objectives; the state ends as the best one, measured.
+    """Move a solution within its null space towards the secondary objectives; the state ends as the best one, measured."""
+    descent.polish(ints, reals, options, 0.0, work)
+    ascend(
+        ints,
+        reals,
+        options,
+        False,
+        float(STEPS),
+        FIRST_PULL,
+        SMALLEST_PULL,
+        cancel,
+        counters,
+        work,
+    )
 
-    The last row of the refused candidates stores the state to restore.
+
+@kernel
+def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters, work):
+    """
+    Move an exact state within its null space to a local optimum; the state ends as the best one, measured.
+
+    :param to_seed: whether to come nearer to the seed; otherwise towards the secondary objectives.
+    :param most: number of steps.
+    :param pull: first trust radius.
+    :param smallest: trust radius at which the ascent ends.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
-    kept = w.refused[layout.REFUSED_ROWS - 1]
-    descent.polish(ints, reals, options, 0.0, work)
-    vectors.copy(kept, w.state)
-    value = objective(ints, reals, options, work, w.state)
-    pull, iteration = FIRST_PULL, 0
-    while pull > SMALLEST_PULL and iteration < STEPS:
+    vectors.copy(w.kept, w.state)
+    value = value_of(ints, reals, options, to_seed, work)
+    iteration = 0
+    while pull > smallest and iteration < most:
         if descent.is_over(counters, cancel) != state.RUNNING:
             break
         iteration += 1
         counters[state.ITERATIONS] += 1
-        gradient(ints, reals, options, work, w.state)
+        if to_seed:
+            squared_distance(ints, reals, work, w.state)
+        else:
+            gradient(ints, reals, options, work, w.state)
         descent.measure(ints, reals, options, work, w.state)
         length = pulled_step(ints, reals, work, pull, limited)
+        if to_seed and length <= AT_REST * math.sqrt(-value):
+            break
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         square, inside = correct(ints, reals, options, work, limited)
-        after = objective(ints, reals, options, work, w.state)
+        after = value_of(ints, reals, options, to_seed, work)
         fits = not limited or descent.within_limits(ints, reals, work, w.state)
         if inside and square < EXACT and fits and after > value:
             value = after
-            vectors.copy(kept, w.state)
+            vectors.copy(w.kept, w.state)
             pull = min(2.0 * pull, LARGEST_PULL)
-            if length < SMALLEST_PULL:
+            if length < smallest:
                 break
         else:
-            vectors.copy(w.state, kept)
+            vectors.copy(w.state, w.kept)
             pull *= 0.5
-    vectors.copy(w.state, kept)
+    vectors.copy(w.state, w.kept)
     descent.measure(ints, reals, options, work, w.state)
+
+
+@kernel
+def value_of(ints, reals, options, to_seed, work):
+    """Return the quantity that an ascent makes larger, at the state."""
+    w = layout.view_workspace(ints, work)
+    if to_seed:
+        return -squared_distance(ints, reals, work, w.state)
+    return objective(ints, reals, options, work, w.state)
 
 
 @kernel
@@ -233,9 +273,8 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
     Move a polished solution within the null space towards the seed.
 
-    The state ends as the nearest one that is as exact as the solution, or more. The last row of the refused candidates
-    stores a state to restore. Only a solution that will be kept is brought to
-    the very nearest one of its self-motion: most are farther than solutions already there.
+    The state ends as the nearest one that is at least as exact as the solution. Only a solution that will be kept is
+    brought to the very nearest one of its self-motion: most are farther than solutions already there.
 
     :param bound: squared distance that a solution has to be below to be kept.
     """
@@ -245,6 +284,7 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
     closing, iteration, exact = 0, 0, descent.EXACT * descent.EXACT
+    idle = 0
     while iteration < options[state.MAX_ITERATIONS]:
         if descent.is_over(counters, cancel) != state.RUNNING:
             break
@@ -256,6 +296,11 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
         if inside and distance < nearest and descent.within_limits(ints, reals, work, w.state):
             nearest = distance
             vectors.copy(w.trial, w.state)
+            idle = 0
+        elif settled == FINELY_SETTLED:
+            idle += 1
+            if idle > MOST_IDLE:
+                break
         arrived = abs(before - distance) <= settled * gain * before
         if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < bound:
             gain, settled = max(gain, FINE_GAIN), FINELY_SETTLED
@@ -275,12 +320,16 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     descent.measure(ints, reals, options, work, w.state)
     if not descent.is_exact(w.errors, descent.EXACT):
         # The start was left inexact near a singular posture. The nearest state is kept as it is or becomes exact.
-        kept = w.refused[layout.REFUSED_ROWS - 1]
-        vectors.copy(kept, w.state)
+        vectors.copy(w.kept, w.state)
         descent.polish(ints, reals, options, descent.EXACT, work)
         if not descent.is_exact(w.errors, descent.EXACT):
-            vectors.copy(w.state, kept)
+            vectors.copy(w.state, w.kept)
             descent.measure(ints, reals, options, work, w.state)
+            return
+    if gain > 0.0 and nearest < bound:
+        # Where a self-motion bends sharply, the damped steps above come to rest before its nearest state.
+        most = min(float(STEPS), options[state.MAX_ITERATIONS] - iteration)
+        ascend(ints, reals, options, True, most, FIRST_BEND, SMALLEST_BEND, cancel, counters, work)
 
 
 @kernel
