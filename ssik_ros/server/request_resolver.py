@@ -1,6 +1,5 @@
 """Requests with their names looked up: group, state, the poses of links in the model frame, and checks."""
 
-import itertools
 import logging
 from typing import NamedTuple
 
@@ -8,13 +7,12 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, quote
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.ik_requests import FullState, IkRequest, LinkGoal
-from ssik_ros.server.requests.poses import IS_WITHIN, require_pose
+from ssik_ros.server.requests.poses import is_within_reason, require_pose
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.planning_scene import PlanningScene
 
 _LOGGER = logging.getLogger('ssik_ros.server')
-flatten = itertools.chain.from_iterable
 
 
 class ResolvedRequest(NamedTuple):
@@ -92,7 +90,7 @@ def in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Flo
     :param frame: (4, 4) pose of its frame in the model frame; None for the model frame itself.
     :raises RequestRefused: unless the pose is a finite rigid transform.
     """
-    if not all(map(IS_WITHIN, map(abs, flatten(pose.tolist())))):
+    if not is_within_reason(pose):
         require_pose(_pose_of(link), pose)
     return pose if frame is None else frame @ pose
 

@@ -43,7 +43,7 @@ from ssik_ros.server.requests.ik_requests import (
     NEW,
     StateRequest,
 )
-from ssik_ros.server.requests.poses import IS_WITHIN
+from ssik_ros.server.requests.poses import is_within_reason
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, refused_as, unknown
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.state_responses import check_state, compute_fk, StateResponse
@@ -59,7 +59,7 @@ UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 SMALLEST_STEP = float(np.finfo(np.float64).eps)
 """A path is not divided into steps as small as this or smaller [m]."""
 SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
-IS_AT_MOST, flatten = operator.le, itertools.chain.from_iterable
+IS_AT_MOST = operator.le
 
 
 class RobotServer:
@@ -148,7 +148,7 @@ class RobotServer:
                 and not request.avoid_collisions
                 and (solver := group.solver) is not None
                 and len(solver.tip_frames) == 1
-                and all(map(IS_WITHIN, map(abs, flatten(framed[0].pose.tolist()))))
+                and is_within_reason(framed[0].pose)
             ):
                 resolved = self._requests.resolve(request, current, group, state)
                 return solve_resolved(request, resolved)
@@ -287,8 +287,9 @@ class RobotServer:
     @refused_as(StateResponse, *BLAMED)
     def check_state(self, request: StateRequest, current: FullState) -> StateResponse:
         """Check whether a state is free of collisions and satisfies constraints."""
+        state = self.states.merge(current, request.state)
         group = self.groups.find(request.group).group if request.group else None
-        return check_state(self.scene, request, current, group)
+        return check_state(self.scene, request, state, current, group)
 
     @refused_as(FkResponse, *BLAMED)
     def compute_fk(self, request: FkRequest, current: FullState) -> FkResponse:

@@ -43,17 +43,21 @@ class StateResponse(NamedTuple):
 
 
 def check_state(
-    scene: PlanningScene, request: StateRequest, current: FullState, group: JointGroup | None
+    scene: PlanningScene,
+    request: StateRequest,
+    state: FullState,
+    current: FullState,
+    group: JointGroup | None,
 ) -> StateResponse:
     """
     Check whether a state is free of collisions and satisfies constraints.
 
     :param scene: the robot among objects.
     :param request: the request.
+    :param state: its state.
     :param current: where the robot is.
     :param group: the joints whose links count; None for all.
     """
-    state = scene.states.merge(current, request.state)
     constraints = scene.make_constraints(request.constraints, current)
     verdicts = () if constraints is None else constraints.judge(state)
     around = scene.surroundings(request.state.carried, state, current)

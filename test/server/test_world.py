@@ -185,6 +185,14 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     assert np.allclose(free.state.positions[:7], READY, atol=1e-3)
 
 
+def test_a_state_is_read_before_its_group_is_looked_up(server, ready):
+    wrong = StateGiven(('ghost',), (1.0,))
+    judged = server.check_state(StateRequest('nobody', wrong, NO_CONSTRAINTS), ready)
+    assert judged.refusal is Refusal.BAD_STATE
+    judged = server.check_state(StateRequest('nobody', StateGiven(), NO_CONSTRAINTS), ready)
+    assert judged.refusal is Refusal.UNKNOWN_GROUP
+
+
 def test_an_object_at_the_pose_is_the_cause(server, ready):
     target = true_pose(server.robot, ready, TIP)
     server.scene.world.add(ball('block', target, 0.3))

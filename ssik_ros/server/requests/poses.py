@@ -29,8 +29,8 @@ def is_within_reason(values: ArrayLike) -> bool:
     # Below a few dozen numbers, loops in C over Python's own numbers are faster than numpy's calls.
     if type(values) is array and len(values) <= FEW:
         return all(map(IS_WITHIN, map(abs, values)))
-    if isinstance(values, np.ndarray) and values.ndim == 1 and len(values) <= FEW:
-        return all(map(IS_WITHIN, map(abs, values.tolist())))
+    if isinstance(values, np.ndarray) and values.size <= FEW:
+        return all(map(IS_WITHIN, map(abs, values.ravel().tolist())))
     return bool((np.abs(values) <= FARTHEST).all())
 
 
