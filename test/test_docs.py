@@ -70,6 +70,17 @@ def test_relative_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(linked), f'{linked.name} has no heading {anchor}'
 
 
+def test_modules_and_folders_of_a_page_of_mathematics_exist():
+    folders = '|'.join(path.name for path in (ROOT / 'ssik_ros').iterdir() if path.is_dir())
+    named = {
+        path
+        for page in (ROOT / 'docs' / 'math').glob('*.md')
+        for path in re.findall(rf'`((?:{folders})/[a-z_0-9/]+(?:\.py|/))`', page.read_text())
+    }
+    assert len(named) > 30
+    assert [path for path in sorted(named) if not (ROOT / 'ssik_ros' / path).exists()] == []
+
+
 def test_every_citation_is_resolved_and_every_reference_is_cited():
     sources = [*(ROOT / 'ssik_ros').rglob('*.py'), *(ROOT / 'bench').rglob('*.py'), *PAGES]
     page = ROOT / 'docs/math/references.md'

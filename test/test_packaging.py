@@ -105,7 +105,10 @@ def test_the_publisher_is_replaced_wherever_it_stands(tmp_path):
         text = tool['replaced'](path.read_text(), old, new)
         assert 'arm@lab.example' in text and not any(value in text for value in old.values())
     assert tool['present'](tool['replaced']((ROOT / 'setup.py').read_text(), old, new)) == new
-    assert tool['main'](['nobody', 'https://lab.example/arm']) == tool['main']([]) == 2
+    wrong = ['nobody', 'https://lab.example/arm'], ["o'arm@lab.example", new['url']], []
+    assert [tool['main'](words) for words in wrong] == [2, 2, 2]
+    longer = f'{old["url"]}-tools'
+    assert tool['replaced'](longer, old, new) == longer
 
 
 def test_pip_and_make_install_the_same_bounds(setup_arguments):

@@ -1,8 +1,8 @@
 """
 Let bloom write the Debian files of every package of a release tree, for every distribution that is supported.
 
-bloom reads a ROS index and the keys of rosdep. Both are written from the manifests of the tree, so no network is needed. That
-the dependencies exist in the real index is not checked here.
+bloom reads a ROS index and the keys of rosdep. Both are written from the manifests of the tree, so no network is needed.
+Whether the real index has the dependencies is not checked here.
 """
 
 import os
@@ -22,7 +22,7 @@ PLATFORMS = {'jazzy': 'noble', 'lyrical': 'resolute', 'rolling': 'resolute'}
 NOWHERE = 'https://example.org/release.git'
 """A repository that the index has to name, and nobody reads."""
 BUILD_ONLY = ('numba', 'llvmlite')
-"""Packages that no build of a release may ask for: it contains compiled kernels."""
+"""Packages that no build of a release may require: it contains compiled kernels."""
 
 
 def dependencies(package: Package) -> set[str]:
@@ -87,7 +87,7 @@ def write_index(folder: Path, packages: list[Package]) -> dict[str, str]:
 
 def faults(tree: Path, folder: Path) -> list[str]:
     """
-    Return a sentence for each package that bloom refuses, or that asks for a compiler of kernels.
+    Return a sentence for each package that bloom refuses, or whose build requires a compiler of kernels.
 
     :param tree: the release tree.
     :param folder: where to work; its content is replaced.
@@ -127,9 +127,12 @@ def faults(tree: Path, folder: Path) -> list[str]:
                 found.append(f'bloom, {package.name}, {distribution}: {done.stdout[-2000:]}')
                 continue
             asked = re.search('^Build-Depends: (.*)$', control.read_text(), re.M)
+            if asked is None:
+                found.append(f'bloom, {package.name}, {distribution}: there is no Build-Depends.')
+                continue
             found += [
-                f'bloom, {package.name}, {distribution}: the build asks for {name}.'
+                f'bloom, {package.name}, {distribution}: the build requires {name}.'
                 for name in BUILD_ONLY
-                if asked is None or name in asked[1]
+                if name in asked[1]
             ]
     return found

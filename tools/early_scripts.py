@@ -39,8 +39,9 @@ sys.exit({name}())
 COMMAND = """\
 {shebang}
 import sys
-from ssik_ros.cli.command import main
-sys.exit(main())
+if __name__ == '__main__':
+    from ssik_ros.cli.command import main
+    sys.exit(main())
 """
 
 

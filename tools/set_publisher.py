@@ -12,10 +12,8 @@ import subprocess
 import sys
 
 ROOT = Path(__file__).resolve().parents[1]
-KEYS = {
-    'maintainer_email': r'[^@\s<>&"]+@[^@\s<>&"]+\.[^@\s<>&"]+',
-    'url': r'https://[^\s<>&"]+[^\s<>&"/]',
-}
+NAME = r'[^@\s<>&"\'\\]+'
+KEYS = {'maintainer_email': rf'{NAME}@{NAME}', 'url': rf'https://{NAME}[^\s<>&"\'\\/]'}
 """Arguments in setup.py, and the pattern of a value."""
 
 
@@ -36,7 +34,7 @@ def replaced(text: str, old: dict[str, str], new: dict[str, str]) -> str:
     :param old, new: values by key.
     """
     for key in KEYS:
-        text = text.replace(old[key], new[key])
+        text = re.sub(rf'{re.escape(old[key])}(?![\w-])', lambda _, key=key: new[key], text)
     return text
 
 
@@ -56,7 +54,7 @@ def main(arguments: list[str]) -> int:
             return 2
     old = present((ROOT / 'setup.py').read_text(encoding='utf-8'))
     found = subprocess.run(
-        ['git', 'grep', '-lF', *(f'-e{value}' for value in old.values())],
+        ['git', 'grep', '-lIF', *(f'-e{value}' for value in old.values())],
         cwd=ROOT,
         capture_output=True,
         text=True,
