@@ -43,7 +43,7 @@ from ssik_ros.server.requests.ik_requests import (
     NEW,
     StateRequest,
 )
-from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import IS_WITHIN
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, refused_as, unknown
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.state_responses import check_state, compute_fk, StateResponse
@@ -59,7 +59,7 @@ UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 SMALLEST_STEP = float(np.finfo(np.float64).eps)
 """A path is not divided into steps as small as this or smaller [m]."""
 SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
-IS_AT_MOST = operator.le
+IS_AT_MOST, flatten = operator.le, itertools.chain.from_iterable
 
 
 class RobotServer:
@@ -139,7 +139,8 @@ class RobotServer:
             group = self.groups.get(request.group) or self.groups.find(request.group)
             state = self.states.merge(current, request.state)
             link, framed = request.links[:1], request.poses[:1]
-            # Most requests name one pose of one link in the model frame, and neither constraints nor collisions.
+            # Most requests name one pose of one link in the model frame, and neither constraints nor collisions. Its numbers
+            # are checked here: calls are a good part of the time of such a request.
             if not (
                 len(request.poses) == 1 == len(request.links)
                 and link[0] in self._links
@@ -148,7 +149,7 @@ class RobotServer:
                 and not request.avoid_collisions
                 and (solver := group.solver) is not None
                 and len(solver.tip_frames) == 1
-                and is_within_reason(framed[0].pose)
+                and all(map(IS_WITHIN, map(abs, flatten(framed[0].pose.tolist()))))
             ):
                 resolved = self._requests.resolve(request, current, group, state)
                 return solve_resolved(request, resolved)
