@@ -45,6 +45,7 @@ _HOMES = {
     'solve_ik': 'ssik_ros.solvers.search.pose_ik.solve_ik',
     'SolveRequest': 'ssik_ros.problem.contract',
     'SsikError': 'ssik_ros.errors',
+    'StoppedBy': 'ssik_ros.solvers.search.newton.tracker',
     'TolerancePolicy': 'ssik_ros.manipulator.tolerance_policy',
     'Tracker': 'ssik_ros.solvers.search.newton.tracker',
     'TrackStatus': 'ssik_ros.solvers.search.newton.tracker',
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
         list_solvers as list_solvers,
     )
     from ssik_ros.solvers.search.newton.tracker import (
+        StoppedBy as StoppedBy,
         Tracker as Tracker,
         TrackStatus as TrackStatus,
     )

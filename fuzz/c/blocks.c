@@ -271,6 +271,9 @@ static void use(ssik_solver *solver, unsigned wishes) {
     if (call == 4) {
       for (int k = 0; k < n; ++k) q[k] = wishes & 16 ? 0.01 : HUGE_VAL;
       ssik_track(solver, pose, q, other, &report);
+      for (int k = 0; k < n; ++k) rows[k] = taken_real();
+      ssik_cycle cycle = {.period = 1e-3, .velocity = q, .acceleration = q, .speeds = wishes & 8 ? rows : NULL};
+      ssik_step(solver, pose, &cycle, other, &report);
     }
   }
   free(q), free(other), free(rows), free(matrix), free(errors);

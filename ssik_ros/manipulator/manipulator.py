@@ -394,8 +394,8 @@ class Manipulator(ArmSources):
         Return a tracker for a control loop: each ``track(target)`` moves the joints by one cycle towards a target.
 
         :param q0: (dof,) where the arm is [rad or m].
-        :param options: ``max_joint_step``, or ``dt`` and ``velocity_limits``; ``max_iterations``; ``mask`` or ``rows``;
-            ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
+        :param options: ``max_joint_step``, or ``dt`` with ``velocity_limits`` and ``acceleration_limits``;
+            ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
         :raises ValueError: for wrong shapes and values.
         """
         return self.newton_family.tracker(q0, options)

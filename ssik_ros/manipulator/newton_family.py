@@ -280,7 +280,7 @@ class NewtonFamily:
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
         """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
-        names = ('dt', 'velocity_limits', 'max_iterations')
+        names = ('dt', 'velocity_limits', 'acceleration_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')
         known = {*names, *more, *SearchSettings.__dataclass_fields__}
         for name in sorted(options.keys() - known):

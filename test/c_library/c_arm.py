@@ -30,6 +30,26 @@ class Report(ctypes.Structure):
     )
 
 
+class Cycle(ctypes.Structure):
+    """The bounds of a step and its results, as the header has them."""
+
+    _fields_ = (
+        ('period', ctypes.c_double),
+        *((name, ctypes.c_void_p) for name in ('velocity', 'acceleration', 'posture')),
+        ('passes', ctypes.c_int64),
+        ('speeds', ctypes.c_void_p),
+        ('stopped_by', ctypes.c_void_p),
+        ('condition', ctypes.c_void_p),
+        ('scale', ctypes.c_double),
+    )
+
+    def __init__(self, period, passes=0, **arrays):
+        """Take a period and the arrays by the names of the fields."""
+        places = {name: array.ctypes.data for name, array in arrays.items()}
+        super().__init__(period=period, passes=passes, **places)
+        self.arrays = arrays
+
+
 def doubles(array):
     """Return an array, or None, as a pointer."""
     return None if array is None else array.ctypes.data_as(DOUBLES)
@@ -52,6 +72,7 @@ class CArm:
             'solve_windings',
             'solve',
             'track',
+            'step',
         ):
             getattr(self.library, f'{name}_{function}').restype = ctypes.c_int64
         self.windings = windings

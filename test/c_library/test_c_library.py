@@ -6,10 +6,11 @@ import shutil
 import subprocess
 
 from acceptance import check, compile_and_run, COMPILERS
-from c_arm import CArm, compare, doubles, package_arm, requests
+from c_arm import CArm, compare, Cycle, doubles, package_arm, requests
 import numpy as np
 import pytest
 
+from ssik_ros import Manipulator
 from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
@@ -161,6 +162,85 @@ def test_tracking_stays_within_its_bounds_and_arrives(c_arm):
         assert np.abs(q - before).max() <= 0.05 + 1e-12
     assert codes[0] == 0 and codes[-1] == 1
     assert np.abs(c.fk(q) - pose).max() < 2e-3
+
+
+@pytest.mark.parametrize('is_pulled', [False, True])
+@pytest.mark.parametrize('robot', ['ur5e', 'panda', 'xarm6'])
+def test_steps_are_those_of_the_tracker(c_arm, robot, is_pulled):
+    """A step within velocities and accelerations, and its report, are the same as in Python up to rounding."""
+    arm, c = package_arm(robot), c_arm(robot)
+    rng, n = np.random.default_rng(70), c.n
+    limits = {'velocity_limits': np.full(n, 2.0), 'acceleration_limits': np.full(n, 9.0)}
+    start = np.clip(rng.uniform(-2.0, 2.0, n), arm.group.lower, arm.group.upper)
+    posture = 0.5 * start
+    objective = {'kp': 1.0, 'posture': tuple(posture)} if is_pulled else {}
+    tracker = Manipulator(arm.robot, arm.group).tracker(start, dt=0.002, **limits, **objective)
+    q, speeds, stopped_by = start.copy(), np.zeros(n), np.zeros(n, dtype=np.int32)
+    condition = np.zeros(1)
+    cycle = Cycle(
+        0.002,
+        velocity=limits['velocity_limits'],
+        acceleration=limits['acceleration_limits'],
+        speeds=speeds,
+        stopped_by=stopped_by,
+        condition=condition,
+        **({'posture': posture} if is_pulled else {}),
+    )
+    pose, twist = c.fk(q), 1e-3 * rng.standard_normal(3)
+    for number in range(300):
+        if number % 50 == 49:
+            twist = 1e-3 * rng.standard_normal(3)
+        pose[:3, 3] += twist
+        # A library ends within its own tolerance, which counts as reached; the motion is the same.
+        cycle.passes = number // 100 % 2
+        tracker.track(pose, passes=bool(cycle.passes))
+        code = c.call(
+            'step', doubles(pose), ctypes.byref(cycle), doubles(q), ctypes.byref(c.report)
+        )
+        assert code in (0, 1)
+        # The tracker keeps motions; here they go by way of speeds, which rounds them.
+        np.testing.assert_allclose(q, tracker.q, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(speeds, tracker.velocity, rtol=0.0, atol=1e-9)
+        np.testing.assert_array_equal(stopped_by, tracker.stopped_by)
+        assert condition[0] == pytest.approx(tracker.condition, rel=1e-9)
+        if not code:
+            assert cycle.scale == pytest.approx(tracker.scale, abs=1e-9)
+
+
+def test_wrong_cycles_return_codes(c_arm):
+    """A period or a bound that is not positive, and speeds that are no numbers, come back as a code; nothing moves."""
+    arm, c = package_arm('ur5e'), c_arm('ur5e')
+    pose, q = next(iter(requests(arm, 1)))
+    wrong, lost = np.zeros(6), np.full(6, math.nan)
+    for cycle in (
+        Cycle(0.0),
+        Cycle(math.nan),
+        Cycle(0.01, velocity=wrong),
+        Cycle(0.01, acceleration=wrong),
+        Cycle(0.01, posture=lost),
+        Cycle(0.01, speeds=lost),
+    ):
+        moved = q.copy()
+        assert (
+            c.call('step', doubles(pose), ctypes.byref(cycle), doubles(moved), None)
+            == BAD_ARGUMENT
+        )
+        np.testing.assert_array_equal(moved, q)
+    assert c.call('step', doubles(pose), None, doubles(q), None) == BAD_ARGUMENT
+
+
+@pytest.mark.parametrize('robot', ['ur5e', 'panda'])
+def test_a_slow_target_moves_the_arm_in_every_cycle(c_arm, robot):
+    """Targets that move by less than the tolerance in a cycle are followed, not waited for."""
+    arm, c = package_arm(robot), c_arm(robot)
+    q = 0.5 * (arm.group.lower + arm.group.upper) + 0.3
+    pose, bounds = c.fk(q), np.full(c.n, 0.01)
+    for _ in range(100):
+        before = q.copy()
+        pose[0, 3] += 1e-6
+        assert c.call('track', doubles(pose), doubles(bounds), doubles(q), None) == 1
+        assert (q != before).any()
+        assert np.abs(c.fk(q) - pose).max() < 1e-6
 
 
 def test_causes(c_arm):

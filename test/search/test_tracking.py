@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
-from ssik_ros import Manipulator, TrackStatus
+from ssik_ros import Manipulator, StoppedBy, TrackStatus
 from ssik_ros.errors import DimensionMismatch, RequestError, SsikError
 from ssik_ros.results import Cause
 
@@ -94,6 +94,184 @@ def test_a_cycle_gets_as_near_as_one_step_within_bounds_gets(name):
     assert short > 20
 
 
+def limits_or_turns(arm):
+    """Return limits (n,), half a turn each way for joints that have none."""
+    lower, upper = arm.group.lower, arm.group.upper
+    return np.where(np.isfinite(lower), lower, -3.1), np.where(np.isfinite(upper), upper, 3.1)
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'gen3', 'xarm5', 'hsr065', 'stanford'])
+def test_joints_accelerate_and_brake_within_their_limits_and_end_at_rest(name):
+    """Every motion ends exactly at its target without passing it to and fro, however hard the joints have to brake."""
+    arm = Manipulator.from_prebuilt(name)
+    rng, dt = np.random.default_rng(65), 0.002
+    lower, upper = limits_or_turns(arm)
+    n = len(lower)
+    for _ in range(8):
+        velocity, acceleration = rng.uniform(0.5, 3.0, n), rng.uniform(2.0, 20.0, n)
+        q = rng.uniform(lower, upper)
+        goal = np.clip(q + rng.uniform(-0.5, 0.5, n), lower, upper)
+        limits = {'velocity_limits': velocity, 'acceleration_limits': acceleration}
+        tracker = arm.tracker(q, dt=dt, **limits)
+        target, before, speed = arm.fk(goal), q, np.zeros(n)
+        for _ in range(3000):
+            status = tracker.track(target)
+            q, last = tracker.q.copy(), speed
+            speed = (q - before) / dt
+            before = q
+            assert (np.abs(speed) <= velocity + 1e-9).all()
+            assert (np.abs(speed - last) <= dt * acceleration + 1e-9).all()
+            assert np.allclose(tracker.velocity, speed, atol=1e-9)
+            assert (arm.group.lower <= q).all() and (q <= arm.group.upper).all()
+            if status == TrackStatus.OK and not speed.any():
+                break
+        if status == TrackStatus.OK:
+            assert tracker.scale == 1.0
+            assert max(tracker.position_error, tracker.rotation_error) < 1.001e-6
+        else:
+            # A joint on its limit keeps the arm on another branch than the goal's.
+            assert StoppedBy.LIMIT in tracker.stopped_by
+        assert np.abs(speed).max() < 1e-3
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'gen3_6dof', 'xarm5', 'hsr065'])
+def test_no_motion_leaves_its_limits_whatever_the_targets_do(name):
+    """Targets jump and turn, also out of reach and to none: no limit of position, velocity or acceleration is broken."""
+    arm = Manipulator.from_prebuilt(name)
+    rng, dt, most = np.random.default_rng(66), 0.01, 3.0
+    n = len(arm.neutral)
+    acceleration = np.full(n, 8.0)
+    for q in singular_postures(arm, rng, 20):
+        tracker = arm.tracker(q, dt=dt, velocity_limits=most, acceleration_limits=acceleration)
+        before, speed, pose = q, np.zeros(n), arm.fk(q)
+        twist = rng.standard_normal(6) * [0.5, 0.5, 0.5, 1.0, 1.0, 1.0]
+        for cycle in range(120):
+            if cycle % 30 == 29:
+                twist = rng.standard_normal(6) * [2.0, 2.0, 2.0, 4.0, 4.0, 4.0]
+            pose = moved(pose, dt * twist)
+            target = pose.copy()
+            target[0, 3] = {50: np.nan, 80: 50.0}.get(cycle, target[0, 3])
+            tracker.track(target)
+            q, last = tracker.q.copy(), speed
+            speed = (q - before) / dt
+            before = q
+            assert (np.abs(speed) <= most + 1e-9).all()
+            assert (np.abs(speed - last) <= dt * acceleration + 1e-9).all()
+            assert (arm.group.lower <= q).all() and (q <= arm.group.upper).all()
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'gen3_6dof', 'xarm5', 'stanford'])
+def test_a_step_within_accelerations_is_the_nearest_one(name):
+    """A joint that moves cannot stop at once; the others move so that the tip is as near as scipy's optimum."""
+    arm = Manipulator.from_prebuilt(name)
+    rng, dt, most, change = np.random.default_rng(67), 0.01, 2.0, 10.0
+    tracker = arm.tracker(arm.neutral, dt=dt, velocity_limits=most, acceleration_limits=change)
+    lower, upper = limits_or_turns(arm)
+    late = 0
+    for _ in range(100):
+        # Far from limits, and with targets so near that no joint has to brake for them.
+        q = rng.uniform(lower + 0.25 * (upper - lower), upper - 0.25 * (upper - lower))
+        speed = rng.uniform(-0.3, 0.3, len(q))
+        way = rng.uniform(-1.0, 1.0, len(q)) * dt**2 * change / np.sqrt(len(q))
+        tracker.reset(q, speed)
+        tracker.track(arm.fk(q + way))
+        low = dt * np.maximum(speed - dt * change, -most)
+        high = dt * np.minimum(speed + dt * change, most)
+        motion = tracker.q - q
+        assert (low - 1e-12 <= motion).all() and (motion <= high + 1e-12).all()
+        jacobian = arm.jacobian(q)
+        twist = jacobian @ way
+        least = np.sqrt(2.0 * lsq_linear(jacobian, twist, (low, high), method='bvls').cost)
+        left = np.linalg.norm(jacobian @ motion - twist)
+        assert left <= least + 2e-5
+        late += least > 1e-3
+    assert late > 50
+
+
+def test_a_target_that_is_passed_is_not_braked_for():
+    """Targets that come one after the other are followed at their speed, once the joints have got there."""
+    arm, _ = load('panda')
+    q = 0.5 * (arm.group.lower + arm.group.upper) + 0.2
+    limits = {'velocity_limits': 1.0, 'acceleration_limits': 5.0}
+    speeds = []
+    for passes in (True, False):
+        tracker = arm.tracker(q, dt=0.002, **limits)
+        pose = arm.fk(q)
+        for _ in range(300):
+            pose[2, 3] -= 0.1 * 0.002
+            before = arm.fk(tracker.q)
+            tracker.track(pose, passes=passes)
+        speeds.append((before - arm.fk(tracker.q))[2, 3] / 0.002)
+    assert speeds == pytest.approx([0.1, 0.1], rel=0.05)
+    assert tracker.position_error > 1e-4
+
+
+@pytest.mark.parametrize('name', ['panda', 'gen3'])
+def test_a_posture_is_approached_while_the_tip_stays(name):
+    """Seven joints go to the posture as far as the pose permits, within accelerations, and come to rest."""
+    arm = Manipulator.from_prebuilt(name)
+    rng, dt = np.random.default_rng(71), 0.002
+    lower, upper = limits_or_turns(arm)
+    q = rng.uniform(lower + 0.3 * (upper - lower), upper - 0.3 * (upper - lower))
+    posture = q + rng.uniform(-0.4, 0.4, 7)
+    limits = {'velocity_limits': 1.0, 'acceleration_limits': 5.0}
+    tracker = arm.tracker(q, dt=dt, **limits, kp=1.0, posture=tuple(posture))
+    target, speed, away = arm.fk(q), np.zeros(7), []
+    for _ in range(3000):
+        before, last = tracker.q.copy(), speed
+        assert tracker.track(target) == TrackStatus.OK
+        speed = (tracker.q - before) / dt
+        assert (np.abs(speed) <= 1.0 + 1e-9).all()
+        assert (np.abs(speed - last) <= dt * 5.0 + 1e-9).all()
+        away.append(np.linalg.norm(tracker.q - posture))
+    assert np.abs(speed).max() < 1e-6
+    assert away[-1] < np.linalg.norm(q - posture) - 1e-3
+    # At the end the way to the posture has no part along the null space.
+    null = np.linalg.svd(arm.jacobian(tracker.q))[2][-1]
+    assert abs(null @ (posture - tracker.q)) < 1e-4
+
+
+def test_the_condition_number_is_that_of_the_jacobian():
+    arm, _ = load('gen3')
+    q = draw(arm, 1, 68)[0]
+    tracker = arm.tracker(q, max_joint_step=0.1)
+    tracker.track(arm.fk(q + 0.01))
+    singular_values = np.linalg.svd(arm.jacobian(tracker.q))[1]
+    assert tracker.condition == pytest.approx(singular_values[0] / singular_values[-1], rel=1e-9)
+    straight = np.zeros(7)
+    tracker.reset(straight)
+    tracker.track(arm.fk(straight))
+    assert tracker.condition > 1e12
+
+
+def test_a_cycle_names_what_stops_each_joint():
+    arm, _ = load('ur5e')
+    q = np.array([0.0, -1.0, 1.2, 0.3, 0.8, arm.group.upper[5]])
+    goal = np.add(q, [0.5, 0.0, 0.0, 0.0, 0.0, 0.3])
+    limits = {'velocity_limits': [0.1, 1, 1, 1, 1, 1], 'acceleration_limits': [100, 1, 1, 1, 1, 1]}
+    tracker = arm.tracker(q, dt=0.01, **limits)
+    tracker.track(arm.fk(goal))
+    assert tracker.stopped_by[0] == StoppedBy.VELOCITY
+    assert tracker.stopped_by[5] == StoppedBy.LIMIT
+    assert StoppedBy.ACCELERATION in tracker.stopped_by[1:5]
+    assert 0.0 < tracker.scale < 1.0
+    assert tracker.cause == Cause.CONSISTENCY
+
+
+def test_a_target_that_moves_less_than_the_tolerance_is_followed():
+    """A slow target at a high rate moves by less than a tolerance in each cycle; the arm does not wait for a jump."""
+    arm, oracle = load('panda')
+    q = draw(arm, 1, 69)[0]
+    tracker = arm.tracker(q, max_joint_step=0.01, pos_tol=1e-3, rot_tol=1e-3)
+    pose = arm.fk(q)
+    for _ in range(50):
+        before = tracker.q.copy()
+        pose[0, 3] += 1e-7
+        assert tracker.track(pose) == TrackStatus.OK
+        assert (tracker.q != before).any()
+        assert max(oracle.errors(tracker.q, pose)) < 1e-7
+
+
 def test_a_target_beyond_a_limit_is_approached_up_to_the_limit():
     arm, oracle = load('ur5e')
     q = np.array([0.0, -1.0, 1.2, 0.3, 0.8, 6.2])
@@ -148,6 +326,9 @@ def test_a_tracker_can_be_put_elsewhere_but_not_outside():
         {'max_joint_step': 0.0},
         {'max_joint_step': np.ones(6)},
         {'dtt': 0.1},
+        {'acceleration_limits': 1.0},
+        {'acceleration_limits': 1.0, 'dt': 0.01, 'km': 1.0},
+        {'acceleration_limits': -1.0, 'dt': 0.01},
     ],
     ids=str,
 )

@@ -258,7 +258,10 @@ def layout_header() -> str:
             f'O_{name}': getattr(search, name)
             for name in ('MODE', 'METRIC', 'HAS_SEED', 'MAX_SOLUTIONS')
         },
-        **{f'O_{name}': getattr(state, name) for name in ('MAX_SEARCHES', 'MAX_ITERATIONS')},
+        **{
+            f'O_{name}': getattr(state, name)
+            for name in ('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN')
+        },
         **{
             f'C_{name}': getattr(search, name)
             for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
@@ -270,7 +273,10 @@ def layout_header() -> str:
         },
         **{
             f'T_{name}': getattr(tracking, name)
-            for name in ('ITERATIONS', 'STEP_STOPPED', 'LIMIT_STOPPED')
+            for name in (
+                *('ITERATIONS', 'STEP_STOPPED', 'LIMIT_STOPPED', 'BEFORE', 'AFTER'),
+                *('LARGEST_MOTION', 'LARGEST_CHANGE', 'LAST_MOTION', 'STOPPED_BY'),
+            )
         },
         **{f'CODE_{name}': getattr(state, name) for name in _CODES},
         'OWN_TOLERANCE': plain_request.TOLERANCE,

@@ -505,7 +505,7 @@ def _parts() -> dict[str, Room]:
         'TRACK': Room('option_count'),
         'TRACK_REPORT': Room(tracking.NUMBERS),
         'TRACK_SCRATCH': Room(_step_scratch('joints')),
-        'BOUNDS': Room('joints'),
+        'CYCLE': Room(f'{tracking.CYCLE_ROWS} * joints'),
         'FK': Room(fk_work.reals),
         **dict.fromkeys(('JOINTS', 'JOINT_INTS', 'START'), Room('joints')),
         'TARGET': Room(16),

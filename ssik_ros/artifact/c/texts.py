@@ -7,7 +7,7 @@ import re
 from ssik_ros.arrays import IntArray
 
 TEMPLATES = Path(__file__).with_name('templates')
-ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '0'}
+ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '1'}
 """Version of the interface in the header, whatever the version of the package."""
 
 

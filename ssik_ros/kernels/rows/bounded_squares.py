@@ -6,18 +6,22 @@ Problem
 
 Method
     1. Begin at x = 0. Every variable is free, unless its bounds are equal.
-    2. Solve for the free variables without bounds, by a pivoted orthogonal factorisation. A variable that the columns do
-       not determine gets the value zero.
+    2. Solve for the free variables without bounds.
     3. If a free variable leaves its bounds, go only as far as the first one that does, and bind it there; repeat step 2.
     4. Otherwise release the bound variable that the remaining error pulls inside most, and repeat step 2. If the error
        pulls no variable inside, end.
+
+    This is done twice. First with the normal equations, where a pass costs little, but which lose half of the digits.
+    Then from the point and the bound variables found so, with a pivoted orthogonal factorisation, where a variable that
+    the columns do not determine gets the value zero. The second time most problems take one pass.
 
 Degeneracies
     Where rounding binds a variable again at once after its release, it stays bound. The number of passes is bounded: the
     last x is within the bounds, and no worse than zero.
 
 Cost
-    One factorisation for each pass, O(m n^2). Most problems need one pass and one more for each bound variable.
+    O(m n^2) for the normal equations and for each pass of the second time, O(n^3) for a pass of the first. The first
+    time takes about as many passes as there are bound variables.
 
 References
     [Stark1995]
@@ -28,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.rows import householder
+from ssik_ros.kernels.rows import householder, linalg
 
 FREE, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
 """States of a variable."""
@@ -55,6 +59,10 @@ class SquaresScratch(NamedTuple):
     """(n,) order of the columns in the factorisation."""
     factors: np.ndarray
     """(n,) factors of the reflectors."""
+    gram: np.ndarray
+    """(n + 1, n + 1) lower triangle of the normal equations, with the right side as the last row."""
+    normal: np.ndarray
+    """(n, n) normal equations of the free variables, then their factors."""
 
 
 @inline_kernel
@@ -64,7 +72,7 @@ def scratch_size(m, n):
 
     :param m, n: numbers of rows and of variables.
     """
-    return m * n + m + 5 * n
+    return m * n + m + 5 * n + (n + 1) * (n + 1) + n * n
 
 
 @inline_kernel
@@ -77,6 +85,8 @@ def view_scratch(scratch, m, n):
     columns = trial + n
     order = columns + n
     factors = order + n
+    gram = factors + n
+    normal = gram + (n + 1) * (n + 1)
     return SquaresScratch(
         matrix(scratch, copied, m, n),
         vector(scratch, right, m),
@@ -85,6 +95,8 @@ def view_scratch(scratch, m, n):
         vector(scratch, columns, n),
         vector(scratch, order, n),
         vector(scratch, factors, n),
+        matrix(scratch, gram, n + 1, n + 1),
+        matrix(scratch, normal, n, n),
     )
 
 
@@ -100,13 +112,33 @@ def solve_within(x, table, lower, upper, scratch):
     """
     n = x.shape[0]
     room = view_scratch(scratch, table.shape[0], n)
-    state, trial = room.state, room.trial
     for v in range(n):
         x[v] = 0.0
-        state[v] = FREE if lower[v] < upper[v] else HELD
+        room.state[v] = FREE if lower[v] < upper[v] else HELD
+    linalg.inner_gram(room.gram, table, 0.0)
+    _descend(x, table, lower, upper, True, room)
+    for v in range(n):
+        if room.state[v] == HELD and lower[v] < upper[v]:
+            room.state[v] = AT_LOWER if x[v] == lower[v] else AT_UPPER
+    _descend(x, table, lower, upper, False, room)
+
+
+@kernel
+def _descend(x, table, lower, upper, is_quick, room):
+    """
+    Reduce the error from a point within the bounds until no pass reduces it.
+
+    :param x: (n,) in and out.
+    :param is_quick: whether to solve with the normal equations.
+    :param room: a :class:`SquaresScratch`, with the states of the variables.
+    """
+    n, state, trial = x.shape[0], room.state, room.trial
     released = -1
     for _ in range(MOST_PASSES * n):
-        _solve_free(x, table, room)
+        if is_quick:
+            _solve_free_quickly(x, room)
+        else:
+            _solve_free(x, table, room)
         blocked, share = _first_beyond(x, trial, state, lower, upper)
         for v in range(n):
             if state[v] == FREE:
@@ -118,10 +150,50 @@ def solve_within(x, table, lower, upper, scratch):
             if blocked == released and share <= 0.0:
                 state[blocked] = HELD
             continue
-        released = _most_pulled(x, table, room)
+        released = _most_pulled_quickly(x, room) if is_quick else _most_pulled(x, table, room)
         if released < 0:
             break
         state[released] = FREE
+
+
+@inline_kernel
+def _most_pulled_quickly(x, room):
+    """Do the same as :func:`_most_pulled` with the normal equations."""
+    n, state, gram = x.shape[0], room.state, room.gram
+    best, steepest = -1, 0.0
+    for v in range(n):
+        if state[v] == AT_LOWER or state[v] == AT_UPPER:
+            pull = gram[n, v]
+            for u in range(n):
+                pull -= gram[max(u, v), min(u, v)] * x[u]
+            pull = pull if state[v] == AT_LOWER else -pull
+            if pull > steepest:
+                best, steepest = v, pull
+    return best
+
+
+@inline_kernel
+def _solve_free_quickly(x, room):
+    """Do the same as :func:`_solve_free` with the normal equations."""
+    n, columns, right, normal = x.shape[0], room.columns, room.factors, room.normal
+    count = 0
+    for v in range(n):
+        room.trial[v] = x[v]
+        if room.state[v] == FREE:
+            columns[count] = v
+            count += 1
+    for i in range(count):
+        row = int(columns[i])
+        right[i] = room.gram[n, row]
+        for v in range(n):
+            if room.state[v] != FREE:
+                right[i] -= room.gram[max(row, v), min(row, v)] * x[v]
+        for j in range(i + 1):
+            normal[i, j] = room.gram[row, int(columns[j])]
+    linalg.factorise(normal, count)
+    linalg.solve_factored(normal, right, count)
+    for i in range(count):
+        room.trial[int(columns[i])] = right[i]
 
 
 @kernel

@@ -1,9 +1,10 @@
 """
-One cycle of a control loop: towards a target, within the motion that one cycle allows.
+One cycle of a control loop: the step towards a target that comes nearest, within the motion that one cycle allows.
 
 Problem
-    Given a configuration, a target and the largest motion of each joint in one cycle, find a configuration inside
-    that box and the joint limits that reaches the target, or the nearest one that the cycle has seen.
+    Given a configuration, a target, and the largest motion of each joint in one cycle, find a configuration inside
+    that box and the joint limits that reaches the target, or the nearest one that the cycle has seen. A largest
+    acceleration may also bound how much the motion of a joint changes from cycle to cycle.
 
 Method
     Steps by the law from the configuration, confined to the box. If a bound stops a joint, the best of all steps in the
@@ -11,31 +12,53 @@ Method
     and its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
     ends if a step no longer shrinks the error noticeably.
 
+    With largest accelerations the box begins and ends where joints can still stop before their limits. Unless the motion
+    goes on after the target, joints brake for it: the cycle takes one step then, towards a part of the way that all
+    joints can stop after.
+    A wished posture is approached in the null space then, by a second bounded problem that keeps the motion of the tip.
+
 Solutions
-    One; nothing is allocated.
+    One; nothing is allocated. Any difference from the target larger than rounding is followed.
 
 Degeneracies
-    Invalid targets and states leave the configuration unchanged, and so do targets far out of reach. A target that is
-    out of reach next to the tip is approached: a straight arm slides along the edge of its reach.
+    Invalid targets and states leave the configuration unchanged, and so do targets far out of reach; with largest
+    accelerations the joints brake. A target that is out of reach next to the tip is approached: a straight arm slides
+    along the edge of its reach. If a joint is too fast to stop before its limit, it stops at the limit.
 
 Cost
     One start, with a repeated evaluation for every undone step.
 """
 
 import math
+from typing import NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout, steps
+from ssik_ros.kernels.rows import bounded_squares, layout, singular_values, steps
 from ssik_ros.kernels.search import descent, laws, null_space, restart_search, state
 
-# Numbers of a cycle: error norm before and after, iterations, joints stopped by the cycle's motion and by limits.
+# Numbers of a cycle: squared error before and after, iterations, joints stopped by the cycle's motion and by limits.
 BEFORE = 0
 AFTER = 1
 ITERATIONS = 2
 STEP_STOPPED = 3
 LIMIT_STOPPED = 4
 NUMBERS = 5
+
+# Rows of (nv,) numbers: the bounds of the motions of a cycle, and the bound that stopped each joint.
+LARGEST_MOTION = 0
+LARGEST_CHANGE = 1
+LAST_MOTION = 2
+STOPPED_BY = 3
+CYCLE_ROWS = 4
+
+# Bounds that stop a joint.
+BY_NOTHING = 0.0
+BY_LIMIT = 1.0
+BY_VELOCITY = 2.0
+BY_ACCELERATION = 3.0
 LEAST_EXTRA = 1e-3
 MOST_EXTRA = 1e9
 EXTRA_GROWTH = 30.0
@@ -43,9 +66,31 @@ EXTRA_GROWTH = 30.0
 SETTLED = 1e-6
 """Relative decrease of the squared error below which the cycle is over."""
 NEARLY_REACHED = 0.1
-"""Largest error norm of a target out of reach that is approached."""
+"""Largest squared error of a target out of reach that is approached."""
+KEEPS_TIP = 1e4
+"""Weight of the tip's motion, relative to the wished motion of the joints."""
 AT_BOUND = 1e-9
 """Largest distance from a bound at which a joint counts as stopped by the bound [rad or m]."""
+
+
+class Cycle(NamedTuple):
+    """The bounds of a cycle, and the bound that stopped each joint."""
+
+    largest_motion: np.ndarray
+    """(nv,) largest motion in one cycle; may be infinite."""
+    largest_change: np.ndarray
+    """(nv,) largest difference between the motions of two cycles; infinite for none."""
+    last_motion: np.ndarray
+    """(nv,) motion of the cycle before; each cycle writes its own."""
+    stopped_by: np.ndarray
+    """(nv,) out: BY_NOTHING, BY_LIMIT, BY_VELOCITY or BY_ACCELERATION."""
+
+
+@inline_kernel
+def view_cycle(numbers, nv):
+    """Return the rows of a cycle of nv variables, a flat array, as a :class:`Cycle`."""
+    rows = matrix(numbers, 0, CYCLE_ROWS, nv)
+    return Cycle(rows[LARGEST_MOTION], rows[LARGEST_CHANGE], rows[LAST_MOTION], rows[STOPPED_BY])
 
 
 @inline_kernel
@@ -57,69 +102,301 @@ def confine(ints, reals, base, centre, bounds, own):
     :param bounds: (nv,) half the width of the box; may be infinite.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
-    nv = bounds.shape[0]
-    for v in range(nv):
+    for v in range(bounds.shape[0]):
         low, high = -math.inf, math.inf
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
             at = variable_i[v, layout.VARIABLE_Q]
             low, high = centre[at] - bounds[v], centre[at] + bounds[v]
-        for row in range(0, 4, 2):
-            lower = state.OPTIONS + row * nv + v
-            upper = lower + nv
-            own[lower] = max(base[lower], low)
-            own[upper] = min(base[upper], high)
-            # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
-            own[lower] = min(own[lower], base[upper])
-            own[upper] = max(own[upper], own[lower])
+        _narrow(base, own, v, bounds.shape[0], low, high)
+
+
+@inline_kernel
+def _narrow(base, own, v, nv, low, high):
+    """Narrow limits and sampling range of one variable to low and high, as far as its own limits let them."""
+    for row in range(0, state.ALPHA, 2):
+        lower = state.OPTIONS + row * nv + v
+        upper = lower + nv
+        own[lower] = max(base[lower], low)
+        own[upper] = min(base[upper], high)
+        # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
+        own[lower] = min(own[lower], base[upper])
+        own[upper] = max(own[upper], own[lower])
+
+
+@inline_kernel
+def stoppable(way, change):
+    """
+    Return the largest motion of a cycle after which a joint can still stop within a way.
+
+    :param way: from the joint's value at the beginning of the cycle, not negative.
+    :param change: largest difference between the motions of two cycles, positive.
+    """
+    if not way > change:
+        return max(way, 0.0)
+    # With motions x, x - change, x - 2 change, ... the way is at most (x + change / 2)^2 / (2 change).
+    return max(change, math.sqrt(2.0 * change * way) - 0.5 * change)
+
+
+@inline_kernel
+def confine_cycle(ints, reals, base, q, cycle, own):
+    """
+    Narrow limits to the values that joints can have after one cycle, see :func:`confine`.
+
+    :returns: whether any joint has a largest change of its motion.
+    """
+    variable_i = layout.view_tables(ints, reals).variable_i
+    lower, upper = (
+        state.joint_row(ints, base, state.LOWER),
+        state.joint_row(ints, base, state.UPPER),
+    )
+    is_smooth = False
+    nv = lower.shape[0]
+    for v in range(nv):
+        low, high = -math.inf, math.inf
+        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            value, change = q[variable_i[v, layout.VARIABLE_Q]], cycle.largest_change[v]
+            low, high = value - cycle.largest_motion[v], value + cycle.largest_motion[v]
+            if change < math.inf:
+                is_smooth = True
+                last = cycle.last_motion[v]
+                least, most = value + (last - change), value + (last + change)
+                low = max(low, value - stoppable(value - lower[v], change))
+                high = min(high, value + stoppable(upper[v] - value, change))
+                # A joint that is too fast for its bounds brakes as hard as it may.
+                low, high = min(max(low, least), most), max(min(high, most), least)
+        _narrow(base, own, v, nv, low, high)
+    return is_smooth
+
+
+@inline_kernel
+def share_to_aim_at(ints, reals, options, cycle, work, damping):
+    """
+    Return the part of the way to the targets to aim at, so that every joint can stop at its end.
+
+    :param work: with the measured state; Jacobian and residual are overwritten.
+    :param damping: of the step that estimates the way.
+    """
+    t, w = layout.view_problem(ints, reals, work)
+    scales = state.joint_scales(ints, options)
+    steps.bounded_step(ints, reals, work, damping, False, scales, math.inf)
+    share = 1.0
+    for v in range(w.step.shape[0]):
+        change, way = cycle.largest_change[v], abs(w.step[v])
+        is_joint = t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR
+        if not is_joint or not way > change or not change > 0.0:
+            continue
+        fastest = cycle.largest_motion[v]
+        # Over more than this way the joint moves as fast as it may.
+        way = min(way, max(change, 0.5 * fastest * (fastest / change + 1.0)))
+        share = min(share, stoppable(way, change) / way)
+    return share
 
 
 @kernel
-def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report, scratch):
+def follow(ints, reals, base, own, cycle, passes, cancel, counters, work, q, report, scratch):
     """
     Move a configuration towards the target in ``matrices`` of the workspace.
 
     :param base: options of a search with a seed and one start.
     :param own: a copy of these options, overwritten.
-    :param bounds: (nv,) largest motion of each joint.
+    :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle, see :class:`Cycle`.
+    :param passes: whether the motion goes on after the target, so that joints do not brake for it.
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
     :param report: (NUMBERS,) out.
-    :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones.
+    :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones, which brake at
+        limits only.
     :returns: code of the search.
     """
     w = layout.view_workspace(ints, work)
+    bounds = view_cycle(cycle, w.step.shape[0])
     vectors.copy(w.reference, q)
-    confine(ints, reals, base, q, bounds, own)
+    is_smooth = confine_cycle(ints, reals, base, q, bounds, own)
     vectors.fill(report, 0.0)
     code = restart_search.begin(ints, reals, own, False, 0, counters, work)
-    if code == state.BAD_TARGET or code == state.BAD_STATE:
+    if code == state.BAD_STATE:
         return code
-    report[BEFORE], inside = descent.measure(ints, reals, own, work, w.state)
-    report[AFTER] = report[BEFORE]
+    if code == state.BAD_TARGET:
+        if is_smooth:
+            _end_cycle(ints, reals, base, bounds, work, q, report)
+        return code
+    report[BEFORE], inside = descent.measure(ints, reals, base, work, w.reference)
     is_beyond = code == state.OUT_OF_REACH
-    if code != state.RUNNING and not (is_beyond and report[BEFORE] <= NEARLY_REACHED):
+    if code == state.RUNNING or report[BEFORE] <= NEARLY_REACHED:
+        share = _approach_smoothly(
+            ints, reals, own, bounds, is_smooth and not passes, cancel, counters, work, scratch
+        )
+        if is_smooth and own[state.POSTURE_GAIN] != 0.0 and scratch.shape[0] > 0:
+            _pull_to_posture(ints, reals, base, own, bounds, work, scratch)
+            if share == 1.0:
+                # The pull has moved the tip by its square.
+                approach(ints, reals, own, cancel, counters, work, scratch)
+        elif (
+            not is_smooth
+            and own[state.IMPROVES] != 0.0
+            and descent.is_exact(w.errors, descent.EXACT)
+        ):
+            null_space.improve(ints, reals, own, cancel, counters, work)
+    elif not is_smooth:
+        report[AFTER] = report[BEFORE]
         return code
-    _, inside = approach(ints, reals, own, cancel, counters, work, scratch)
-    if inside and own[state.IMPROVES] != 0.0:
-        null_space.improve(ints, reals, own, cancel, counters, work)
-    report[AFTER], inside = descent.measure(ints, reals, own, work, w.state)
+    report[AFTER], inside = descent.measure(ints, reals, base, work, w.state)
     report[ITERATIONS] = counters[state.ITERATIONS]
-    vectors.copy(q, w.state)
-    variable_i = layout.view_tables(ints, reals).variable_i
-    for v in range(bounds.shape[0]):
-        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
-            value = q[variable_i[v, layout.VARIABLE_Q]]
-            lower = base[state.OPTIONS + v]
-            upper = base[state.OPTIONS + bounds.shape[0] + v]
-            at_limit = value <= lower + AT_BOUND or value >= upper - AT_BOUND
-            at_box = value <= w.lower[v] + AT_BOUND or value >= w.upper[v] - AT_BOUND
-            if at_limit:
-                report[LIMIT_STOPPED] += 1.0
-            elif at_box:
-                report[STEP_STOPPED] += 1.0
+    _end_cycle(ints, reals, base, bounds, work, q, report)
     if inside:
         return state.FOUND
     return state.OUT_OF_REACH if is_beyond else state.EXHAUSTED
+
+
+@inline_kernel
+def _approach_smoothly(ints, reals, options, cycle, brakes, cancel, counters, work, scratch):
+    """Take the steps of a cycle, or one step while joints have to brake for the target; return the part of the way to go."""
+    w = layout.view_workspace(ints, work)
+    share = 1.0
+    if brakes and scratch.shape[0] > 0:
+        square, _ = descent.measure(ints, reals, options, work, w.reference)
+        damping = laws.damping_of(
+            options[state.LAW],
+            options[state.GAIN],
+            options[state.OWN_DAMPING],
+            options[state.GAIN],
+            square,
+        )
+        share = share_to_aim_at(ints, reals, options, cycle, work, damping)
+        if share < 1.0:
+            counters[state.ITERATIONS] += 1
+            _step_by_share(ints, reals, options, share, work, damping, scratch)
+        else:
+            descent.measure(ints, reals, options, work, w.state)
+    if share == 1.0:
+        approach(ints, reals, options, cancel, counters, work, scratch)
+    return share
+
+
+@inline_kernel
+def _step_by_share(ints, reals, options, share, work, damping, scratch):
+    """
+    Go a part of the way to the targets by the best step within the limits.
+
+    :param work: its reference is where the cycle begins; its state differs by the motion that the joints cannot avoid.
+    """
+    t, w = layout.view_problem(ints, reals, work)
+    limited, scales = options[state.LIMITED] != 0.0, state.joint_scales(ints, options)
+    descent.measure(ints, reals, options, work, w.reference)
+    vectors.stretch(w.residual, share, w.residual.shape[0])
+    for v in range(w.step.shape[0]):
+        if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            at = t.variable_i[v, layout.VARIABLE_Q]
+            motion = w.state[at] - w.reference[at]
+            for a in range(w.residual.shape[0]):
+                w.residual[a] -= w.jacobian[a, v] * motion
+    largest = options[state.LARGEST_STEP]
+    steps.optimal_step(ints, reals, work, damping, limited, scales, largest, scratch)
+    steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+
+
+@inline_kernel
+def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
+    """
+    Move the state towards the wished posture as far as the tip does not move and the bounds of the cycle let it.
+
+    :param base: with the joint limits; options: with the limits of the cycle.
+    """
+    t, w = layout.view_problem(ints, reals, work)
+    descent.measure(ints, reals, options, work, w.state)
+    m, nv = w.jacobian.shape
+    room = steps.view_optimal(scratch, m, nv)
+    table, bounds = room.table, room.bounds
+    steps.difference_to(
+        t.variable_i,
+        state.joint_row(ints, base, state.LOWER),
+        state.joint_row(ints, base, state.UPPER),
+        state.posture(ints, options),
+        w.reference,
+        w.gradient,
+    )
+    share = 1.0
+    for v in range(nv):
+        way = abs(w.gradient[v])
+        if way > 0.0 and t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            longest = min(stoppable(way, cycle.largest_change[v]), cycle.largest_motion[v])
+            share = min(share, longest / way)
+    for v in range(nv):
+        for a in range(m):
+            table[a, v] = KEEPS_TIP * w.jacobian[a, v]
+        for a in range(nv):
+            table[m + a, v] = 1.0 if a == v else 0.0
+        bounds[0, v] = bounds[1, v] = table[m + v, nv] = 0.0
+        if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and w.lower[v] < w.upper[v]:
+            at = t.variable_i[v, layout.VARIABLE_Q]
+            bounds[0, v] = min(0.0, w.lower[v] - w.state[at])
+            bounds[1, v] = max(0.0, w.upper[v] - w.state[at])
+            table[m + v, nv] = share * w.gradient[v] - (w.state[at] - w.reference[at])
+    for a in range(m):
+        table[a, nv] = 0.0
+    bounded_squares.solve_within(w.step, table, bounds[0], bounds[1], room.squares)
+    steps.advance(t.variable_i, w.lower, w.upper, True, 1.0, w.step, w.state)
+
+
+@inline_kernel
+def _end_cycle(ints, reals, base, cycle, work, q, report):
+    """Write the state as the new configuration, its motion, and the bound that stopped each joint."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    lower, upper = (
+        state.joint_row(ints, base, state.LOWER),
+        state.joint_row(ints, base, state.UPPER),
+    )
+    for v in range(w.step.shape[0]):
+        cycle.stopped_by[v] = BY_NOTHING
+        if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
+            continue
+        at = variable_i[v, layout.VARIABLE_Q]
+        value, motion = w.state[at], w.state[at] - q[at]
+        cycle.last_motion[v] = motion
+        is_low, is_high = value <= w.lower[v] + AT_BOUND, value >= w.upper[v] - AT_BOUND
+        if value <= lower[v] + AT_BOUND or value >= upper[v] - AT_BOUND:
+            cycle.stopped_by[v] = BY_LIMIT
+            report[LIMIT_STOPPED] += 1.0
+        elif is_low or is_high:
+            is_fastest = abs(motion) >= cycle.largest_motion[v] - AT_BOUND
+            cycle.stopped_by[v] = BY_VELOCITY if is_fastest else BY_ACCELERATION
+            report[STEP_STOPPED] += 1.0
+    vectors.copy(q, w.state)
+
+
+@kernel
+def condition_number(ints, reals, options, work, scratch):
+    """
+    Return the ratio of the largest to the smallest singular value of the Jacobian at the end of a cycle.
+
+    It is infinite if the smallest is zero. Joints whose limits are equal are left out.
+
+    :param scratch: at least as many numbers as the Jacobian has.
+    """
+    w = layout.view_workspace(ints, work)
+    descent.measure(ints, reals, options, work, w.state)
+    m, nv = w.jacobian.shape
+    lower = state.joint_row(ints, options, state.LOWER)
+    upper = state.joint_row(ints, options, state.UPPER)
+    free = 0
+    for v in range(nv):
+        if lower[v] < upper[v]:
+            free += 1
+    # As many rows as there are singular values that may differ from zero.
+    rows = matrix(scratch, 0, min(m, free), max(m, free))
+    column = 0
+    for v in range(nv):
+        if not lower[v] < upper[v]:
+            continue
+        for a in range(m):
+            if m <= free:
+                rows[a, column] = w.jacobian[a, v]
+            else:
+                rows[column, a] = w.jacobian[a, v]
+        column += 1
+    largest, smallest = singular_values.extreme_values(rows)
+    return largest / smallest if smallest > 0.0 else math.inf
 
 
 @kernel
@@ -129,13 +406,15 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
 
     :param options: whose limits are the box.
     :param scratch: as for :func:`follow`.
-    :returns: squared error, and whether every tolerance is kept.
+    :returns: squared error, and whether it is below the tolerances and exact.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
     scales = state.joint_scales(ints, options)
     mu, extra = options[state.GAIN], 0.0
     square, inside = descent.measure(ints, reals, options, work, w.state)
+    # However small a tolerance permits, a cycle follows every motion of its target.
+    inside = inside and descent.is_exact(w.errors, descent.SAME_POSE)
     iteration = 0
     while not inside and iteration < options[state.MAX_ITERATIONS]:
         if cancel[0] != 0:
@@ -160,6 +439,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
             )
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
+        inside = inside and descent.is_exact(w.errors, descent.EXACT)
         if after < square:
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH

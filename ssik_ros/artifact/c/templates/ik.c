@@ -27,6 +27,7 @@ KERNEL(closed_form__certification__windings__write_windings);
 KERNEL(closed_form__certification__windings__take_best);
 KERNEL(search__plain_request__solve_one);
 KERNEL(search__plain_request__search_one);
+KERNEL(search__tracking__condition_number);
 KERNEL(search__tracking__follow);
 KERNEL(rows__relative_pose__pose_of_b_in_a);
 KERNEL(rows__relative_pose__twist_of_b_in_a);
@@ -797,14 +798,23 @@ static int cause_of_step(solver_t *s, word code, const double *numbers) {
   return numbers[T_LIMIT_STOPPED] > 0.0 ? @UPPER@_CAUSE_LIMITS : @UPPER@_CAUSE_SINGULAR;
 }
 
-int64_t @NAME@_track(solver_t *s, const double *pose, const double *bounds, double *q, report_t *report) {
-  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !q) return @UPPER@_BAD_ARGUMENT;
+/* One row of the cycle's numbers: T_LARGEST_MOTION and so on. */
+static double *cycle_row(solver_t *s, int row) { return reals(s, P_CYCLE) + row * number(s, N_JOINTS); }
+
+/* Write a bound for each joint; 0 if one is not positive. */
+static int put_bounds(solver_t *s, int row, const double *limits, double factor) {
+  double *to = cycle_row(s, row);
+  for (word k = 0; k < number(s, N_JOINTS); ++k) {
+    to[k] = limits ? factor * limits[k] : ENDLESS;
+    if (!(to[k] > 0.0)) return 0;
+  }
+  return 1;
+}
+
+/* Take the step of a cycle, whose bounds are written; return 1 if the pose is reached. */
+static int64_t follow(solver_t *s, const double *pose, int passes, double *q, report_t *report) {
   const word n = number(s, N_JOINTS);
-  double *widths = reals(s, P_BOUNDS), *numbers = reals(s, P_TRACK_REPORT);
-  for (word k = 0; k < n; ++k) widths[k] = bounds ? bounds[k] : ENDLESS;
-  for (word k = 0; k < n; ++k)
-    if (!(widths[k] > 0.0)) return @UPPER@_BAD_ARGUMENT;
+  double *numbers = reals(s, P_TRACK_REPORT);
   clear(report);
   set_budget(s, NULL);
   copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
@@ -814,7 +824,8 @@ int64_t @NAME@_track(solver_t *s, const double *pose, const double *bounds, doub
   at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
   at = put_list(at, search_options(s), head[2]);
   at = put_part(at, s, P_TRACK);
-  at = put_part(at, s, P_BOUNDS);
+  at = put_part(at, s, P_CYCLE);
+  *at++ = passes != 0;
   at = put_list(at, &s->never, 1);
   at = put_list(at, search_counters(s), SEARCH_COUNTERS);
   at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
@@ -833,4 +844,59 @@ int64_t @NAME@_track(solver_t *s, const double *pose, const double *bounds, doub
     if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE) report->status = @UPPER@_REFUSED;
   }
   return code == CODE_FOUND;
+}
+
+int64_t @NAME@_track(@NAME@_solver *s, const double *pose, const double *bounds, double *q, @NAME@_report *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !q) return @UPPER@_BAD_ARGUMENT;
+  if (!put_bounds(s, T_LARGEST_MOTION, bounds, 1.0)) return @UPPER@_BAD_ARGUMENT;
+  reals(s, P_TRACK)[O_POSTURE_GAIN] = reals(s, P_TRACK)[O_IMPROVES] = 0.0;
+  put_bounds(s, T_LARGEST_CHANGE, NULL, 1.0);
+  return follow(s, pose, 1, q, report);
+}
+
+static double condition_number(solver_t *s) {
+  const word *head = part(s, P_SEARCH);
+  word words[48], *at;
+  double value = 0.0;
+  at = put_list(words, head + 3, head[0]);
+  at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
+  at = put_list(at, search_options(s), head[2]);
+  at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+  put_part(at, s, P_TRACK_SCRATCH);
+  ssik_ros_search__tracking__condition_number(&value, words);
+  return value;
+}
+
+int64_t @NAME@_step(@NAME@_solver *s, const double *pose, @NAME@_cycle *cycle, double *q, @NAME@_report *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !cycle || !q || !(cycle->period > 0.0)) return @UPPER@_BAD_ARGUMENT;
+  const double period = cycle->period;
+  if (!put_bounds(s, T_LARGEST_MOTION, cycle->velocity, period)) return @UPPER@_BAD_ARGUMENT;
+  if (!put_bounds(s, T_LARGEST_CHANGE, cycle->acceleration, period * period)) return @UPPER@_BAD_ARGUMENT;
+  const word n = number(s, N_JOINTS);
+  double *last = cycle_row(s, T_LAST_MOTION), *numbers = reals(s, P_TRACK_REPORT);
+  for (word k = 0; k < n; ++k) {
+    last[k] = cycle->speeds ? period * cycle->speeds[k] : 0.0;
+    if (!(size_of(last[k]) <= LARGEST_JOINT)) return @UPPER@_BAD_ARGUMENT;
+    cycle_row(s, T_STOPPED_BY)[k] = 0.0;
+  }
+  double *options = reals(s, P_TRACK), *posture = options + part_size(s, P_TRACK) - n;
+  options[O_POSTURE_GAIN] = options[O_IMPROVES] = cycle->posture ? 1.0 : 0.0;
+  for (word k = 0; k < n; ++k) {
+    posture[k] = cycle->posture ? cycle->posture[k] : 0.0;
+    if (!(size_of(posture[k]) <= LARGEST_JOINT)) return @UPPER@_BAD_ARGUMENT;
+  }
+  report_t own;
+  if (!report) report = &own;
+  const int64_t result = follow(s, pose, cycle->passes, q, report);
+  const double before = numbers[T_BEFORE], after = numbers[T_AFTER];
+  cycle->scale = result ? 1.0 : before > after ? 1.0 - sqrt(after / before) : 0.0;
+  if (report->status == @UPPER@_REFUSED && report->cause == @UPPER@_CAUSE_BAD_STATE) return result;
+  if (cycle->condition) *cycle->condition = condition_number(s);
+  for (word k = 0; k < n; ++k) {
+    if (cycle->speeds) cycle->speeds[k] = last[k] / period;
+    if (cycle->stopped_by) cycle->stopped_by[k] = (int32_t)cycle_row(s, T_STOPPED_BY)[k];
+  }
+  return result;
 }

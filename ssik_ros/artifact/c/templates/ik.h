@@ -16,11 +16,14 @@
  * Verified: a joint vector is returned as a solution only if the forward kinematics of exactly these numbers reaches the
  * pose within the tolerance and every joint is within its limits. Branches reach the pose up to rounding.
 @if arm@
- * @NAME@_solve and @NAME@_track end when sqrt(e * e + r * r) <= @TOLERANCE@, with the position error e [m] and the rotation error r [rad].
+ * A posture counts as a solution of @NAME@_solve, and a pose as reached by @NAME@_track and @NAME@_step, when
+ * sqrt(e * e + r * r) <= @TOLERANCE@, with the position error e [m] and the rotation error r [rad]. Each goes on to 1e-6
+ * where the arm can.
 @end@
 @if library@
- * @NAME@_solve and @NAME@_track end when sqrt(e * e + r * r) is at most the tolerance in the blocks, with the position
- * error e [m] and the rotation error r [rad].
+ * A posture counts as a solution of @NAME@_solve, and a pose as reached by @NAME@_track and @NAME@_step, when
+ * sqrt(e * e + r * r) is at most the tolerance in the blocks, with the position error e [m] and the rotation error r
+ * [rad]. Each goes on to 1e-6 where the arm can.
 @end@
  *
  * Not in here: collisions, constraints with callbacks, other tools and other limits than those at the build. Check a
@@ -174,6 +177,35 @@ int64_t @NAME@_solve(@NAME@_solver *solver, const double *pose, const double *se
  * limits and bounds, and never moves away from the pose.
  */
 int64_t @NAME@_track(@NAME@_solver *solver, const double *pose, const double *bounds, double *q, @NAME@_report *report);
+
+/* What stopped a joint in @NAME@_step. */
+enum {
+  @UPPER@_BY_NOTHING = 0,
+  @UPPER@_BY_LIMIT = 1,       /* it is on a position limit */
+  @UPPER@_BY_VELOCITY = 2,
+  @UPPER@_BY_ACCELERATION = 3 /* it could not change its speed further, or it brakes for a position limit */
+};
+
+/* Bounds of one cycle, and what came of them. Arrays have one number for each joint. Every pointer may be NULL. */
+typedef struct {
+  double period;              /* [s] */
+  const double *velocity;     /* largest speeds [rad/s or m/s]; NULL for none */
+  const double *acceleration; /* largest changes of speed [rad/s^2 or m/s^2]; NULL for none */
+  const double *posture;      /* where the joints shall go if the pose leaves them a choice [rad or m]; NULL for none */
+  int64_t passes;             /* not 0: the motion goes on after the pose, and joints do not brake for it */
+  double *speeds;             /* of the cycle before, overwritten by those of this cycle; NULL: the arm was at rest */
+  int32_t *stopped_by;        /* out: BY_... */
+  double *condition;          /* out: condition number of the Jacobian after the step, infinite at a singular posture */
+  double scale;               /* out: the part of the error that the step removed; 1 when the pose is reached */
+} @NAME@_cycle;
+
+/*
+ * Take the step of one cycle that comes nearest to a pose; return 1 if the pose is reached, 0 if not.
+ *
+ * As @NAME@_track, with accelerations: joints brake before their limits, and before the pose unless it is passed. A joint that is too fast
+ * to do so brakes as hard as it may. A pose that is none, or far out of reach, makes all joints brake.
+ */
+int64_t @NAME@_step(@NAME@_solver *solver, const double *pose, @NAME@_cycle *cycle, double *q, @NAME@_report *report);
 
 #ifdef __cplusplus
 }

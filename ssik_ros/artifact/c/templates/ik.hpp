@@ -89,6 +89,12 @@ class Solver {
     return check(@NAME@_track(solver_, pose.data(), widths, q.data(), report)) > 0;
   }
 
+  /* The same with speeds and accelerations; the arrays of the cycle are the caller's, with one number for each joint. */
+  bool step(const Vector &pose, @NAME@_cycle &cycle, Vector &q, @NAME@_report *report = nullptr) {
+    expect(pose.size() == 16 && q.size() == size());
+    return check(@NAME@_step(solver_, pose.data(), &cycle, q.data(), report)) > 0;
+  }
+
   @NAME@_solver *get() { return solver_; }
 
  private:

@@ -1,15 +1,22 @@
 """Tracking for control loops: each cycle takes one target and moves the arm by one step."""
 
 from enum import IntEnum
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_number, read_numbers, shown
+from ssik_ros.arguments import read_count, read_flag, read_number, read_numbers, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError, tells_near_names
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidOption,
+    RequestError,
+    tells_near_names,
+    TopologyMismatch,
+)
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import state, tracking
 from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.results import Cause
@@ -18,6 +25,17 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 MOST_VARIABLES = 64
 """Most variables of an arm for which each step is the best one within its bounds."""
+
+
+class StoppedBy(IntEnum):
+    """The bound that stops a joint in a cycle."""
+
+    NOTHING = int(tracking.BY_NOTHING)
+    LIMIT = int(tracking.BY_LIMIT)
+    """It is on a position limit."""
+    VELOCITY = int(tracking.BY_VELOCITY)
+    ACCELERATION = int(tracking.BY_ACCELERATION)
+    """It could not change its velocity further, or it brakes for a position limit."""
 
 
 class TrackStatus(IntEnum):
@@ -47,39 +65,67 @@ class Tracker:
         *,
         dt: float | None = None,
         velocity_limits: ArrayLike | None = None,
+        acceleration_limits: ArrayLike | None = None,
         max_step: ArrayLike | None = None,
         max_iterations: int = 30,
     ) -> None:
         """
-        Start at a configuration.
+        Start at rest.
 
         :param solver: law, tolerances, limits and null-space terms.
         :param q: (n,) configuration of the arm [rad or m].
-        :param dt: time of one cycle [s], needed with velocity limits.
+        :param dt: time of one cycle [s], needed with velocity and acceleration limits.
         :param velocity_limits: one number or (n,) [rad/s or m/s].
+        :param acceleration_limits: one number or (n,) [rad/s^2 or m/s^2]. Joints then brake before their limits and
+            before the target. Of the secondary objectives only ``posture`` can be combined with them.
         :param max_step: largest motion of each joint in one cycle, one number or (n,) [rad or m].
         :param max_iterations: most updates in one cycle.
         :raises ValueError: for wrong shapes, and for bounds that are not positive.
         """
         self._solver = solver
-        n = solver.problem.group_size
-        bounds = np.full(n, np.inf)
+        n, nv = solver.problem.group_size, solver.problem.nv
+        bounds, changes = np.full(n, np.inf), np.full(n, np.inf)
         if max_step is not None:
             bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
+        self._dt = math.nan if dt is None else read_number('dt', dt)
+        limits = {'velocity_limits': velocity_limits, 'acceleration_limits': acceleration_limits}
+        for name, value in limits.items():
+            if value is not None and not self._dt > 0.0:
+                raise InvalidOption(f'{name} need a positive dt, not {shown(dt)}.', name='dt')
         if velocity_limits is not None:
-            if dt is None or not read_number('dt', dt) > 0.0:
+            allowed = _one_each('velocity_limits', velocity_limits, n)
+            bounds = np.minimum(bounds, self._dt * allowed)
+        if acceleration_limits is not None:
+            if nv > MOST_VARIABLES:
                 raise InvalidOption(
-                    f'velocity_limits need a positive dt, not {shown(dt)}.', name='dt'
+                    f'acceleration_limits are for at most {MOST_VARIABLES} variables; the arm has {nv}.',
+                    name='acceleration_limits',
                 )
-            bounds = np.minimum(bounds, dt * _one_each('velocity_limits', velocity_limits, n))
-        self._bounds = per_variable(solver, bounds)
+            if solver.packed[state.LIMIT_GAIN] or solver.packed[state.MANIPULABILITY_GAIN]:
+                raise InvalidOption(
+                    'With acceleration_limits the only secondary objective is posture, with its weight kp.',
+                    name='acceleration_limits',
+                )
+            changes = self._dt**2 * _one_each('acceleration_limits', acceleration_limits, n)
+        self._numbers = np.zeros(tracking.CYCLE_ROWS * nv)
+        self._cycle = tracking.Cycle(*self._numbers.reshape(tracking.CYCLE_ROWS, nv))
+        self._cycle.largest_motion[:] = per_variable(solver, bounds)
+        self._cycle.largest_change[:] = per_variable(solver, changes)
+        places = [
+            np.flatnonzero(
+                (solver.problem.variable_q == place)
+                & (solver.problem.variable_kind <= layout.LINEAR)
+            )
+            for place in range(n)
+        ]
+        self._variables = np.array([place[0] if len(place) else -1 for place in places])
         self._arrays = solver.borrow()
         base = solver.packed.copy()
         base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
-        size = steps.optimal_size(solver.problem.rows, solver.problem.nv)
-        self._scratch = np.empty(size if solver.problem.nv <= MOST_VARIABLES else 0)
+        size = steps.optimal_size(solver.problem.rows, nv)
+        self._scratch = np.empty(size if nv <= MOST_VARIABLES else 0)
         self._state = solver.requests.full_states(None)[0]
         self._view: FloatArray = self._state[:n].view()
         self._view.setflags(write=False)
@@ -88,11 +134,12 @@ class Tracker:
         self.cause = Cause.NONE
         self.reset(q)
 
-    def reset(self, q: ArrayLike) -> None:
+    def reset(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
         """
         Set the configuration of the arm.
 
         :param q: (n,) [rad or m].
+        :param velocity: (n,) of the joints [rad/s or m/s]; None for an arm at rest. It counts for acceleration limits.
         :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
         """
         values = read_numbers('q', q)
@@ -111,6 +158,22 @@ class Tracker:
                 q=values,
             )
         self._state[: len(values)] = values
+        self._cycle.last_motion[:] = 0.0
+        if velocity is not None:
+            self._set_velocity(read_numbers('velocity', velocity))
+
+    def _set_velocity(self, velocity: FloatArray) -> None:
+        """Set the motion of the cycle before."""
+        if velocity.shape != self._view.shape or not np.isfinite(velocity).all():
+            raise DimensionMismatch(
+                f'velocity needs {self._view.shape[0]} finite numbers, not {velocity.tolist()}.',
+                expected=self._view.shape,
+                actual=velocity.shape,
+            )
+        if not self._dt > 0.0:
+            raise InvalidOption('A velocity needs the dt of the tracker.', name='dt')
+        moving = self._variables >= 0
+        self._cycle.last_motion[self._variables[moving]] = self._dt * velocity[moving]
 
     @property
     def q(self) -> FloatArray:
@@ -128,15 +191,55 @@ class Tracker:
         return float(self._arrays.errors[1::2].max())
 
     @property
+    def velocity(self) -> FloatArray:
+        """Return the velocities of the joints (n,) in the last cycle; NaN without dt [rad/s or m/s]."""
+        return self._of_joints(self._cycle.last_motion / self._dt)
+
+    @property
+    def stopped_by(self) -> list[StoppedBy]:
+        """Return the bound that stopped each joint in the last cycle."""
+        return [StoppedBy(int(value)) for value in self._of_joints(self._cycle.stopped_by)]
+
+    @property
+    def scale(self) -> float:
+        """Return the part of the error that the last cycle removed: 1 if it reached the target, 0 if it did not come nearer."""
+        if self.status == TrackStatus.OK:
+            return 1.0
+        before, after = self._report[[tracking.BEFORE, tracking.AFTER]].tolist()
+        return max(0.0, 1.0 - math.sqrt(after / before)) if before > 0.0 else 0.0
+
+    @property
+    def condition(self) -> float:
+        """
+        Return the condition number of the Jacobian where the last cycle ended; infinite at a singular posture.
+
+        :raises TopologyMismatch: for an arm with more than :data:`MOST_VARIABLES` variables.
+        """
+        if not self._scratch.size:
+            raise TopologyMismatch(f'The arm has more than {MOST_VARIABLES} variables.')
+        problem = self._solver.problem
+        return float(
+            tracking.condition_number(
+                problem.ints, problem.reals, self._base, self._arrays.work, self._scratch
+            )
+        )
+
+    def _of_joints(self, values: FloatArray) -> FloatArray:
+        """Return the numbers of the variables (nv,) for each joint (n,); zero for a joint with none of its own."""
+        return np.where(self._variables >= 0, values[self._variables], 0.0)
+
+    @property
     def iterations(self) -> int:
         """Return the number of updates in the last call."""
         return int(self._report[tracking.ITERATIONS])
 
-    def track(self, target: ArrayLike) -> TrackStatus:
+    def track(self, target: ArrayLike, passes: bool = False) -> TrackStatus:
         """
         Move the arm towards a target, by one cycle.
 
         :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
+        :param passes: True if the motion goes on after the target, as along a path; with acceleration limits, joints do
+            not brake for it then.
         :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
             LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
         :raises TypeError, ValueError: if the target does not hold one pose for each tip.
@@ -151,7 +254,8 @@ class Tracker:
             solver.problem.reals,
             self._base,
             self._own,
-            self._bounds,
+            self._numbers,
+            passes if passes is False else read_flag('passes', passes),
             solver.no_cancel,
             arrays.counters,
             arrays.work,
