@@ -26,7 +26,7 @@ LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/nat
 INTERFACES_READY := install/.ready-interfaces-$(FLAVOUR)
 INTERFACES_SOURCES := tools/build.sh tools/interfaces_for_python.cmake $(shell find interfaces 2>/dev/null)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
-  $(shell find config launch -type d 2>/dev/null) $(shell find moveit_plugin 2>/dev/null)
+  $(shell find config launch -type d 2>/dev/null) $(shell find moveit_plugin control_plugin 2>/dev/null)
 
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes

@@ -14,6 +14,7 @@ FOLDERS = (
     '.github',
     'bench',
     'config',
+    'control_plugin',
     'docs',
     'examples',
     'fuzz',

@@ -285,7 +285,8 @@ def test_a_source_distribution_has_every_tracked_file_and_the_objects(tmp_path, 
     assert objects == {'native_objects/aarch64/so3.o', 'native_objects/sources.json'}
     for name in ('setup.py', 'package.xml', 'tools/build_backend.py', 'tools/native/link.py'):
         assert files[name] == ROOT / name
-    for name in ('interfaces/ssik_msgs/package.xml', 'moveit_plugin/package.xml'):
+    for folder in ('interfaces/ssik_msgs', 'moveit_plugin', 'control_plugin'):
+        name = f'{folder}/package.xml'
         assert files[name] == ROOT / name
     assert not [name for name in files if name.endswith(('.so', '.pyc'))]
 

@@ -23,6 +23,7 @@ MANIFESTS = sorted(
     [
         ROOT / 'package.xml',
         ROOT / 'moveit_plugin/package.xml',
+        ROOT / 'control_plugin/package.xml',
         *ROOT.glob('interfaces/*/package.xml'),
     ]
 )
@@ -88,7 +89,7 @@ def test_every_manifest_names_the_same_publisher(setup_arguments):
     manifests = [ElementTree.parse(path).getroot() for path in MANIFESTS]
     assert {m.find('maintainer').get('email') for m in manifests} == {email}
     ours = [m for m in manifests if m.findtext('name').startswith('ssik_')]
-    assert len(ours) == 3
+    assert len(ours) == 4
     for manifest in ours:
         urls = {element.get('type'): element.text for element in manifest.findall('url')}
         assert urls == {'repository': url, 'bugtracker': f'{url}/issues'}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Build into install/, as colcon users do:
 #   tools/build.sh interfaces   the interface packages that are needed and not there
-#   tools/build.sh package      this package and, where MoveIt is, the kinematics plugin
+#   tools/build.sh package      this package and, where MoveIt or ros2_control is, the plugins for it
 set -euo pipefail
 what=$1
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -37,6 +37,9 @@ if [ "$what" = package ]; then
   # Without MoveIt nothing would use what it builds; the tests of its transport build that by themselves.
   if [ -f moveit_plugin/package.xml ] && in_underlay moveit_core && can_compile; then
     paths+=(moveit_plugin)
+  fi
+  if [ -f control_plugin/package.xml ] && in_underlay kinematics_interface && can_compile; then
+    paths+=(control_plugin)
   fi
 elif ! in_underlay rosidl_default_generators; then
   echo "build: no ROS 2 here, leaving out interfaces/" >&2

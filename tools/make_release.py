@@ -6,7 +6,7 @@ The repository's root is the package ssik_ros, and colcon and bloom look for no 
 neither the messages nor the MoveIt plugin of a clone. In the release tree every package has a folder:
 
 - ``ssik_ros``: the source distribution, which contains compiled kernels,
-- ``ssik_msgs``, ``ssik_moveit``: messages, MoveIt plugin,
+- ``ssik_msgs``, ``ssik_moveit``, ``ssik_control``: messages, MoveIt plugin, plugins of ros2_control,
 - ``subsets``: parts of packages of other projects for machines that have no ROS from apt. ``AMENT_IGNORE`` hides them.
 
 Everything comes from the source distribution. catkin_pkg checks that it finds exactly our packages, that each is valid, and
@@ -28,7 +28,11 @@ import check_bloom  # noqa: E402
 import make_wheels  # noqa: E402
 
 WORK = ROOT / 'build' / 'release'
-MOVED = {'interfaces/ssik_msgs': 'ssik_msgs', 'moveit_plugin': 'ssik_moveit'}
+MOVED = {
+    'interfaces/ssik_msgs': 'ssik_msgs',
+    'moveit_plugin': 'ssik_moveit',
+    'control_plugin': 'ssik_control',
+}
 """Folders of the repository with packages of this project, and their names in the release tree."""
 SUBSETS = 'subsets'
 """Folder of the packages with names of other projects."""

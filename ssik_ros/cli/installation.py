@@ -140,7 +140,7 @@ def examine_installation() -> list[Finding]:
     findings.append(_examine_library(probes['library']))
     findings += [_examine_extra(extra) for extra in EXTRAS]
     findings += _examine_ros(probes['rclpy'])
-    findings += _examine_moveit()
+    findings += _examine_hosts()
     return findings
 
 
@@ -371,22 +371,57 @@ def _install_messages(missing: list[str]) -> str:
     return f'sudo apt install {" ".join(names)}'
 
 
-def _examine_moveit() -> Iterator[Finding]:
-    """Yield whether MoveIt and the plugin are here; only robots that plan with MoveIt need them."""
-    core, plugin = _find_ament('moveit_core'), _find_ament('ssik_moveit')
-    if core is None:
-        distribution = os.environ.get('ROS_DISTRO', '')
-        page = 'install MoveIt: https://moveit.ai/install-moveit2/binary/'
-        mend = f'sudo apt install ros-{distribution}-moveit' if distribution else page
-        yield Finding(Level.NOTE, 'MoveIt', 'not found; only planning with MoveIt needs it', mend)
-        return
-    yield Finding(Level.FINE, 'MoveIt', str(core))
-    if plugin is None:
-        what = 'not found: move_group cannot solve with ssik_ros'
-        mend = 'colcon build --base-paths . moveit_plugin && . install/setup.sh'
-        yield Finding(Level.NOTE, 'ssik_moveit', what, mend)
-    else:
-        yield Finding(Level.FINE, 'ssik_moveit', str(plugin))
+class _Host(NamedTuple):
+    """A program of ROS that loads solvers of this package as plugins."""
+
+    name: str
+    package: str
+    """A package that is there with it."""
+    plugin: str
+    folder: str
+    """Of the plugin in the repository."""
+    use: str
+    """Task that needs it."""
+    effect: str
+    """Effect of a missing plugin."""
+    page: str
+    """Where its installation is described."""
+    installed: str
+    """Name of its Debian package, without the distribution."""
+
+
+_HOSTS = (
+    _Host(
+        *('MoveIt', 'moveit_core', 'ssik_moveit', 'moveit_plugin'),
+        *('planning with MoveIt', 'move_group cannot solve with ssik_ros'),
+        *('https://moveit.ai/install-moveit2/binary/', 'moveit'),
+    ),
+    _Host(
+        *('ros2_control', 'kinematics_interface', 'ssik_control', 'control_plugin'),
+        *('a controller', 'controllers cannot use ssik_ros'),
+        *('https://control.ros.org', 'kinematics-interface'),
+    ),
+)
+
+
+def _examine_hosts() -> Iterator[Finding]:
+    """Yield whether MoveIt, ros2_control and the plugins for them are here; many robots need none of them."""
+    distribution = os.environ.get('ROS_DISTRO', '')
+    for host in _HOSTS:
+        core, plugin = _find_ament(host.package), _find_ament(host.plugin)
+        if core is None:
+            page = f'install {host.name}: {host.page}'
+            mend = (
+                f'sudo apt install ros-{distribution}-{host.installed}' if distribution else page
+            )
+            yield Finding(Level.NOTE, host.name, f'not found; only {host.use} needs it', mend)
+            continue
+        yield Finding(Level.FINE, host.name, str(core))
+        if plugin is None:
+            mend = f'colcon build --base-paths . {host.folder} && . install/setup.sh'
+            yield Finding(Level.NOTE, host.plugin, f'not found: {host.effect}', mend)
+        else:
+            yield Finding(Level.FINE, host.plugin, str(plugin))
 
 
 def _find_ament(package: str) -> Path | None:

@@ -60,6 +60,7 @@ OF_SSIK = {
     'ssik reach': 'solves millions of poses: test/reach makes small maps',
     'view': 'serves until it is stopped, or films for a minute: test/view does both',
     '--arch': 'needs a compiler for another processor: test/c_library runs it where there is one',
+    'panda.urdf': 'a file of the reader: test/control_plugin writes blocks of one',
     '.xacro': 'needs the package xacro of ROS: test/launch compares the arguments',
     '--xacro-arg': 'names a package of the reader: test/model and test/cli give arguments',
 }
@@ -71,6 +72,7 @@ OUTPUTS = {
 """Pages with a text block that no Python block before it prints, with the reason."""
 FILES = {
     'docs/how_to/link_a_c_library.md': 'part of the program that test/c_library compiles as a whole',
+    'docs/how_to/control_with_ros2_control.md': 'files of ros2_control, which test/control_plugin starts',
     'docs/how_to/run_servo_without_halts.md': 'parameters of MoveIt Servo',
     'docs/reference/placement.md': 'cell.yaml, which the lines of "ssik place" read',
     'docs/reference/tool_paths.md': 'weld.yaml, which the lines of "ssik path" read',

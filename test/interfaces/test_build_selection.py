@@ -141,3 +141,10 @@ def test_the_kinematics_plugin_is_built_where_moveit_is(workspace, tmp_path):
     install(tmp_path / 'underlay', 'moveit_core')
     assert build(workspace, tmp_path / 'underlay', what='package') == ['.', 'moveit_plugin']
     assert build(workspace, tmp_path / 'underlay') == OURS
+
+
+def test_the_plugins_of_ros2_control_are_built_where_it_is(workspace, tmp_path):
+    write(workspace / 'control_plugin/package.xml')
+    assert build(workspace, what='package') == ['.']
+    install(tmp_path / 'underlay', 'kinematics_interface')
+    assert build(workspace, tmp_path / 'underlay', what='package') == ['.', 'control_plugin']

@@ -224,6 +224,8 @@ def _write_status(step: StreamStep, stamp: Any, cycle: int, latency: float) -> S
         latency=latency,
         linear=step.linear,
         angular=step.angular,
+        scale=math.nan,
+        condition=math.nan,
     )
     if step.newest is not None:
         message.target_stamp = Time(nanoseconds=step.newest.stamp).to_msg()

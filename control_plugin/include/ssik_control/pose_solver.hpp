@@ -1,0 +1,76 @@
+// Solvers of one chain from the C library: joint vectors for a pose, and steps towards a pose.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ssik_control/chain.hpp"
+
+struct ssik_solver;
+
+namespace ssik_control {
+
+// What a chain's solver is made from, and where it may come from.
+struct SolverSource {
+  std::string urdf, base, tip;
+  std::string file;               // of `ssik build --blocks`; empty: from the cache, or from the command below
+  std::string command = "ssik";   // writes blocks that are in no cache
+  double patience = 60.0;         // longest time of the command [s]
+  std::function<bool()> is_over;  // ends the command early, such as after Ctrl-C; may be empty
+};
+
+// Largest speeds and accelerations of each joint, and its wished posture; empty for none.
+struct StepLimits {
+  double period = 0.0;  // [s]
+  std::vector<double> velocity, acceleration, posture;
+  bool passes = false;  // whether the motion goes on after the pose
+};
+
+// Result of a step, see ssik.h.
+struct StepReport {
+  bool is_reached = false;
+  std::int32_t cause = 0;
+  double scale = 0.0, condition = 0.0, position_error = 0.0, rotation_error = 0.0;
+};
+
+// One thread at a time. Methods for steps and for one solution allocate nothing.
+class PoseSolver {
+ public:
+  // Throws std::runtime_error if there are no blocks, or if they are of another chain.
+  PoseSolver(const Chain &chain, const SolverSource &source);
+
+  // Joint limits, infinite for none [rad or m].
+  const std::vector<double> &lower() const { return lower_; }
+  const std::vector<double> &upper() const { return upper_; }
+
+  // The solution nearest to the seed within limits; false if none is found.
+  bool nearest(const Frame &pose, const double *seed, double *q) noexcept;
+  // All solutions within limits that a closed form has, or that a search finds from the middle of the ranges.
+  std::vector<std::vector<double>> all(const Frame &pose);
+  // The solution within ranges that is nearest to their middle; a range with NaN is none. False if there is none.
+  bool within(const Frame &pose, const std::vector<std::pair<double, double>> &ranges, std::vector<double> &q);
+
+  // Move q by one cycle; speeds are those of the cycle before, and get those of this one.
+  // stopped_by: one number for each joint, see SSIK_BY_... in ssik.h; may be null.
+  StepReport step(const Frame &pose, const StepLimits &limits, double *q, double *speeds, std::int32_t *stopped_by) noexcept;
+
+ private:
+  bool start(std::vector<std::int64_t> blocks);
+  bool is_of(const Chain &chain) const;
+  bool search(const double *matrix, const double *seed, double *q) noexcept;
+
+  std::size_t size_ = 0;
+  std::vector<std::int64_t> blocks_, memory_;
+  std::vector<double> rows_, seed_, other_, lower_, upper_;
+  ssik_solver *solver_ = nullptr;
+};
+
+// Blocks of a chain from the source's command, as they are; throws std::runtime_error with the command's last words.
+std::vector<std::int64_t> make_blocks(const SolverSource &source);
+// File of the cache for a chain; empty if there is no place for a cache.
+std::string cache_file(const SolverSource &source);
+
+}  // namespace ssik_control
