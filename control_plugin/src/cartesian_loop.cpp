@@ -86,9 +86,8 @@ bool CartesianLoop::start(const double *q, const double *speeds, double slack) n
   return true;
 }
 
-StepReport CartesianLoop::step(const Frame &pose, bool passes) noexcept {
-  limits_.passes = passes;
-  return solver_.step(pose, limits_, q_.data(), speeds_.data(), stopped_by_.data());
+StepReport CartesianLoop::step(const Frame &pose, const Frame *previous) noexcept {
+  return solver_.step(pose, previous, limits_, q_.data(), speeds_.data(), stopped_by_.data());
 }
 
 std::int32_t CartesianLoop::cause_of_stop() const noexcept {
@@ -102,14 +101,14 @@ std::int32_t CartesianLoop::cause_of_stop() const noexcept {
 
 StepReport CartesianLoop::to_pose(const Frame &pose) noexcept {
   has_target_ = false;
-  return step(pose, false);
+  return step(pose, nullptr);
 }
 
 StepReport CartesianLoop::hold() noexcept {
   has_target_ = false;
   Frame none;
   none.fill(std::numeric_limits<double>::quiet_NaN());
-  return step(none, false);
+  return step(none, nullptr);
 }
 
 StepReport CartesianLoop::by_twist(const Twist &twist) noexcept {
@@ -120,9 +119,10 @@ StepReport CartesianLoop::by_twist(const Twist &twist) noexcept {
   if (!has_target_) target_ = before;
   has_target_ = true;
   const Vector moved = {t * linear[0], t * linear[1], t * linear[2]}, turned_by = {t * angular[0], t * angular[1], t * angular[2]};
+  const Frame previous = target_;
   for (int k = 0; k < 3; ++k) target_[9 + k] += moved[k];
   turn(target_, turned_by);
-  StepReport report = step(target_, speed > 0.0);
+  StepReport report = step(target_, &previous);
   const Frame now = tip();
   if (speed > 0.0) {
     const Vector made = {now[9] - before[9], now[10] - before[10], now[11] - before[11]};

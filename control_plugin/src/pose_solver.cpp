@@ -136,8 +136,9 @@ bool PoseSolver::within(const Frame &pose, const std::vector<std::pair<double, d
   return true;
 }
 
-StepReport PoseSolver::step(const Frame &pose, const StepLimits &limits, double *q, double *speeds, std::int32_t *stopped_by) noexcept {
-  const Matrix matrix = matrix_of(pose);
+StepReport PoseSolver::step(const Frame &pose, const Frame *previous, const StepLimits &limits, double *q, double *speeds,
+                            std::int32_t *stopped_by) noexcept {
+  const Matrix matrix = matrix_of(pose), before = previous ? matrix_of(*previous) : matrix;
   StepReport result;
   ssik_report report{};
   ssik_cycle cycle{};
@@ -145,7 +146,7 @@ StepReport PoseSolver::step(const Frame &pose, const StepLimits &limits, double 
   cycle.velocity = or_null(limits.velocity);
   cycle.acceleration = or_null(limits.acceleration);
   cycle.posture = or_null(limits.posture);
-  cycle.passes = limits.passes;
+  cycle.previous = previous ? before.data() : nullptr;
   cycle.speeds = speeds;
   cycle.stopped_by = stopped_by;
   cycle.condition = &result.condition;

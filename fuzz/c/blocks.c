@@ -247,6 +247,11 @@ static double taken_real(void) {
   return kind < 230 ? real_of(take_word()) : kind < 245 ? 1e3 * (kind - 237.0) : HUGE_VAL - HUGE_VAL;
 }
 
+static int accept(void *context, const double *q) {
+  (void)q;
+  return *(unsigned *)context & 8 ? take() % 4 == 0 : 0;
+}
+
 static void use(ssik_solver *solver, unsigned wishes) {
   const int n = ssik_joints(solver);
   if (n < 1 || n > 64) abort();
@@ -261,13 +266,14 @@ static void use(ssik_solver *solver, unsigned wishes) {
   ssik_jacobian(solver, q, matrix);
   if (wishes & 2) pose[take() % 16] = taken_real();
   const double *seed = wishes & 4 ? other : NULL;
-  for (int call = 0; call < 5; ++call) {
+  for (int call = 0; call < 6; ++call) {
     /* All of them in one of eight runs, otherwise one: the others cost time and look at the same arrays. */
-    if (wishes / 32 != 7 && (int)(wishes / 32 % 5) != call) continue;
+    if (wishes / 32 != 7 && (int)(wishes / 32 % 6) != call) continue;
     if (call == 0) ssik_solve_all(solver, pose, seed, (int)(wishes % 5) - 1, CAPACITY, rows, errors, &report);
     if (call == 1) ssik_solve_nearest(solver, pose, other, q, &report);
     if (call == 2) ssik_solve_windings(solver, pose, seed, CAPACITY, rows, &report);
     if (call == 3) ssik_solve(solver, pose, other, take() % 64 ? &budget : NULL, q, &report);
+    if (call == 5) ssik_solve_accepted(solver, pose, other, accept, &wishes, &budget, q, &report);
     if (call == 4) {
       for (int k = 0; k < n; ++k) q[k] = wishes & 16 ? 0.01 : HUGE_VAL;
       ssik_track(solver, pose, q, other, &report);

@@ -36,17 +36,16 @@ class Cycle(ctypes.Structure):
     _fields_ = (
         ('period', ctypes.c_double),
         *((name, ctypes.c_void_p) for name in ('velocity', 'acceleration', 'posture')),
-        ('passes', ctypes.c_int64),
-        ('speeds', ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ('previous', 'speeds')),
         ('stopped_by', ctypes.c_void_p),
         ('condition', ctypes.c_void_p),
         ('scale', ctypes.c_double),
     )
 
-    def __init__(self, period, passes=0, **arrays):
+    def __init__(self, period, **arrays):
         """Take a period and the arrays by the names of the fields."""
         places = {name: array.ctypes.data for name, array in arrays.items()}
-        super().__init__(period=period, passes=passes, **places)
+        super().__init__(period=period, **places)
         self.arrays = arrays
 
 
@@ -71,6 +70,7 @@ class CArm:
             'solve_nearest',
             'solve_windings',
             'solve',
+            'solve_accepted',
             'track',
             'step',
         ):

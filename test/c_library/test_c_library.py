@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from acceptance import check, compile_and_run, COMPILERS
-from c_arm import CArm, compare, Cycle, doubles, package_arm, requests
+from c_arm import CArm, compare, Cycle, DOUBLES, doubles, package_arm, requests
 import numpy as np
 import pytest
 
@@ -32,6 +32,7 @@ LIBM = {
     'tan',
 }
 BAD_ARGUMENT, BAD_MEMORY, BAD_BLOCKS = -1, -2, -3
+VALIDATION = 14
 
 
 @pytest.mark.sampled
@@ -190,10 +191,12 @@ def test_steps_are_those_of_the_tracker(c_arm, robot, is_pulled):
     for number in range(300):
         if number % 50 == 49:
             twist = 1e-3 * rng.standard_normal(3)
+        before = pose.copy()
         pose[:3, 3] += twist
         # A library ends within its own tolerance, which counts as reached; the motion is the same.
-        cycle.passes = number // 100 % 2
-        tracker.track(pose, passes=bool(cycle.passes))
+        is_moving = number // 100 % 2
+        cycle.previous = before.ctypes.data if is_moving else None
+        tracker.track(pose, before if is_moving else None)
         code = c.call(
             'step', doubles(pose), ctypes.byref(cycle), doubles(q), ctypes.byref(c.report)
         )
@@ -205,6 +208,83 @@ def test_steps_are_those_of_the_tracker(c_arm, robot, is_pulled):
         assert condition[0] == pytest.approx(tracker.condition, rel=1e-9)
         if not code:
             assert cycle.scale == pytest.approx(tracker.scale, abs=1e-9)
+
+
+ACCEPT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, DOUBLES)
+
+
+def solve_accepted(c, pose, seed, judge, budget=None):
+    """Return whether a candidate was accepted, the joint vector, and all candidates in their order."""
+    seen, q = [], np.full(c.n, np.nan)
+
+    def accept(_, values):
+        seen.append(np.array(values[: c.n]))
+        return int(judge(seen[-1]))
+
+    found = c.call(
+        'solve_accepted', doubles(pose), doubles(seed), ACCEPT(accept), None, budget,
+        doubles(q), ctypes.byref(c.report),
+    )  # fmt: skip
+    return found, q, seen
+
+
+@pytest.mark.parametrize('robot', ['ur5e', 'irb6700'])
+def test_a_complete_closed_form_offers_its_branches_in_order(c_arm, robot):
+    """The first one accepted is the solution; if all are refused, the cause says so."""
+    arm, c = package_arm(robot), c_arm(robot)
+    for pose, seed in requests(arm, 20):
+        rows, _ = c.solve_all(pose, seed)
+        least = rows[:, 1].min() + 1e-9
+        found, q, seen = solve_accepted(c, pose, seed, lambda q, least=least: q[1] > least)
+        if found:
+            np.testing.assert_array_equal(q, seen[-1])
+            np.testing.assert_array_equal(seen, rows[: len(seen)])
+            assert (rows[: len(seen) - 1, 1] <= least).all()
+        found, _, seen = solve_accepted(c, pose, seed, lambda q: False)
+        np.testing.assert_array_equal(seen, rows)
+        assert not found and (c.report.status, c.report.cause) == (2, VALIDATION)
+
+
+@pytest.mark.parametrize('robot', ['panda', 'xarm5'])
+def test_a_search_goes_on_after_a_refusal(c_arm, robot):
+    """The first candidate is refused, another one is found, exact and within limits; refusing all ends, too."""
+    arm, c = package_arm(robot), c_arm(robot)
+    accepted = 0
+    for pose, seed in requests(arm, 20):
+        first = solve_accepted(c, pose, seed, lambda q: True)[1]
+        found, q, seen = solve_accepted(
+            c, pose, seed, lambda q, first=first: abs(q - first).max() > 0.1
+        )
+        accepted += found
+        for candidate in seen:
+            np.testing.assert_allclose(c.fk(candidate), pose, atol=2e-6)
+            assert (arm.group.lower <= candidate).all() and (candidate <= arm.group.upper).all()
+        if found:
+            assert abs(q - first).max() > 0.1
+    # An arm with five joints has few branches.
+    assert accepted > (15 if robot == 'panda' else 3)
+    found, _, seen = solve_accepted(c, pose, seed, lambda q: False)
+    assert not found and seen and c.report.cause == VALIDATION
+
+
+def test_a_search_with_verdicts_ends_where_a_search_does(c_arm):
+    """Poses out of reach and malformed ones ask for no verdict; a cancel flag ends the search."""
+    arm, c = package_arm('panda'), c_arm('panda')
+    pose, seed = next(iter(requests(arm, 1)))
+    far, bent = pose.copy(), pose.copy()
+    far[:3, 3], bent[0, 0] = 9.0, 3.0
+    for target, status, cause in ((far, 2, 1), (bent, 3, 9)):
+        found, _, seen = solve_accepted(c, target, seed, lambda q: True)
+        assert not found and not seen and (c.report.status, c.report.cause) == (status, cause)
+    assert solve_accepted(c, pose, seed, lambda q: True)[0] == 1
+    plain = c.solve(pose, seed)
+    assert plain[0] == 1
+    assert (
+        c.call(
+            'solve_accepted', doubles(pose), doubles(seed), None, None, None, doubles(seed), None
+        )
+        == BAD_ARGUMENT
+    )
 
 
 def test_wrong_cycles_return_codes(c_arm):

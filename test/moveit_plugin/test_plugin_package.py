@@ -88,11 +88,13 @@ def configure(folder, *options):
 
 @needs_tools
 @needs_no_moveit
-def test_without_moveit_the_build_fails_and_names_what_is_missing(tmp_path):
+def test_without_moveit_a_warning_names_the_missing_packages(tmp_path):
+    """A workspace with all packages of a release builds where MoveIt is not installed."""
     done = configure(tmp_path)
-    assert done.returncode != 0
-    assert 'moveit_core' in done.stderr
-    assert done.stderr.split()[-3:] == ['plugin', 'not', 'built']
+    assert done.returncode == 0, done.stderr
+    warning = ' '.join(done.stderr.split())
+    assert 'no plugin, for these packages of MoveIt were not found' in warning
+    assert 'moveit_core' in warning
 
 
 @needs_tools

@@ -188,22 +188,27 @@ def test_a_step_within_accelerations_is_the_nearest_one(name):
     assert late > 50
 
 
-def test_a_target_that_is_passed_is_not_braked_for():
-    """Targets that come one after the other are followed at their speed, once the joints have got there."""
+def test_a_target_that_moves_is_followed_without_a_lag():
+    """Told of the target's motion, the arm gets to it and stays with it; without, it lags by its braking way."""
     arm, _ = load('panda')
     q = 0.5 * (arm.group.lower + arm.group.upper) + 0.2
     limits = {'velocity_limits': 1.0, 'acceleration_limits': 5.0}
-    speeds = []
-    for passes in (True, False):
+    errors = []
+    for is_told in (True, False):
         tracker = arm.tracker(q, dt=0.002, **limits)
-        pose = arm.fk(q)
-        for _ in range(300):
+        pose, lags = arm.fk(q), []
+        for _ in range(400):
+            before = pose.copy()
             pose[2, 3] -= 0.1 * 0.002
-            before = arm.fk(tracker.q)
-            tracker.track(pose, passes=passes)
-        speeds.append((before - arm.fk(tracker.q))[2, 3] / 0.002)
-    assert speeds == pytest.approx([0.1, 0.1], rel=0.05)
-    assert tracker.position_error > 1e-4
+            tracker.track(pose, before if is_told else None)
+            lags.append(tracker.position_error)
+        errors.append(lags)
+    assert max(errors[0][200:]) < 1e-6
+    assert min(errors[1][200:]) > 1e-4
+    # The lag while it accelerates is 2.6 mm; once it has got to the target, it does not swing around it.
+    there = errors[0][int(np.argmax(errors[0])) :]
+    arrived = next(k for k, error in enumerate(there) if error < 1e-4)
+    assert max(there[arrived:]) < 2e-4
 
 
 @pytest.mark.parametrize('name', ['panda', 'gen3'])

@@ -38,7 +38,7 @@ class CartesianLoop {
   Frame tip() const noexcept { return chain_.pose(q_.data(), tip_link_); }
 
  private:
-  StepReport step(const Frame &pose, bool passes) noexcept;
+  StepReport step(const Frame &pose, const Frame *previous) noexcept;
   std::int32_t cause_of_stop() const noexcept;
 
   const Chain &chain_;

@@ -26,7 +26,6 @@ struct SolverSource {
 struct StepLimits {
   double period = 0.0;  // [s]
   std::vector<double> velocity, acceleration, posture;
-  bool passes = false;  // whether the motion goes on after the pose
 };
 
 // Result of a step, see ssik.h.
@@ -54,8 +53,10 @@ class PoseSolver {
   bool within(const Frame &pose, const std::vector<std::pair<double, double>> &ranges, std::vector<double> &q);
 
   // Move q by one cycle; speeds are those of the cycle before, and get those of this one.
+  // previous: the pose of the cycle before, if the pose moves; null: it rests.
   // stopped_by: one number for each joint, see SSIK_BY_... in ssik.h; may be null.
-  StepReport step(const Frame &pose, const StepLimits &limits, double *q, double *speeds, std::int32_t *stopped_by) noexcept;
+  StepReport step(const Frame &pose, const Frame *previous, const StepLimits &limits, double *q, double *speeds,
+                  std::int32_t *stopped_by) noexcept;
 
  private:
   bool start(std::vector<std::int64_t> blocks);

@@ -39,7 +39,9 @@ CLOSED_FORMS = r'(branches|elimination)\d+(search|held_search|general_search)6se
 SEARCHES = r'kernels6search'
 KINEMATICS = r'kernels4rows13relative_pose'
 """Symbols of the functions that take the packed closed form, the packed search, and the chain."""
-CHANGING = frozenset({state.MAX_ITERATIONS, state.MAX_SEARCHES, state.NEAR_SQUARED})
+CHANGING = frozenset(
+    {state.MAX_ITERATIONS, state.MAX_SEARCHES, state.NEAR_SQUARED, state.VALIDATED}
+)
 """Options of a search that a request or the search itself writes."""
 
 
@@ -253,33 +255,7 @@ def layout_header() -> str:
         'DIGEST_WORDS': image.DIGEST_WORDS,
         'FORMAT': image.FORMAT,
         **{'NO_FORM': image_rules.NO_FORM, 'ELIMINATION': image_rules.ELIMINATION},
-        'PLAN_SLIDES': search.SLIDES,
-        **{
-            f'O_{name}': getattr(search, name)
-            for name in ('MODE', 'METRIC', 'HAS_SEED', 'MAX_SOLUTIONS')
-        },
-        **{
-            f'O_{name}': getattr(state, name)
-            for name in ('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN')
-        },
-        **{
-            f'C_{name}': getattr(search, name)
-            for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
-        },
-        'B_DOUBTFUL': branch_block.DOUBTFUL,
-        **{
-            f'C_{name}': getattr(state, name)
-            for name in ('SEARCHES', 'LIMITS_SEEN', 'STALLED', 'SINGULAR_SEEN')
-        },
-        **{
-            f'T_{name}': getattr(tracking, name)
-            for name in (
-                *('ITERATIONS', 'STEP_STOPPED', 'LIMIT_STOPPED', 'BEFORE', 'AFTER'),
-                *('LARGEST_MOTION', 'LARGEST_CHANGE', 'LAST_MOTION', 'STOPPED_BY'),
-            )
-        },
-        **{f'CODE_{name}': getattr(state, name) for name in _CODES},
-        'OWN_TOLERANCE': plain_request.TOLERANCE,
+        **_kernel_places(),
         'SEARCH_COUNTERS': state.STATE_SIZE,
         'CLOCK_BEFORE': state.CLOCK + image_rules.CLOCK_WORDS,
         'EVIDENCE': EVIDENCE,
@@ -299,4 +275,47 @@ def layout_header() -> str:
     return '\n'.join([*lines, image_headers.room_header(), ''])
 
 
-_CODES = ('FOUND', 'EXHAUSTED', 'DEADLINE', 'CANCELLED', 'BAD_TARGET', 'BAD_STATE', 'OUT_OF_REACH')
+def _kernel_places() -> dict[str, int]:
+    """Return the places of options, counters and numbers in the arrays of kernels, and the codes of a search."""
+    return {
+        'PLAN_SLIDES': search.SLIDES,
+        **{
+            f'O_{name}': getattr(search, name)
+            for name in ('MODE', 'METRIC', 'HAS_SEED', 'MAX_SOLUTIONS')
+        },
+        **{
+            f'O_{name}': getattr(state, name)
+            for name in ('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN', 'VALIDATED')
+        },
+        **{
+            f'C_{name}': getattr(search, name)
+            for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
+        },
+        'B_DOUBTFUL': branch_block.DOUBTFUL,
+        **{
+            f'C_{name}': getattr(state, name)
+            for name in ('SEARCHES', 'ITERATIONS', 'LIMITS_SEEN', 'STALLED', 'SINGULAR_SEEN')
+        },
+        **{
+            f'T_{name}': getattr(tracking, name)
+            for name in (
+                *('ITERATIONS', 'STEP_STOPPED', 'LIMIT_STOPPED', 'BEFORE', 'AFTER'),
+                *('LARGEST_MOTION', 'LARGEST_CHANGE', 'LAST_MOTION', 'STOPPED_BY'),
+            )
+        },
+        **{f'CODE_{name}': getattr(state, name) for name in _CODES},
+        'OWN_TOLERANCE': plain_request.TOLERANCE,
+        **{f'PHASE_{name}': getattr(state, name) for name in ('FRESH', 'REFUSED', 'ACCEPTED')},
+    }
+
+
+_CODES = (
+    'FOUND',
+    'CANDIDATE',
+    'EXHAUSTED',
+    'DEADLINE',
+    'CANCELLED',
+    'BAD_TARGET',
+    'BAD_STATE',
+    'OUT_OF_REACH',
+)

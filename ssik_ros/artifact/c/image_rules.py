@@ -325,6 +325,7 @@ def _numbers() -> dict[str, Cell]:
         'SEARCH_WORK': 'search_options + option_count',
         'MATRICES': f'search_work + {work.fields["matrices"]}',
         'ERRORS': f'search_work + {work.fields["errors"]}',
+        'REFERENCE': f'search_work + {work.fields["reference"]}',
     }
     whole = {name: cell._replace(name=name.lower()) for name, cell in given.items()}
     return whole | {name: _whole(text, name=name.lower()) for name, text in derived.items()}
@@ -502,13 +503,15 @@ def _parts() -> dict[str, Room]:
         'STACK': Room(f'{arcs} * STACK_OF[samples]'),
         'SCRATCH': Room(f'{arcs} * SCRATCH_OF[samples]'),
         'SEARCH': Room(f'search_work + {work.reals}'),
+        # A solution and the candidate: joints, two errors, their norm, distance to the seed.
+        'CANDIDATES': Room('2 * (joints + 4)'),
         'TRACK': Room('option_count'),
         'TRACK_REPORT': Room(tracking.NUMBERS),
         'TRACK_SCRATCH': Room(_step_scratch('joints')),
         'CYCLE': Room(f'{tracking.CYCLE_ROWS} * joints'),
         'FK': Room(fk_work.reals),
         **dict.fromkeys(('JOINTS', 'JOINT_INTS', 'START'), Room('joints')),
-        'TARGET': Room(16),
+        **dict.fromkeys(('TARGET', 'PREVIOUS'), Room(16)),
         **dict.fromkeys(('WIND_BRANCHES', 'WIND_SIZES'), Room(0, once=f'{rows} * {n}')),
         **dict.fromkeys(('WIND_VALUES', 'WIND_COSTS'), Room(0, once=f'{rows} * {n} * widest')),
         'WIND_OWNER': Room(0, form),

@@ -26,6 +26,7 @@ KERNELS = (
     'rows.relative_pose.twist_of_b_in_a',
     'search.plain_request.search_one',
     'search.plain_request.solve_one',
+    'search.restart_search.search',
     'search.tracking.condition_number',
     'search.tracking.follow',
 )

@@ -12,9 +12,9 @@ Method
     and its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
     ends if a step no longer shrinks the error noticeably.
 
-    With largest accelerations the box begins and ends where joints can still stop before their limits. Unless the motion
-    goes on after the target, joints brake for it: the cycle takes one step then, towards a part of the way that all
-    joints can stop after.
+    With largest accelerations the box begins and ends where joints can still stop before their limits. While joints
+    have to brake for the target, the cycle takes one step, towards a part of the way that all joints can stop after. If
+    the target moves, this part is of the way that is left to its last place; its motion is followed.
     A wished posture is approached in the null space then, by a second bounded problem that keeps the motion of the tip.
 
 Solutions
@@ -193,14 +193,15 @@ def share_to_aim_at(ints, reals, options, cycle, work, damping):
 
 
 @kernel
-def follow(ints, reals, base, own, cycle, passes, cancel, counters, work, q, report, scratch):
+def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, report, scratch):
     """
     Move a configuration towards the target in ``matrices`` of the workspace.
 
     :param base: options of a search with a seed and one start.
     :param own: a copy of these options, overwritten.
     :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle, see :class:`Cycle`.
-    :param passes: whether the motion goes on after the target, so that joints do not brake for it.
+    :param previous: the targets of the cycle before in the layout of ``matrices``, overwritten; empty: the targets rest.
+        With largest changes, joints follow the motion of the targets, and brake for the rest of the way.
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
     :param report: (NUMBERS,) out.
@@ -213,6 +214,14 @@ def follow(ints, reals, base, own, cycle, passes, cancel, counters, work, q, rep
     vectors.copy(w.reference, q)
     is_smooth = confine_cycle(ints, reals, base, q, bounds, own)
     vectors.fill(report, 0.0)
+    brakes, share = is_smooth and scratch.shape[0] > 0, 1.0
+    if brakes and previous.shape[0] > 0:
+        # A target that moves is braked for relative to its motion.
+        _exchange(w.matrices, previous)
+        share = _share(ints, reals, own, bounds, counters, work, scratch)
+        _exchange(w.matrices, previous)
+    elif brakes:
+        share = _share(ints, reals, own, bounds, counters, work, scratch)
     code = restart_search.begin(ints, reals, own, False, 0, counters, work)
     if code == state.BAD_STATE:
         return code
@@ -223,10 +232,12 @@ def follow(ints, reals, base, own, cycle, passes, cancel, counters, work, q, rep
     report[BEFORE], inside = descent.measure(ints, reals, base, work, w.reference)
     is_beyond = code == state.OUT_OF_REACH
     if code == state.RUNNING or report[BEFORE] <= NEARLY_REACHED:
-        share = _approach_smoothly(
-            ints, reals, own, bounds, is_smooth and not passes, cancel, counters, work, scratch
-        )
-        if is_smooth and own[state.POSTURE_GAIN] != 0.0 and scratch.shape[0] > 0:
+        if share < 1.0:
+            counters[state.ITERATIONS] += 1
+            _step_by_share(ints, reals, own, share, work, scratch)
+        else:
+            approach(ints, reals, own, cancel, counters, work, scratch)
+        if brakes and own[state.POSTURE_GAIN] != 0.0:
             _pull_to_posture(ints, reals, base, own, bounds, work, scratch)
             if share == 1.0:
                 # The pull has moved the tip by its square.
@@ -249,41 +260,51 @@ def follow(ints, reals, base, own, cycle, passes, cancel, counters, work, q, rep
 
 
 @inline_kernel
-def _approach_smoothly(ints, reals, options, cycle, brakes, cancel, counters, work, scratch):
-    """Take the steps of a cycle, or one step while joints have to brake for the target; return the part of the way to go."""
-    w = layout.view_workspace(ints, work)
-    share = 1.0
-    if brakes and scratch.shape[0] > 0:
-        square, _ = descent.measure(ints, reals, options, work, w.reference)
-        damping = laws.damping_of(
-            options[state.LAW],
-            options[state.GAIN],
-            options[state.OWN_DAMPING],
-            options[state.GAIN],
-            square,
-        )
-        share = share_to_aim_at(ints, reals, options, cycle, work, damping)
-        if share < 1.0:
-            counters[state.ITERATIONS] += 1
-            _step_by_share(ints, reals, options, share, work, damping, scratch)
-        else:
-            descent.measure(ints, reals, options, work, w.state)
-    if share == 1.0:
-        approach(ints, reals, options, cancel, counters, work, scratch)
-    return share
+def _exchange(matrices, numbers):
+    """Exchange the targets (4 t, 4) with numbers in the same order."""
+    for i in range(matrices.shape[0]):
+        for j in range(4):
+            matrices[i, j], numbers[4 * i + j] = numbers[4 * i + j], matrices[i, j]
 
 
 @inline_kernel
-def _step_by_share(ints, reals, options, share, work, damping, scratch):
+def _damping_at_start(options, square):
+    """Return the damping of the first step from a squared error."""
+    gain = options[state.GAIN]
+    return laws.damping_of(options[state.LAW], gain, options[state.OWN_DAMPING], gain, square)
+
+
+@kernel
+def _share(ints, reals, options, cycle, counters, work, scratch):
+    """
+    Return the part of the way to the targets to aim at, see :func:`share_to_aim_at`; 1 for targets that are none.
+
+    :param scratch: its first numbers get the residual.
+    """
+    w = layout.view_workspace(ints, work)
+    code = restart_search.begin(ints, reals, options, False, 0, counters, work)
+    if code == state.BAD_STATE or code == state.BAD_TARGET:
+        return 1.0
+    square, _ = descent.measure(ints, reals, options, work, w.reference)
+    for a in range(w.residual.shape[0]):
+        scratch[a] = w.residual[a]
+    return share_to_aim_at(ints, reals, options, cycle, work, _damping_at_start(options, square))
+
+
+@inline_kernel
+def _step_by_share(ints, reals, options, share, work, scratch):
     """
     Go a part of the way to the targets by the best step within the limits.
 
-    :param work: its reference is where the cycle begins; its state differs by the motion that the joints cannot avoid.
+    :param work: measured where the cycle begins, its reference; its state differs by the motion that the joints cannot
+        avoid.
+    :param scratch: begins with the residual that is left but for its share.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited, scales = options[state.LIMITED] != 0.0, state.joint_scales(ints, options)
-    descent.measure(ints, reals, options, work, w.reference)
-    vectors.stretch(w.residual, share, w.residual.shape[0])
+    damping = _damping_at_start(options, steps.squared_norm(w.residual))
+    for a in range(w.residual.shape[0]):
+        w.residual[a] -= (1.0 - share) * scratch[a]
     for v in range(w.step.shape[0]):
         if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
             at = t.variable_i[v, layout.VARIABLE_Q]

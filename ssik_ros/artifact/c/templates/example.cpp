@@ -14,6 +14,10 @@ int main() {
   pose[11] += 0.001;  // 1 mm up
   if (!solver.solve(pose, q)) return 1;
   for (double value : q) std::printf("%.6f ", value);
+  @NAME@::Vector other = q;
+  const double first = q[0];
+  const bool is_other = solver.solve_accepted(pose, other, [first](const double *values) { return values[0] != first; });
+  std::printf("another one: %d\n", is_other);
   std::printf("\n");
   const @NAME@::Vector bounds = {@BOUNDS@};
   std::printf("there: %d\n", solver.track(pose, q, bounds));

@@ -27,6 +27,7 @@ KERNEL(closed_form__certification__windings__write_windings);
 KERNEL(closed_form__certification__windings__take_best);
 KERNEL(search__plain_request__solve_one);
 KERNEL(search__plain_request__search_one);
+KERNEL(search__restart_search__search);
 KERNEL(search__tracking__condition_number);
 KERNEL(search__tracking__follow);
 KERNEL(rows__relative_pose__pose_of_b_in_a);
@@ -792,6 +793,106 @@ int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const 
   return 0;
 }
 
+/* A caller's verdicts on candidates. */
+struct verdicts {
+  @NAME@_accept accept;
+  void *context;
+  word refused;
+};
+
+static int is_accepted(struct verdicts *v, const double *q) {
+  if (v->accept(v->context, q)) return 1;
+  ++v->refused;
+  return 0;
+}
+
+/* The branches of a pose, the nearest to the seed first, until one is accepted. */
+static int64_t accept_branch(solver_t *s, const double *pose, const double *seed, struct verdicts *v, double *q, report_t *report) {
+  const word n = number(s, N_JOINTS), count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
+  for (word k = 0; k < count; ++k) {
+    const double *row = reals(s, P_ROWS) + (n + 3) * k;
+    if (row[n] * row[n] + row[n + 1] * row[n + 1] > reals(s, P_OWN)[OWN_TOLERANCE] * reals(s, P_OWN)[OWN_TOLERANCE]) continue;
+    if (!is_accepted(v, row)) continue;
+    copy(q, row, n);
+    report->position_error = row[n];
+    report->rotation_error = row[n + 1];
+    return 1;
+  }
+  return 0;
+}
+
+/* A search whose candidates are accepted or refused; it goes on after a refusal. */
+static int64_t accept_search(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, struct verdicts *v,
+                             double *q, report_t *report) {
+  const word n = number(s, N_JOINTS), *head = part(s, P_SEARCH), *counters = search_counters(s);
+  double *rows = reals(s, P_CANDIDATES), *work = (double *)(void *)(part(s, P_SEARCH) + number(s, N_SEARCH_WORK));
+  word phase = PHASE_FRESH, code = 0, words[80], *at;
+  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
+  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_REFERENCE)), seed, n);
+  search_options(s)[O_VALIDATED] = 1.0;
+  do {
+    at = put_list(words, head + 3, head[0]);
+    at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
+    at = put_list(at, search_options(s), head[2]);
+    *at++ = phase;
+    *at++ = budget && budget->clock_ns ? budget->timeout_ns : 0;
+    at = put_list(at, budget && budget->cancel ? budget->cancel : &s->never, 1);
+    at = put_list(at, counters, SEARCH_COUNTERS);
+    at = put_list(at, work, part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+    put_table(at, rows, 2, n + 4);
+    ssik_ros_search__restart_search__search(&code, words);
+    if (code == CODE_CANDIDATE) phase = is_accepted(v, rows + n + 4) ? PHASE_ACCEPTED : PHASE_REFUSED;
+  } while (code == CODE_CANDIDATE);
+  search_options(s)[O_VALIDATED] = 0.0;
+  report->searches = counters[C_SEARCHES];
+  report->iterations = counters[C_ITERATIONS];
+  if (code == CODE_FOUND) {
+    copy(q, rows, n);
+    report->status = @UPPER@_SOLVED;
+    report->cause = @UPPER@_CAUSE_NONE;
+    report->position_error = rows[n];
+    report->rotation_error = rows[n + 1];
+    return 1;
+  }
+  report->cause = cause_of_search(s, code);
+  const int is_refused = code == CODE_BAD_TARGET || code == CODE_BAD_STATE;
+  report->status = is_refused ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
+  return 0;
+}
+
+int64_t @NAME@_solve_accepted(solver_t *s, const double *pose, const double *seed, @NAME@_accept accept, void *context,
+                              const @NAME@_budget *budget, double *q, report_t *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !seed || !accept || !q || (budget && budget->timeout_ns > 0 && !budget->clock_ns)) return @UPPER@_BAD_ARGUMENT;
+  report_t own, searched;
+  if (!report) report = &own;
+  struct verdicts v = {accept, context, 0};
+  double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
+  copy(own_seed, seed, number(s, N_JOINTS));
+  copy(own_pose, pose, 16);
+  set_budget(s, budget);
+  clear(report);
+  const int has_form = number(s, N_CLOSED_FORM) != NO_FORM, is_first = has_form && number(s, N_IS_COMPLETE);
+  if (is_first && accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
+  if (is_first && (report->status == @UPPER@_REFUSED || report->branches > 0)) {
+    /* Every branch was offered, or all are outside the limits. */
+    if (report->status == @UPPER@_SOLVED) report->cause = v.refused ? @UPPER@_CAUSE_VALIDATION : @UPPER@_CAUSE_NOT_FOUND;
+    if (report->status == @UPPER@_SOLVED) report->status = @UPPER@_UNSOLVED;
+    return 0;
+  }
+  clear(&searched);
+  if (accept_search(s, own_pose, own_seed, budget, &v, q, &searched)) {
+    *report = searched;
+    return 1;
+  }
+  const int is_over = searched.status == @UPPER@_REFUSED || searched.cause == @UPPER@_CAUSE_DEADLINE || searched.cause == @UPPER@_CAUSE_UNREACHABLE;
+  if (has_form && !is_first && !is_over && accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
+  if (is_first && report->cause == @UPPER@_CAUSE_UNREACHABLE && !is_over) return 0;
+  *report = searched;
+  if (v.refused && !is_over) report->cause = @UPPER@_CAUSE_VALIDATION;
+  return 0;
+}
+
 static int cause_of_step(solver_t *s, word code, const double *numbers) {
   if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE || code == CODE_OUT_OF_REACH) return cause_of_search(s, code);
   if (numbers[T_STEP_STOPPED] > 0.0) return @UPPER@_CAUSE_CONSISTENCY;
@@ -812,20 +913,21 @@ static int put_bounds(solver_t *s, int row, const double *limits, double factor)
 }
 
 /* Take the step of a cycle, whose bounds are written; return 1 if the pose is reached. */
-static int64_t follow(solver_t *s, const double *pose, int passes, double *q, report_t *report) {
+static int64_t follow(solver_t *s, const double *pose, const double *previous, double *q, report_t *report) {
   const word n = number(s, N_JOINTS);
   double *numbers = reals(s, P_TRACK_REPORT);
   clear(report);
   set_budget(s, NULL);
   copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
   const word *head = part(s, P_SEARCH);
-  word words[80], code = 0, *at;
+  word words[96], code = 0, *at;
   at = put_list(words, head + 3, head[0]);
   at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
   at = put_list(at, search_options(s), head[2]);
   at = put_part(at, s, P_TRACK);
   at = put_part(at, s, P_CYCLE);
-  *at++ = passes != 0;
+  if (previous) copy(reals(s, P_PREVIOUS), previous, 16);
+  at = put_list(at, reals(s, P_PREVIOUS), previous ? 16 : 0);
   at = put_list(at, &s->never, 1);
   at = put_list(at, search_counters(s), SEARCH_COUNTERS);
   at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
@@ -852,7 +954,7 @@ int64_t @NAME@_track(@NAME@_solver *s, const double *pose, const double *bounds,
   if (!put_bounds(s, T_LARGEST_MOTION, bounds, 1.0)) return @UPPER@_BAD_ARGUMENT;
   reals(s, P_TRACK)[O_POSTURE_GAIN] = reals(s, P_TRACK)[O_IMPROVES] = 0.0;
   put_bounds(s, T_LARGEST_CHANGE, NULL, 1.0);
-  return follow(s, pose, 1, q, report);
+  return follow(s, pose, NULL, q, report);
 }
 
 static double condition_number(solver_t *s) {
@@ -889,7 +991,7 @@ int64_t @NAME@_step(@NAME@_solver *s, const double *pose, @NAME@_cycle *cycle, d
   }
   report_t own;
   if (!report) report = &own;
-  const int64_t result = follow(s, pose, cycle->passes, q, report);
+  const int64_t result = follow(s, pose, cycle->previous, q, report);
   const double before = numbers[T_BEFORE], after = numbers[T_AFTER];
   cycle->scale = result ? 1.0 : before > after ? 1.0 - sqrt(after / before) : 0.0;
   if (report->status == @UPPER@_REFUSED && report->cause == @UPPER@_CAUSE_BAD_STATE) return result;

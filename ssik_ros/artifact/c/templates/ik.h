@@ -26,9 +26,9 @@
  * [rad]. Each goes on to 1e-6 where the arm can.
 @end@
  *
- * Not in here: collisions, constraints with callbacks, other tools and other limits than those at the build. Check a
- * joint vector for collisions after the call, or use the Python package. For poses of seven joints that all samples of the
- * redundant joint miss, the Python package searches further; here the cause is NOT_FOUND.
+ * Not in here: collisions, other tools and other limits than those at the build. @NAME@_solve_accepted asks the caller
+ * about each candidate. For poses of seven joints that all samples of the redundant joint miss, the Python package
+ * searches further; here the cause is NOT_FOUND.
  */
 #ifndef @UPPER@_H
 #define @UPPER@_H
@@ -68,6 +68,7 @@ enum {
   @UPPER@_CAUSE_DEADLINE = 8,    /* the caller's clock or cancel flag ended the search */
   @UPPER@_CAUSE_BAD_TARGET = 9,  /* the pose is no rigid transform */
   @UPPER@_CAUSE_BAD_STATE = 10,  /* the seed is not finite or too large */
+  @UPPER@_CAUSE_VALIDATION = 14,  /* every candidate was refused by the caller */
   @UPPER@_CAUSE_NOT_FOUND = 16   /* no start or sample met the pose; nothing is proved */
 };
 
@@ -170,6 +171,19 @@ int64_t @NAME@_solve_windings(@NAME@_solver *solver, const double *pose, const d
 int64_t @NAME@_solve(@NAME@_solver *solver, const double *pose, const double *seed, const @NAME@_budget *budget,
                      double *q, @NAME@_report *report);
 
+/* A verdict on a candidate: not zero if it may be the solution. It must not call the solver. */
+typedef int (*@NAME@_accept)(void *context, const double *q);
+
+/*
+ * As @NAME@_solve, with a verdict on each candidate, such as a test for collisions: the search goes on until one is
+ * accepted. Every candidate reaches the pose within limits.
+ *
+ * An arm whose closed form is complete offers its branches, the nearest to the seed first; if all are refused the cause
+ * is VALIDATION. Other arms search from the seed, then offer the branches of sampled values of the redundant joint.
+ */
+int64_t @NAME@_solve_accepted(@NAME@_solver *solver, const double *pose, const double *seed, @NAME@_accept accept,
+                              void *context, const @NAME@_budget *budget, double *q, @NAME@_report *report);
+
 /*
  * Move a joint vector towards a pose by one cycle of a control loop; return 1 if the pose is reached, 0 if not.
  *
@@ -192,7 +206,7 @@ typedef struct {
   const double *velocity;     /* largest speeds [rad/s or m/s]; NULL for none */
   const double *acceleration; /* largest changes of speed [rad/s^2 or m/s^2]; NULL for none */
   const double *posture;      /* where the joints shall go if the pose leaves them a choice [rad or m]; NULL for none */
-  int64_t passes;             /* not 0: the motion goes on after the pose, and joints do not brake for it */
+  const double *previous;     /* pose of the cycle before, if the pose moves: joints follow its motion; NULL: it rests */
   double *speeds;             /* of the cycle before, overwritten by those of this cycle; NULL: the arm was at rest */
   int32_t *stopped_by;        /* out: BY_... */
   double *condition;          /* out: condition number of the Jacobian after the step, infinite at a singular posture */
@@ -202,7 +216,8 @@ typedef struct {
 /*
  * Take the step of one cycle that comes nearest to a pose; return 1 if the pose is reached, 0 if not.
  *
- * As @NAME@_track, with accelerations: joints brake before their limits, and before the pose unless it is passed. A joint that is too fast
+ * As @NAME@_track, with accelerations: joints brake before their limits, and before the pose. They do not brake
+ * for a pose that moves, but follow its motion. A joint that is too fast
  * to do so brakes as hard as it may. A pose that is none, or far out of reach, makes all joints brake.
  */
 int64_t @NAME@_step(@NAME@_solver *solver, const double *pose, @NAME@_cycle *cycle, double *q, @NAME@_report *report);

@@ -10,6 +10,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,18 @@ class Solver {
     const Vector seed = q;
     expect(pose.size() == 16 && q.size() == size());
     return check(@NAME@_solve(solver_, pose.data(), seed.data(), budget, q.data(), report)) > 0;
+  }
+
+  /* The same with a verdict on each candidate, any callable of a pointer to the joint values; it must not throw. */
+  template <typename Accept>
+  bool solve_accepted(const Vector &pose, Vector &q, Accept &&accept, const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
+    const Vector seed = q;
+    expect(pose.size() == 16 && q.size() == size());
+    const @NAME@_accept ask = [](void *context, const double *values) {
+      return static_cast<int>((*static_cast<typename std::remove_reference<Accept>::type *>(context))(values));
+    };
+    void *context = const_cast<void *>(static_cast<const void *>(&accept));
+    return check(@NAME@_solve_accepted(solver_, pose.data(), seed.data(), ask, context, budget, q.data(), report)) > 0;
   }
 
   /* One cycle of a control loop: q moves towards the pose, each joint by its bound at most; true when it is there. */

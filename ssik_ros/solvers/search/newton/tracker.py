@@ -6,7 +6,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_flag, read_number, read_numbers, shown
+from ssik_ros.arguments import read_count, read_number, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -130,6 +130,7 @@ class Tracker:
         self._view: FloatArray = self._state[:n].view()
         self._view.setflags(write=False)
         self._shape = (len(solver.tip_frames), 4, 4)
+        self._rests = np.empty(0)
         self.status = TrackStatus.HELD
         self.cause = Cause.NONE
         self.reset(q)
@@ -233,13 +234,13 @@ class Tracker:
         """Return the number of updates in the last call."""
         return int(self._report[tracking.ITERATIONS])
 
-    def track(self, target: ArrayLike, passes: bool = False) -> TrackStatus:
+    def track(self, target: ArrayLike, previous: ArrayLike | None = None) -> TrackStatus:
         """
         Move the arm towards a target, by one cycle.
 
         :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
-        :param passes: True if the motion goes on after the target, as along a path; with acceleration limits, joints do
-            not brake for it then.
+        :param previous: the target of the cycle before, if the target moves, as along a path; None: it rests. With
+            acceleration limits, joints follow the motion of the target then, and do not brake for it.
         :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
             LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
         :raises TypeError, ValueError: if the target does not hold one pose for each tip.
@@ -249,13 +250,16 @@ class Tracker:
             target = self._read(target)
         arrays, solver = self._arrays, self._solver
         arrays.matrices[...] = target
+        before = self._rests
+        if previous is not None:
+            before = self._read(previous).ravel()
         code = tracking.follow(
             solver.problem.ints,
             solver.problem.reals,
             self._base,
             self._own,
             self._numbers,
-            passes if passes is False else read_flag('passes', passes),
+            before,
             solver.no_cancel,
             arrays.counters,
             arrays.work,
