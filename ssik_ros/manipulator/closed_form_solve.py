@@ -268,7 +268,7 @@ class _Request:
         )
 
     def _explained(self, found: Branches, solved: Candidates) -> Candidates:
-        """Return candidates with the cause of a failure: the last filter that took one away."""
+        """Return candidates with the cause of a failure: the last filter that dropped one, or else the closed form's."""
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
         cause = cause_of_absence(self._arm.plan, found._replace(certified=0), Cause.LIMITS)

@@ -1,4 +1,6 @@
-"""The limits of one request, per velocity variable: the model's, narrowed by the request."""
+"""The limits of one request: the model's, narrowed by the request. All solvers refuse the same limits."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -39,13 +41,14 @@ def narrow_limits(
     place = problem.variable_q[own]
     for what in ('lower', 'upper', 'consistency_limits'):
         _refuse_ball_limits(getattr(request, what), what, problem)
+    names = group.variable_names
     if request.lower is not None:
-        lower[own] = np.maximum(lower[own], _per_variable(request.lower, 'lower', group)[place])
+        lower[own] = np.maximum(lower[own], one_each(request.lower, 'lower', names)[place])
     if request.upper is not None:
-        upper[own] = np.minimum(upper[own], _per_variable(request.upper, 'upper', group)[place])
-    _require_room(problem, lower, upper)
+        upper[own] = np.minimum(upper[own], one_each(request.upper, 'upper', names)[place])
+    _require_room(problem.joint_of_variable, lower, upper)
     if request.consistency_limits is not None:
-        width = _per_variable(request.consistency_limits, 'consistency_limits', group)[place]
+        width = one_each(request.consistency_limits, 'consistency_limits', names)[place]
         lower[own] = np.maximum(lower[own], seed[place] - width)
         upper[own] = np.minimum(upper[own], seed[place] + width)
         if not (lower <= upper).all():
@@ -57,14 +60,37 @@ def narrow_limits(
     return True
 
 
-def _per_variable(values: FloatArray, what: str, group: JointGroup) -> FloatArray:
-    """Return an array of one number per position variable of the group."""
+def narrow_by_own(
+    request: SolveRequest, names: Sequence[str], lower: FloatArray, upper: FloatArray
+) -> None:
+    """
+    Narrow limits of joints in place by the lower and upper limits of a request.
+
+    :param names: of the joints.
+    :param lower, upper: (n,) [rad or m].
+    :raises DimensionMismatch: for arrays of another size, and for NaN.
+    :raises InvalidLimits: if they leave a joint no room.
+    """
+    if request.lower is not None:
+        np.maximum(lower, one_each(request.lower, 'lower', names), out=lower)
+    if request.upper is not None:
+        np.minimum(upper, one_each(request.upper, 'upper', names), out=upper)
+    _require_room(names, lower, upper)
+
+
+def one_each(values: FloatArray, what: str, names: Sequence[str]) -> FloatArray:
+    """
+    Return an array of one number for each name.
+
+    :param what: the name of the array, for messages.
+    :raises DimensionMismatch: for another shape, and for NaN.
+    """
     array = np.asarray(values, dtype=np.float64)
-    if array.shape != (group.variable_count,) or np.isnan(array).any():
+    if array.shape != (len(names),) or np.isnan(array).any():
         raise DimensionMismatch(
-            f'{what} must hold {counted(group.variable_count, "number")} without NaN, one for each of '
-            f'{list(group.variable_names)}; got {values}.',
-            expected=(group.variable_count,),
+            f'{what} must hold {counted(len(names), "number")} without NaN, one for each of '
+            f'{list(names)}; got {values}.',
+            expected=(len(names),),
             actual=array.shape,
         )
     return array
@@ -84,13 +110,13 @@ def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) 
             )
 
 
-def _require_room(problem: Problem, lower: FloatArray, upper: FloatArray) -> None:
+def _require_room(names: Sequence[str], lower: FloatArray, upper: FloatArray) -> None:
     """Refuse limits of which none is left."""
-    for v in np.flatnonzero(lower > upper):
+    for v in np.flatnonzero(lower > upper).tolist():
         raise InvalidLimits(
-            f'Joint {quote(problem.joint_of_variable[v])} has no room: the request and the model leave '
+            f'Joint {quote(names[v])} has no room: the request and the model leave '
             f'[{lower[v]}, {upper[v]}].',
-            joint=problem.joint_of_variable[v],
+            joint=names[v],
         )
 
 

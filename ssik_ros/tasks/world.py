@@ -226,7 +226,7 @@ class World(ObjectTable, Generic[Member]):
         )
 
     def _register(self, item: Item, parent: IkObject | None, local: FloatArray) -> Item:
-        """Give a new object its row and its handle."""
+        """Add a new object to the tables of poses, names and handles; return it."""
         item._parent = parent
         self.poses = np.vstack([self.poses, local])
         self.slots.append(item)

@@ -6,7 +6,7 @@ from arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, within
 import numpy as np
 import pytest
 
-from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import DimensionMismatch, InvalidLimits
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
@@ -242,6 +242,17 @@ def test_joints_without_limits_may_get_one_limit(robots, name):
         assert result.status == IkStatus.SOLVED
         assert (lower <= result.q).all() and (result.q <= upper).all()
         assert closes(robot, case.group, result.q, request.targets)
+
+
+@pytest.mark.parametrize('name', ['lower', 'upper'])
+def test_limits_that_are_no_numbers_or_leave_no_room_are_refused(case, name):
+    """They are mistakes of the caller: no solver may call the pose out of limits for them."""
+    n = case.group.variable_count
+    with pytest.raises(DimensionMismatch, match='without NaN'):
+        case.solver.solve(case.request(**{name: np.full(n, np.nan)}))
+    room = {'lower': np.full(n, 0.5), 'upper': np.full(n, -0.5)}
+    with pytest.raises(InvalidLimits, match='no room'):
+        case.solver.solve(case.request(**room))
 
 
 def test_every_array_of_a_result_is_read_only(case):

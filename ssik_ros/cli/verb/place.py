@@ -97,7 +97,7 @@ def as_mapping(arms: tuple[PlacedArm, ...], result: PlaceResult) -> dict[str, An
 
 
 def _placement_mapping(placement: Placement) -> dict[str, Any]:
-    """Return a placement for JSON, angles in degrees."""
+    """Return a placement for JSON: angles of bases in degrees, joint values in rad or m."""
     return {
         'bases': [dict(zip(COORDINATES, row, strict=True)) for row in _in_degrees(placement)],
         'weight': placement.weight,

@@ -9,7 +9,7 @@ from ssik_ros.model.urdf.xml_document import XmlElement
 
 
 def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> None:
-    """Raise unless every joint connects two links and every link hangs on one joint."""
+    """Raise if a joint names a link that does not exist, or if two joints have the same child link."""
     above: dict[str, UrdfJoint] = {}
     for joint in joints.values():
         for end, link in (('parent', joint.parent), ('child', joint.child)):

@@ -15,9 +15,9 @@ class AgedState(LiveState):
 
     def __init__(self, node: Node) -> None:
         """
-        Subscribe.
+        Subscribe to ``joint_states``.
 
-        :param node: the node.
+        :param node: the node that listens.
         """
         self._times: dict[str, float] = {}
         self._times_lock = threading.Lock()

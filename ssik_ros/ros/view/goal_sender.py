@@ -228,7 +228,7 @@ class _TrajectoryTopic:
 
 
 class _Way:
-    """How far a motion is."""
+    """A motion that is being sent: gives the next posture, and waits while the robot lags."""
 
     def __init__(self, motion: Motion) -> None:
         self.motion = motion

@@ -95,7 +95,7 @@ def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[Float
 
 
 def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
-    """Return whether a point (3) is inside, for one kind."""
+    """Return a function that tells whether a point (3,) [m] lies in a solid of this kind and size."""
     if kind == Solid.BOX:
         half = 0.5 * np.array(sizes) + SURFACE
         return lambda p: bool((np.abs(p) <= half).all())

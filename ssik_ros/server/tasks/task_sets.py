@@ -384,7 +384,7 @@ def _tasks_left(result: SolveResult) -> list[TaskLeft]:
 def _why_none(
     checks: CandidateChecks | None, validate: _Validation | None, clock_ended: bool
 ) -> tuple[Cause, str]:
-    """Return the reason of a failure."""
+    """Return cause and sentence for a search that found no configuration."""
     if checks is not None and validate is not None and validate.refused:
         return checks.cause, f'No configuration: {checks.describe()}.'
     if clock_ended:

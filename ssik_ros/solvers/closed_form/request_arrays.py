@@ -162,7 +162,11 @@ class RequestArrays:
     def _held_values(
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
-        """Return the values of the held joint to try: the seed's, then values spread evenly over its range."""
+        """
+        Return the values to try for the held joint; empty without one.
+
+        The request names them; otherwise the seed's value comes first, then values spread evenly over the joint's range.
+        """
         if plan.held < 0:
             return self._no_samples
         if request.held_values is not None:

@@ -25,6 +25,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, SolveRequest
+from ssik_ros.problem.request_limits import narrow_by_own, one_each
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import (
@@ -250,12 +251,9 @@ class AnalyticSolver:
     def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper limits, (n,) each: the chain's, narrowed by the limits of the request."""
         lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
-        if request.lower is not None:
-            lower = np.maximum(lower, self._per_joint(request.lower, 'lower'))
-        if request.upper is not None:
-            upper = np.minimum(upper, self._per_joint(request.upper, 'upper'))
+        narrow_by_own(request, self.joint_names, lower, upper)
         if request.consistency_limits is not None:
-            room = self._per_joint(request.consistency_limits, 'consistency_limits')
+            room = one_each(request.consistency_limits, 'consistency_limits', self.joint_names)
             lower, upper = np.maximum(lower, seed - room), np.minimum(upper, seed + room)
         return lower, upper
 

@@ -44,7 +44,7 @@ class Shape:
     followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
 
     def free(self, frame: int) -> tuple[int, ...]:
-        """Return the degrees of freedom by which a frame moves."""
+        """Return the indices of the free degrees of freedom of a joint; () for other frames."""
         return self.dof[frame] if self.kinds[frame] == JOINT else ()
 
     def is_ball(self, frame: int, dof: int) -> bool:

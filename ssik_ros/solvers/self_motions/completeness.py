@@ -96,7 +96,7 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
 
 
 def _steps(moved: MovedChain, bound: PointBound) -> float:
-    """Return the mean ratio of the bound to the smallest singular value at postures; infinite if the bound is."""
+    """Return the cost to expect of a proof with this bound: its mean ratio to the least singular value at postures."""
     if not np.isfinite(bound.bend):
         return np.inf
     at = moved.points[:, bound.joint] + bound.along * moved.axes[:, bound.joint]
