@@ -154,6 +154,27 @@ def test_files_hold_what_was_drawn(tmp_path):
         assert difference[0, 0].max() == 0, 'the background is white, as in pictures'
 
 
+def test_a_transparent_picture_on_white_is_the_picture():
+    states = [np.array([angle]) for angle in (0.0, 1.0)]
+    pictures = RobotPictures(body().robot, states, size=(90, 60))
+    opaque = pictures.draw(states, frames=[np.eye(4)])
+    clear = pictures.draw(states, frames=[np.eye(4)], is_transparent=True)
+    assert clear.shape == (60, 90, 4) and clear[0, 0, 3] == 0 and clear[..., 3].max() == 255
+    alpha = clear[..., 3:] / 255.0
+    on_white = alpha * clear[..., :3] + (1.0 - alpha) * 255.0
+    assert np.abs(on_white - opaque).max() < 2.0
+
+
+def test_a_webp_animation_is_transparent(tmp_path):
+    states = [np.array([angle]) for angle in (0.0, 0.4)]
+    pictures = RobotPictures(body().robot, states, size=(90, 60))
+    images = [pictures.draw([state], is_transparent=True) for state in states]
+    save_animation(tmp_path / 'a.webp', images, 10.0)
+    animation = Image.open(tmp_path / 'a.webp')
+    assert animation.n_frames == 2
+    assert np.array(animation.convert('RGBA'))[0, 0, 3] == 0
+
+
 def test_a_mirrored_mesh_of_a_ghost_faces_outwards():
     pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
     from ssik_ros.view.browser.link_meshes import facing_outwards

@@ -122,26 +122,36 @@ class Picture:
         """
         self._ghosts.append((solids, opacity))
 
-    def draw(self, floor: float | None = 0.0) -> NDArray[np.uint8]:
+    def draw(
+        self, floor: float | None = 0.0, *, is_transparent: bool = False
+    ) -> NDArray[np.uint8]:
         """
-        Return the picture as (height, width, 3) bytes.
+        Return the picture as (height, width, 3) bytes, or (height, width, 4) with a transparent background.
 
         :param floor: height of the floor that takes the shadow [m]; None for no floor.
+        :param is_transparent: add an alpha channel instead of the background.
         """
         image = np.broadcast_to(self._background, (*self._shape, 3)).copy()
+        alpha = np.zeros((*self._shape, 1))
         if floor is not None:
-            image *= 1.0 - SHADOW * self._shadow(floor)[..., None]
+            alpha += SHADOW * self._shadow(floor)[..., None]
+            image *= 1.0 - alpha
         depth, colour = self._layer(self._opaque)
         is_hit = np.isfinite(depth)
         image[is_hit] = colour[is_hit]
+        alpha[is_hit] = 1.0
         layers = [(*self._layer(solids), opacity) for solids, opacity in self._ghosts]
         layers.sort(key=lambda layer: -_middle(layer[0]))
         for its_depth, its_colour, opacity in layers:
             shows = its_depth < SAME_DEPTH * depth
             image[shows] += opacity * (its_colour[shows] - image[shows])
-        height, width = (edge // OVERSAMPLING for edge in self._shape)
-        fine = image.reshape(height, OVERSAMPLING, width, OVERSAMPLING, 3)
-        return np.asarray(np.rint(255.0 * np.clip(fine.mean(axis=(1, 3)), 0.0, 1.0)), np.uint8)
+            alpha[shows] += opacity * (1.0 - alpha[shows])
+        image = _mean_of_samples(image)
+        if is_transparent:
+            alpha = _mean_of_samples(alpha)
+            image -= (1.0 - alpha) * self._background
+            image = np.concatenate((image / np.maximum(alpha, 1e-9), alpha), axis=2)
+        return np.asarray(np.rint(255.0 * np.clip(image, 0.0, 1.0)), np.uint8)
 
     def project(self, points: ArrayLike) -> FloatArray:
         """
@@ -213,6 +223,14 @@ class Picture:
         places = (samples % width)[:, None], (samples // width)[:, None]
         weights = _at_samples(planes[owners], *places)
         return depth, owners, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _mean_of_samples(samples: FloatArray) -> FloatArray:
+    """Return the values of the pixels, each the mean of its samples."""
+    height, width = (edge // OVERSAMPLING for edge in samples.shape[:2])
+    fine = samples.reshape(height, OVERSAMPLING, width, OVERSAMPLING, -1)
+    mean: FloatArray = fine.mean(axis=(1, 3))
+    return mean
 
 
 def _weight_planes(flat: FloatArray) -> FloatArray:

@@ -76,14 +76,16 @@ class RobotPictures:
         frames: Sequence[FloatArray] = (),
         lines: Sequence[FloatArray] = (),
         marked: Collection[str] = (),
+        is_transparent: bool = False,
     ) -> NDArray[np.uint8]:
         """
-        Return a picture (height, width, 3): the robot in the first state, and ghosts of it in all others.
+        Return a picture (height, width, 3), or (height, width, 4) if it is transparent: the robot in the first state, and ghosts of it in all others.
 
         :param states: full states (nq) of the robot.
         :param frames: (4, 4) poses that are drawn as three arrows, in the root frame.
         :param lines: (k, 3) points of lines, in the root frame [m].
         :param marked: names of links that are red in the first state.
+        :param is_transparent: leave out the white background, so that the picture suits light and dark pages.
         """
         picture = Picture(self._camera)
         for solid, colour in [*self.scenery, *self.solids.at(states[0], marked=marked)]:
@@ -96,7 +98,7 @@ class RobotPictures:
                 picture.add(solid.moved(pose), colour)
         for points in lines:
             picture.add(make_tube(points, LINE * self._size), LINE_COLOUR)
-        return picture.draw(self._floor)
+        return picture.draw(self._floor, is_transparent=is_transparent)
 
 
 def save_picture(path: str | Path, image: NDArray[np.uint8]) -> None:
@@ -104,7 +106,7 @@ def save_picture(path: str | Path, image: NDArray[np.uint8]) -> None:
     Write a picture to a file; the suffix of its name chooses the format.
 
     :param path: the file.
-    :param image: (height, width, 3) bytes.
+    :param image: (height, width, 3) bytes, or (height, width, 4) for a format with transparency.
     """
     Image.fromarray(image).save(path)
 
@@ -113,10 +115,15 @@ def save_animation(path: str | Path, images: Sequence[NDArray[np.uint8]], rate: 
     """
     Write an animation that begins anew after its end.
 
-    :param path: a file whose name ends in ``.gif``.
-    :param images: (height, width, 3) bytes each.
+    :param path: a file whose name ends in ``.gif``, or in ``.webp`` for transparent pictures.
+    :param images: (height, width, 3) bytes each; WebP also takes (height, width, 4).
     :param rate: pictures in a second.
     """
+    pause = round(1000.0 / rate)
+    if Path(path).suffix == '.webp':
+        first, *rest = map(Image.fromarray, images)
+        first.save(path, save_all=True, append_images=rest, duration=pause, loop=0, quality=80)
+        return
     # One palette for all: the colours of a still part do not flicker, and a white background stays white.
     palette = Image.fromarray(np.concatenate(images[:: max(1, len(images) // 4)])).quantize(255)
     colours = np.array(palette.getpalette()).reshape(-1, 3)
@@ -126,4 +133,4 @@ def save_animation(path: str | Path, images: Sequence[NDArray[np.uint8]], rate: 
         Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE)
         for image in images
     ]
-    first.save(path, save_all=True, append_images=rest, duration=round(1000.0 / rate), loop=0)
+    first.save(path, save_all=True, append_images=rest, duration=pause, loop=0)
