@@ -29,11 +29,15 @@ from bench.goals import (
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
-HEAD = """# Benchmarks
+HEAD = """# Results
 
 The figures of one run. `bench/document.py` wrote this page; `make benchmarks` measures anew and writes it again, in about ten
 minutes. How it is measured, and more programs: [method.md](method.md).
 """
+APPENDIX = """## Appendix
+
+All tables of the run. On the site, a click on a heading opens its table."""
+SUMMARY_HEADER = ('class', 'arms', 'best peer / ours', 'goals reached')
 GOAL_HEADER = (
     'class',
     'arm',
@@ -122,6 +126,25 @@ def goal_table(found: Sequence[Verdict]) -> str:
         f'{SUCCESS_OF_OURS} % verified solutions, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )
     return f'{report.table(GOAL_HEADER, lines)}\n\n{count}'
+
+
+def summary_table(found: Sequence[Verdict]) -> str:
+    """
+    Return a short table: for each class the range of the ratios of medians, and how many goals are reached.
+
+    :param found: the goals.
+    """
+    lines = []
+    for name in CLASSES:
+        of_this = [v for v in found if v.goal == name and v.reached is not None]
+        ratios = [float(v.ratio.partition(' ')[0]) for v in of_this if v.ratio != '-']
+        if ratios:
+            span = f'{min(ratios):.1f} to {max(ratios):.1f}'
+            reached = sum(bool(v.reached) for v in of_this)
+            lines.append(
+                [CLASSES[name].title, str(len(of_this)), span, f'{reached} of {len(of_this)}']
+            )
+    return report.table(SUMMARY_HEADER, lines)
 
 
 def class_section(bench_class: BenchClass, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -242,17 +265,34 @@ def calls(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'## Calls\n\n{report.table(("solver", "call"), lines)}'
 
 
+def summary(goals: Sequence[Verdict], has_pictures: bool) -> str:
+    """
+    Return the first section: the figures in short, and the two pictures that say most.
+
+    :param goals: the goals.
+    :param has_pictures: whether peers were measured, so that the pictures exist.
+    """
+    reached, missed = ([v.reached for v in goals].count(value) for value in (True, False))
+    text = '## Summary\n\nTime of the best other package divided by ours, least and greatest ratio of the arms: above 1, '
+    text += f'ours is faster. Ours verifies at least {SUCCESS_OF_OURS} % of the poses, the other package at least '
+    text += f'{SUCCESS_OF_PEERS:g} %.\n\n{summary_table(goals)}\n\n'
+    text += f'Of all goals of the run, {reached} are reached and {missed} missed: [the table](#goals) names each.'
+    if has_pictures:
+        text += '\n\n![First solution within 1e-3](images/bench_first_found_1e-3.png)'
+        text += '\n\n![Verified solutions](images/bench_success.png)'
+    return text
+
+
 def page(results: Results) -> str:
     """
     Return the page.
 
     :param results: from :func:`load`.
     """
-    sections = [HEAD.strip(), circumstances(results)]
-    sections.append(f'## Goals\n\n{goal_table(verdicts(results))}')
-    rows = results.get('peers', {}).get('rows', [])
-    if rows:
-        sections.append('## Verified solutions\n\n![Verified solutions](images/bench_success.png)')
+    goals, rows = verdicts(results), results.get('peers', {}).get('rows', [])
+    sections = [HEAD.strip(), summary(goals, bool(rows)), APPENDIX]
+    sections.append(f'## Conditions\n\n{circumstances(results)}')
+    sections.append(f'## Goals\n\n{goal_table(goals)}')
     asked = {row['bench_class'] for row in rows}
     sections += [class_section(c, rows) for c in CLASSES.values() if c.name in asked]
     if 'analytic' in results:

@@ -132,6 +132,17 @@ def test_a_class_without_goals_on_an_arm_is_neither_reached_nor_missed():
     assert '1 of 1 reached, 0 missed. Where it says so (1), the arm has no such goals.' in text
 
 
+def test_the_summary_has_the_range_of_the_ratios_and_counts_goals_that_were_missed():
+    rows = []
+    for arm, ours in (('panda', 1.0), ('ur5e', 3.0)):
+        rows += [row('ours', ours, own=True, arm=arm), row('peer', 9.0, arm=arm)]
+    found = goals.verdicts(peers(*rows))
+    assert [v.reached for v in found] == [True, False]
+    text = document.summary(found, has_pictures=False)
+    assert '3.0 to 9.0' in text and '1 of 2' in text
+    assert '1 are reached and 1 missed' in text and 'images/' not in text
+
+
 @pytest.mark.parametrize(('spent', 'reached'), [(100.0, True), (101.0, False)])
 def test_a_refusal_may_cost_five_solutions(spent, reached):
     rows = [
