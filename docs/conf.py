@@ -6,6 +6,7 @@ import sys
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
+import site_pages  # noqa: E402
 import site_sources  # noqa: E402
 
 from ssik_ros import __version__  # noqa: E402
@@ -22,6 +23,7 @@ extensions = [
     'sphinx_copybutton',
     'sphinx_gallery.gen_gallery',
 ]
+templates_path = ['_templates']
 exclude_patterns = ['examples/*.py', 'examples/*.ipynb', 'examples/*.json', 'examples/*.zip']
 nitpicky = False
 
@@ -71,6 +73,7 @@ html_title = 'ssik_ros'
 html_favicon = '_static/favicon.svg'
 html_static_path = ['_static']
 html_css_files = ['site.css']
+html_js_files = ['fold.js']
 html_copy_source = False
 html_show_sourcelink = False
 # Attributes of the same name in several classes: docstrings name them without their class.
@@ -79,8 +82,10 @@ suppress_warnings = ['config.cache', 'ref.python']
 
 def setup(app):
     """
-    Rewrite links out of ``docs/``.
+    Rewrite links out of ``docs/``, fold long pages, and mark pictures with a white ground.
 
     :param app: of Sphinx.
     """
     app.connect('source-read', site_sources.rewrite_links)
+    app.connect('doctree-resolved', site_pages.mark_white_pictures)
+    app.connect('doctree-resolved', site_pages.fold_sections)
