@@ -6,6 +6,7 @@ import sys
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
+import search_words  # noqa: E402
 import site_pages  # noqa: E402
 import site_sources  # noqa: E402
 
@@ -74,6 +75,7 @@ html_favicon = '_static/favicon.svg'
 html_static_path = ['_static']
 html_css_files = ['site.css']
 html_js_files = ['fold.js']
+html_search_scorer = str(ROOT / 'docs/search_scorer.js')
 html_copy_source = False
 html_show_sourcelink = False
 # Attributes of the same name in several classes: docstrings name them without their class.
@@ -82,10 +84,11 @@ suppress_warnings = ['config.cache', 'ref.python']
 
 def setup(app):
     """
-    Rewrite links out of ``docs/``, fold long pages, and mark pictures with a white ground.
+    Rewrite links out of ``docs/``, add words to the index, fold long pages, and mark pictures with a white ground.
 
     :param app: of Sphinx.
     """
     app.connect('source-read', site_sources.rewrite_links)
+    app.connect('source-read', search_words.add_index_entries)
     app.connect('doctree-resolved', site_pages.mark_white_pictures)
     app.connect('doctree-resolved', site_pages.fold_sections)
