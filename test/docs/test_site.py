@@ -2,8 +2,10 @@
 
 import importlib.util
 from pathlib import Path
+import subprocess
 import sys
 
+from PIL import Image
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +21,7 @@ def load(name):
 
 
 site_sources, check_site = load('site_sources'), load('check_site')
+site_pages, search_words = sys.modules['site_pages'], load('search_words')
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,156 @@ def test_a_page_with_faults_is_found(tmp_path):
         'console',
         'wide',
     }
+
+
+def save_square(path, colour):
+    """Write a small picture of one colour."""
+    Image.new('RGBA', (80, 60), colour).save(path)
+
+
+@pytest.mark.parametrize(
+    ('colour', 'is_white'),
+    [
+        ((255, 255, 255, 255), True),
+        ((255, 255, 255, 0), False),
+        ((20, 20, 20, 255), False),
+    ],
+)
+def test_a_white_ground_is_opaque_and_white(tmp_path, colour, is_white):
+    save_square(tmp_path / 'a.png', colour)
+    assert site_pages.has_white_ground(tmp_path / 'a.png') is is_white
+
+
+def test_pictures_of_the_documentation_that_show_robots_are_transparent():
+    pictures = [*(ROOT / 'docs/images').glob('*.png'), *(ROOT / 'docs/images').glob('*.webp')]
+    white = {path.stem for path in pictures if site_pages.has_white_ground(path)}
+    plots = {'bead', 'benchmark_grid', 'joint_values', 'reach_slices'}
+    assert {name for name in white if not name.startswith('view_')} == plots
+
+
+def test_pages_that_are_named_for_the_site_exist():
+    named = {*site_pages.FOLDED, *search_words.SEARCH_WORDS}
+    named |= {*site_pages.OPEN_SECTIONS, *check_site.SEARCHED.values()}
+    assert [name for name in sorted(named) if not (ROOT / f'docs/{name}.md').is_file()] == []
+
+
+SMALL_SITE = {
+    'index.md': '# Small\n\n```{toctree}\n:glob:\n\n**/*\n```\n',
+    'how_to/limit_the_time.md': '# Limit the time\n\nPass a timeout.\n\n![white](white.png)\n',
+    'adr/timeout.md': '# Timeout\n\nA timeout of a timeout.\n',
+    'reference/causes.md': '# Causes\n\n## First cause\n\nOne.\n\n## Second cause\n\nTwo.\n',
+    'reference/api.md': '# API\n\n```{py:attribute} Request.timeout\nSeconds.\n```\n',
+}
+SMALL_CONFIGURATION = f"""
+import sys
+sys.path.insert(0, {str(ROOT / 'tools')!r})
+import search_words, site_pages
+extensions = ['myst_parser']
+html_theme = 'basic'
+SCORER
+def setup(app):
+    app.connect('source-read', search_words.add_index_entries)
+    app.connect('doctree-resolved', site_pages.mark_white_pictures)
+    app.connect('doctree-resolved', site_pages.fold_sections)
+"""
+
+
+def build_site(folder, scorer):
+    """Return the folder of a small site; skip the test without Sphinx."""
+    for name in ('sphinx', 'myst_parser'):
+        pytest.importorskip(name, reason='needs Sphinx: pip install -r requirements/docs.txt')
+    source = folder / 'source'
+    for name, text in SMALL_SITE.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    save_square(source / 'how_to' / 'white.png', (255, 255, 255, 255))
+    (source / 'conf.py').write_text(SMALL_CONFIGURATION.replace('SCORER', scorer))
+    command = [sys.executable, '-m', 'sphinx', '-q', '-b', 'html', source, folder / 'html']
+    subprocess.run(command, check=True)
+    return folder / 'html'
+
+
+@pytest.fixture(scope='module')
+def small_site(tmp_path_factory):
+    """Return a small site with the hooks and the scores of this one."""
+    scorer = f'html_search_scorer = {str(ROOT / "docs/search_scorer.js")!r}'
+    return build_site(tmp_path_factory.mktemp('scored'), scorer)
+
+
+def first_page(site, words):
+    """Return the page that a search finds first; skip the test without Node."""
+    try:
+        return check_site.search_in_node(site, [words])[words][0]
+    except OSError as error:
+        if 'not installed' not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+def test_a_search_finds_the_how_to_before_names_of_the_api_and_decisions(small_site):
+    assert first_page(small_site, 'timeout') == 'how_to/limit_the_time'
+    found = check_site.search_in_node(small_site, ['timeout'])['timeout']
+    assert found[:2] == ['how_to/limit_the_time'] * 2
+
+
+def test_words_of_a_page_are_found_though_its_text_has_none_of_them(small_site):
+    assert first_page(small_site, 'time budget') == 'how_to/limit_the_time'
+
+
+def test_a_search_that_finds_another_page_is_a_fault():
+    found = {'timeout': ['adr/0007.html', 'modules.html#id1', 'how_to/limit_the_time.html']}
+    assert list(check_site.misplaced(found)) == [
+        "the search for 'timeout' finds adr/0007, modules"
+    ]
+    found = {'timeout': ['modules.html#a', 'modules.html#b', 'how_to/limit_the_time.html?x=1#c']}
+    assert list(check_site.misplaced(found)) == []
+
+
+def test_long_pages_are_folded_below_their_headings(small_site):
+    page = (small_site / 'reference/causes.html').read_text()
+    assert page.count('<details class="fold"><summary><h2>') == page.count('</details>') == 2
+    assert '<details' not in (small_site / 'how_to/limit_the_time.html').read_text()
+
+
+def test_white_pictures_are_marked_and_unmarked_ones_are_found(small_site, tmp_path):
+    page = (small_site / 'how_to/limit_the_time.html').read_text()
+    assert 'class="white-ground"' in page
+    (tmp_path / 'a.html').write_text('<article><img src="a.png"><img src="b.png"></article>')
+    save_square(tmp_path / 'a.png', (255, 255, 255, 255))
+    save_square(tmp_path / 'b.png', (255, 255, 255, 0))
+    assert list(check_site.unmarked_pictures(tmp_path)) == ['a.html: white: a.png']
+
+
+def test_a_browser_finds_white_parts_in_the_dark_cut_parts_and_long_pages(tmp_path):
+    save_square(tmp_path / 'a.png', (255, 255, 255, 255))
+    (tmp_path / 'a.html').write_text(
+        '<link rel="icon" href="data:,"><body style="background: #111; overflow-x: hidden">'
+        '<article style="width: 300px; height: 9000px"><img src="a.png"><table style="width: 900px">'
+        '<td>cut</table><div style="background: white; height: 90px"></div></article>'
+    )
+    try:
+        with check_site.browser() as started, check_site.served(tmp_path) as address:
+            wrong = check_site.Window(started, address, 390, 'dark').open('a.html')
+    except OSError as error:
+        pytest.skip(str(error))
+    assert {'cut: table cut', 'white: div.', 'white: a.png'} <= set(wrong)
+    assert any(line.endswith('pixels high') for line in wrong)
+
+
+def test_a_link_opens_the_folded_section_of_its_target(tmp_path):
+    script = (ROOT / 'docs/_static/fold.js').read_text()
+    (tmp_path / 'a.html').write_text(
+        '<section id="a"><details class="fold"><summary>A</summary><p id="b">B</p></details></section>'
+        f'<section id="c"><details class="fold"><summary>C</summary></details></section><script>{script}</script>'
+    )
+    is_open = "() => [...document.querySelectorAll('details')].map(fold => fold.open)"
+    try:
+        with check_site.browser() as started, check_site.served(tmp_path) as address:
+            page = started.new_page()
+            seen = []
+            for name in ('a.html', 'a.html?#b', 'a.html?1#c'):
+                page.goto(f'{address}/{name}')
+                seen.append(page.evaluate(is_open))
+    except OSError as error:
+        pytest.skip(str(error))
+    assert seen == [[False, False], [True, False], [False, True]]
