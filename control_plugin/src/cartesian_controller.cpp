@@ -112,7 +112,9 @@ CallbackReturn CartesianController::on_configure(const rclcpp_lifecycle::State &
         "~/target_pose", newest, [this](const geometry_msgs::msg::PoseStamped &message) { take_pose(message); });
   if (parameters_.status_rate > 0.0) {
     statuses_ = get_node()->create_publisher<Status>("~/status", 10);
-    timer_ = get_node()->create_wall_timer(std::chrono::duration<double>(1.0 / parameters_.status_rate), [this] { publish(); });
+    // With names of its own, since a timer may run while the controller is configured anew.
+    timer_ = get_node()->create_wall_timer(std::chrono::duration<double>(1.0 / parameters_.status_rate),
+                                           [this, joints = chain_->names()] { publish(joints); });
   }
   RCLCPP_INFO(logger, "Ready: from '%s' to '%s', %zu joints, targets by ~/target_%s, %u Hz", chain_->links().front().c_str(),
               parameters_.tip.c_str(), chain_->size(), parameters_.reference.c_str(), get_update_rate());
@@ -267,7 +269,7 @@ void CartesianController::report(const char *held, const StepReport &result) {
   shown_.try_write(outcome_);
 }
 
-void CartesianController::publish() {
+void CartesianController::publish(const std::vector<std::string> &joints) {
   const Outcome outcome = shown_.read();
   Status message;
   message.stamp = get_node()->now();
@@ -278,7 +280,7 @@ void CartesianController::publish() {
   message.angular = outcome.report.rotation_error;
   message.scale = outcome.report.scale;
   message.condition = outcome.report.condition;
-  message.joint_names = chain_->names();
+  message.joint_names = joints;
   message.stopped_by.assign(outcome.stopped_by.begin(), outcome.stopped_by.end());
   statuses_->publish(message);
 }

@@ -62,7 +62,7 @@ class CartesianController : public controller_interface::ChainableControllerInte
   StepReport follow();
   bool write_commands();
   void report(const char *held, const StepReport &report);
-  void publish();
+  void publish(const std::vector<std::string> &joints);
 
   std::shared_ptr<cartesian_controller::ParamListener> listener_;
   cartesian_controller::Params parameters_;

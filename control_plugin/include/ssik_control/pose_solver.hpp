@@ -40,6 +40,9 @@ class PoseSolver {
  public:
   // Throws std::runtime_error if there are no blocks, or if they are of another chain.
   PoseSolver(const Chain &chain, const SolverSource &source);
+  // The solver lies in the memory of this object.
+  PoseSolver(const PoseSolver &) = delete;
+  PoseSolver &operator=(const PoseSolver &) = delete;
 
   // Joint limits, infinite for none [rad or m].
   const std::vector<double> &lower() const { return lower_; }
