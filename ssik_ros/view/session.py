@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -18,6 +17,7 @@ from ssik_ros.server.requests.ik_requests import (
     FullState,
     IkRequest,
     IkResponse,
+    StateRequest,
 )
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.planning_scene import PlanningScene
@@ -25,6 +25,7 @@ from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import SelfMotion
+from ssik_ros.view.first_posture import find_first_state
 from ssik_ros.view.posture_session import BEGIN, BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
 
@@ -58,7 +59,7 @@ class Session(PostureSession):
         server: RobotServer | None = None,
     ) -> None:
         """
-        Begin at the first named posture of the group, or at the robot's default.
+        Begin at the posture of :func:`ssik_ros.view.first_posture.find_first_state`.
 
         :param robot: the robot.
         :param group: its group whose tips have targets.
@@ -115,7 +116,14 @@ class Session(PostureSession):
         return replace(kinematics, position_only=is_free)
 
     def _first_state(self) -> FullState:
-        return self.server.states.default()._replace(positions=default_state(self.robot))
+        default = self.server.states.default()
+
+        def is_free(positions: FloatArray) -> bool:
+            state = default._replace(positions=positions)
+            return not self.server.check_state(StateRequest(), state).contacts
+
+        positions = find_first_state(self.robot, self.group, is_free)
+        return default._replace(positions=positions)
 
     def home_joints(self) -> FloatArray:
         return self._first_state().positions[self.places]

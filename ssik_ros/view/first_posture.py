@@ -1,0 +1,131 @@
+"""
+The posture that a viewer opens with: regular, so that all branches of the pose exist and every drag is followed.
+
+The named posture ``ready`` or ``home`` comes first, as for solvers. If it is singular, other named postures of the group
+are tried, and then random postures around the middle of the limits.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.default_seed import default_state
+from ssik_ros.model.forward_kinematics import compute_link_poses
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+
+REGULAR = 0.03
+"""Smallest singular value of a regular Jacobian, as a part of the largest; lengths are divided by the arm's length."""
+TRIED = 300
+"""Random postures; the best of them is taken."""
+MIDDLE_PART = 0.35
+"""Random postures are at most this part of a joint's range away from its middle."""
+FARTHEST = 1.8
+"""Largest distance of a random angle or position from the middle of its range [rad or m]."""
+SEED = 0
+IsFree = Callable[[FloatArray], bool]
+
+
+def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> FloatArray:
+    """
+    Return the full state (nq,) to open a viewer with [rad or m].
+
+    It is :func:`ssik_ros.model.default_seed.default_state` if the group has several tips, or if no regular posture is
+    found.
+
+    :param robot: the robot.
+    :param group: its group with a target.
+    :param is_free: returns whether a full state (nq,) has no collision.
+    """
+    default = default_state(robot)
+    if len(group.tips) != 1 or not all(map(_is_scalar, _kinds(robot, group))):
+        return default
+    measure = _Regularity(robot, group)
+    if measure(default) >= REGULAR:
+        return default
+    for state in _named_states(robot, group, default):
+        if measure(state) >= REGULAR and is_free(state):
+            return state
+    drawn = sorted(_random_states(robot, group, default), key=measure, reverse=True)
+    lowest = _lowest_base(robot, group, default)
+    for state in drawn:
+        if measure(state) < REGULAR:
+            break
+        if _lowest(robot, group, state) >= lowest and is_free(state):
+            return state
+    return default
+
+
+class _Regularity:
+    """Measure of the distance of a posture from a singularity; 0 at a singularity, 1 at most."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        self._places = group.idx_q
+        self._chain = ChainKinematics(robot, group, group.base_link, group.tip)
+        self._rank = min(6, len(self._places))
+
+    def __call__(self, state: FloatArray) -> float:
+        jacobian = np.array(self._chain.jacobian(state[self._places]))
+        # Metres and radians count alike if the largest column of the translation is one.
+        jacobian[:3] /= max(float(np.linalg.norm(jacobian[:3], axis=0).max()), 1e-12)
+        values = np.linalg.svd(jacobian, compute_uv=False)
+        return float(values[self._rank - 1] / max(float(values[0]), 1e-12))
+
+
+def _kinds(robot: RobotModel, group: JointGroup) -> list[JointKind]:
+    return [JointKind(robot.tree.kinds[joint]) for joint in group.joint_indices]
+
+
+def _is_scalar(kind: JointKind) -> bool:
+    return kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+
+
+def _named_states(
+    robot: RobotModel, group: JointGroup, default: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield a full state for each named posture of a group; other joints are as in the default state."""
+    tree = robot.tree
+    for named in robot.srdf.states:
+        state = default.copy()
+        if named.group != group.name:
+            continue
+        for name, numbers in named.values.items():
+            if name in group.joint_names and len(numbers) == 1:
+                place = tree.idx_q[tree.joint_index[name]]
+                state[place] = min(max(numbers[0], tree.lower[place]), tree.upper[place])
+        yield robot.with_mimic(state)
+
+
+def _random_states(
+    robot: RobotModel, group: JointGroup, default: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield random full states around the middle of a group's limits; the sequence is always the same."""
+    rng = np.random.default_rng(SEED)
+    is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
+    lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
+    span = np.minimum(MIDDLE_PART * (upper - lower), FARTHEST)
+    for _ in range(TRIED):
+        state = default.copy()
+        state[group.idx_q] = 0.5 * (lower + upper) + rng.uniform(-1.0, 1.0, len(span)) * span
+        yield robot.with_mimic(state)
+
+
+def _heights(robot: RobotModel, group: JointGroup, state: FloatArray) -> FloatArray:
+    """Return the heights of the links of a group, without its base [m]."""
+    poses = compute_link_poses(robot.tree, state)
+    carried = np.isin(robot.tree.link_joints, group.joint_indices)
+    heights: FloatArray = poses[carried, 2, 3]
+    return heights
+
+
+def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
+    return float(_heights(robot, group, state).min(initial=np.inf))
+
+
+def _lowest_base(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
+    """Return the height of the base, below which no link of the group shall be [m]."""
+    poses = compute_link_poses(robot.tree, state)
+    return float(poses[robot.tree.link(group.base_link), 2, 3])
