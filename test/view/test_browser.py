@@ -103,6 +103,32 @@ def test_two_windows_show_and_move_the_same_robot(browser):
         screens[1].tab.close()
 
 
+def test_keys_and_buttons_point_the_camera_at_the_target_and_at_the_robot(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(1000, 620))
+        screen.settle()
+        camera, target = screen.client.camera, page.session.targets['tool0'][:3, 3]
+        screen.tab.keyboard.press('f')
+        screen.wait_for(lambda: np.allclose(camera.look_at, target, atol=1e-3))
+        screen.tab.get_by_role('button', name='zoom to robot').click()
+        middle = page.robot_bounds().mean(axis=0)
+        screen.wait_for(lambda: np.allclose(camera.look_at, middle, atol=1e-3))
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
+def test_the_first_picture_shows_the_robot_and_its_target(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(1400, 900))
+        screen.settle()
+        links = link_poses(page.session.robot, page.session.state)[:, :3, 3]
+        places = [*links, page.session.targets['tool0'][:3, 3]]
+        box = screen.tab.locator('canvas').first.bounding_box()
+        for x, y in map(screen.pixels, places):
+            assert box['x'] < x < box['x'] + box['width'] and 0.0 < y < box['height']
+        screen.tab.close()
+
+
 def test_a_narrow_screen_shows_the_whole_robot_above_the_panels(browser):
     with open_page('ur5e') as page:
         screen = Screen(browser, page, size=(390, 844))

@@ -213,6 +213,7 @@ MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
         'modifier': _is_optional_text,
         'owner': _is_text,
     },
+    'CommandTriggerMessage': {'uuid': _is_text},
     'ViewerCameraMessage': {
         'wxyz': FOUR,
         'position': THREE,

@@ -19,7 +19,8 @@ SEGMENTS = 16
 GHOST_SEGMENTS = 8
 GHOST_TRIANGLES = 3000
 """Of a ghost, about."""
-GHOST_OPACITY = 0.35
+GHOST_OPACITY = 0.15
+"""Ghosts are faint, so that the robot is seen first."""
 DIGITS = 6
 """Corners that agree in so many digits are one vertex."""
 Pose = tuple[tuple[float, float, float, float], tuple[float, float, float]]

@@ -1,10 +1,11 @@
 """The page that a browser shows: the robot, a handle at each target, ghosts of other branches, and panels."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 import contextlib
 import errno
 from functools import partial
 import io
+import itertools
 import logging
 import socket
 import time
@@ -43,6 +44,8 @@ HANDLE = 0.22
 """Size of a handle, as a part of the robot's size."""
 VIEW = np.array((0.79, -0.79, 0.47))
 """Where the camera is, as seen from the middle of the robot and divided by its size."""
+CLOSE = 0.8
+"""Distance of the first camera of a wide screen, as a part of :data:`VIEW`."""
 LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
@@ -163,7 +166,8 @@ class Page:
         solids = RobotSolids(session.robot, segments=SEGMENTS)
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
-        bounds = solids.bounds(session.state.positions)
+        self._solids = solids
+        bounds = self.robot_bounds()
         self.scene, self.gui = scene, self._viser.gui
         self.size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
         self._look(bounds)
@@ -187,6 +191,15 @@ class Page:
         self._viser.on_client_disconnect(lambda client: self._let_go(client.client_id))
         self._drags = 0
 
+    def robot_bounds(self) -> FloatArray:
+        """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
+        bounds = self._solids.bounds(self.session.state.positions)
+        # A base that has moved may be turned, so all corners of the box count.
+        corners = np.array(list(itertools.product(*bounds.T)))
+        root = self.session.state.root_pose
+        moved = corners @ root[:3, :3].T + root[:3, 3]
+        return np.array((moved.min(axis=0), moved.max(axis=0)))
+
     def _accepts(self, control: str, value: object) -> bool:
         """Return whether one of the controls may have a value."""
         # A control that a browser names may just be removed; only the library knows which there are.
@@ -201,7 +214,7 @@ class Page:
         )
         self._light()
         camera = self._viser.initial_camera
-        camera.position = tuple(middle + self.size * VIEW)
+        camera.position = tuple(middle + CLOSE * self.size * VIEW)
         camera.look_at = tuple(middle)
 
         async def step_back(client: Any) -> None:
@@ -363,14 +376,14 @@ class Page:
         self._viser.flush()
 
     def _label(self, states: list[Any]) -> None:
-        """Write the rank of each ghost where it is farthest from the robot."""
-        here = link_poses(self.session.robot, self.session.state)[:, :3, 3]
+        """Write the rank of each ghost where it is farthest from the robot and from the ranks of other ghosts."""
+        robot = self.session.robot
+        here = link_poses(robot, self.session.state)[:, :3, 3]
+        places = place_labels(here, [link_poses(robot, state)[:, :3, 3] for state in states])
         for number, label in enumerate(self._labels):
             label.visible = number < len(states)
             if label.visible:
-                there = link_poses(self.session.robot, states[number])[:, :3, 3]
-                place = int(np.linalg.norm(there - here, axis=1).argmax())
-                label.position = tuple(there[place])
+                label.position = tuple(places[number])
                 label.text = str(number + 1)
 
     def _marks(self) -> dict[str, Colour]:
@@ -392,6 +405,22 @@ class Page:
             ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
             lines = np.array(ends)
         self._gap.points = lines.astype(np.float32)
+
+
+def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatArray]:
+    """
+    Return the position (3,) of a label for each ghost: at a link that is far from the robot and from earlier labels [m].
+
+    :param here: (nl, 3) positions of the links of the robot [m].
+    :param ghosts: (nl, 3) positions of the links of each ghost [m].
+    """
+    places: list[FloatArray] = []
+    for there in ghosts:
+        apart = np.linalg.norm(there - here, axis=1)
+        for taken in places:
+            apart = np.minimum(apart, np.linalg.norm(there - taken, axis=1))
+        places.append(there[int(apart.argmax())])
+    return places
 
 
 def check_address(host: str, port: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
@@ -47,6 +48,9 @@ class Host(Protocol):
     @property
     def is_dragging(self) -> bool:
         """Return whether a handle is held, so that nothing may take long."""
+
+    def robot_bounds(self) -> FloatArray:
+        """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
 
     def hold(self, name: str, event: Any) -> bool:
         """Note whether a browser holds a handle; return whether it has just begun to."""

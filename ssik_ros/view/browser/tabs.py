@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ssik_ros.view.browser.camera_panel import CameraPanel
 from ssik_ros.view.browser.curve_panel import CurvePanel
 from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
 from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
@@ -33,7 +34,7 @@ def make_panels(gui: Any, page: Host) -> list[Panel]:
     :param gui: viser's controls.
     :param page: the page.
     """
-    panels: list[Panel] = [StatusPanel(gui, page)]
+    panels: list[Panel] = [StatusPanel(gui, page), CameraPanel(gui, page)]
     tabs = gui.add_tab_group()
     for title, kinds in list_tabs(page).items():
         with tabs.add_tab(title):

@@ -22,6 +22,7 @@ GHOSTS: tuple[Colour, ...] = (
     (0.9, 0.3, 0.35),
     (0.25, 0.7, 0.75),
     (0.75, 0.7, 0.2),
+    (0.45, 0.4, 0.35),
 )
 """Colours of ghosts, one after the other."""
 OPACITY = 0.3

@@ -1,0 +1,79 @@
+"""Buttons and keys that move the camera."""
+
+import math
+
+import pytest
+
+pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+from made_pages import connect, message, open_page, read_messages, say_hello
+import numpy as np
+from test_page import wait_until
+
+from ssik_ros.view.browser.camera_panel import distance_to_fit, ROBOT, TARGET
+from ssik_ros.view.browser.page import place_labels
+
+CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
+
+
+@pytest.mark.parametrize('fov', [0.5, 1.3])
+@pytest.mark.parametrize('aspect', [0.5, 1.0, 2.0])
+def test_a_box_fits_into_the_picture_and_nearly_fills_it(fov, aspect):
+    distance = distance_to_fit(CUBE, fov, aspect)
+    narrow = min(math.tan(0.5 * fov), aspect * math.tan(0.5 * fov))
+    # The tangents from the camera to the sphere around the box.
+    half = math.asin(math.sqrt(3.0) / distance)
+    assert 0.85 * narrow < math.tan(half) < narrow
+
+
+def test_labels_of_ghosts_with_one_elbow_do_not_lie_on_each_other():
+    here = np.zeros((3, 3))
+    ghost = np.array(((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.6, 0.0)))
+    first, second = place_labels(here, [ghost, ghost])
+    assert (first == ghost[1]).all() and (second == ghost[2]).all()
+
+
+def looks(socket):
+    """Yield the points that the camera is told to look at."""
+    while True:
+        for one in read_messages(socket.recv(timeout=30)):
+            if one['type'] == 'SetCameraLookAtMessage':
+                yield np.array(one['look_at'])
+
+
+@pytest.fixture(scope='module')
+def page():
+    with open_page('ur5e') as opened:
+        yield opened
+
+
+def target_of(page):
+    return page.session.targets['tool0'][:3, 3]
+
+
+def test_the_buttons_look_at_the_target_and_at_the_middle_of_the_robot(page):
+    buttons = next(
+        uuid
+        for uuid, handle in page._viser.gui._gui_input_handle_from_uuid.items()
+        if getattr(handle, 'options', None) == (ROBOT, TARGET)
+    )
+    with connect(page) as socket:
+        say_hello(socket)
+        wait_until(page._viser.get_clients)
+        for label, place in ((TARGET, target_of(page)), (ROBOT, page.robot_bounds().mean(axis=0))):
+            socket.send(message('GuiUpdateMessage', uuid=buttons, updates={'value': label}))
+            assert any(np.allclose(look, place, atol=1e-6) for look in looks(socket))
+
+
+def test_a_key_looks_at_the_target_and_an_unknown_command_does_nothing(page):
+    keys = {h.hotkey: uuid for uuid, h in page._viser.gui._command_handle_from_uuid.items()}
+    assert set(keys) == {'F', 'Z'}
+    dropped = page.guard.dropped
+    with connect(page) as socket:
+        say_hello(socket)
+        wait_until(page._viser.get_clients)
+        for uuid in ('no such command', keys['F']):
+            socket.send(message('CommandTriggerMessage', uuid=uuid))
+        assert any(np.allclose(look, target_of(page), atol=1e-6) for look in looks(socket))
+        assert page.guard.dropped == dropped
+        socket.send(message('CommandTriggerMessage', uuid=keys['F'], more=1))
+        wait_until(lambda: page.guard.dropped == dropped + 1)
