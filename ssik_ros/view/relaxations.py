@@ -55,7 +55,7 @@ class Relaxations:
         """
         tree = robot.tree
         lower, upper = tree.lower.copy(), tree.upper.copy()
-        turning = _turning_variables(robot)
+        turning = turning_variables(robot)
         for name in self.limits:
             place = robot.variable_names.index(name)
             span = TURN if place in turning else max(float(upper[place] - lower[place]), 1.0)
@@ -81,8 +81,12 @@ class Relaxations:
         return (*own, *(LinkPair(a, b, 'let go of') for a, b in (*chosen, *self.pairs)))
 
 
-def _turning_variables(robot: RobotModel) -> set[int]:
-    """Return the places of the variables that are angles."""
+def turning_variables(robot: RobotModel) -> set[int]:
+    """
+    Return the indices in a full state of the variables that are angles.
+
+    :param robot: the robot.
+    """
     kinds = robot.tree.kinds.tolist()
     turning = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
     return {int(robot.tree.idx_q[j]) for j, kind in enumerate(kinds) if kind in turning}

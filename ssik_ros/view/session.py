@@ -9,6 +9,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import (
     Branch,
@@ -75,6 +76,8 @@ class Session(PostureSession):
         self.group = group
         self.variable_names, self.places = group.variable_names, group.idx_q
         self.links = dict(zip(group.tips, group.tips))
+        ends = (group.base_link, group.tips[0])
+        self._chain = ChainKinematics(robot, group, *ends) if len(group.tips) == 1 else None
         self.kinematics = kinematics or GroupKinematics(group.name)
         self.most_branches = most_branches
         self.relaxations = Relaxations()
@@ -239,6 +242,17 @@ class Session(PostureSession):
         self._show(self.state_with(np.clip(q, self.lower, self.upper)))
         text = f'Posture {length:.2f} rad along curve {number + 1}.'
         self.outcome = SolveOutcome(True, Cause.NONE, text)
+
+    def manipulability(self, q: FloatArray) -> float:
+        """
+        Return the product of the singular values of the Jacobian of the tip; 0 at a singularity, NaN for several tips.
+
+        :param q: (n) posture [rad or m].
+        """
+        if self._chain is None:
+            return float('nan')
+        jacobian = self._chain.jacobian(q)
+        return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
 
     def _explain(self) -> None:
         """Show the nearest posture, and keep why it is not at the target."""

@@ -129,6 +129,54 @@ def test_the_first_picture_shows_the_robot_and_its_target(browser):
         screen.tab.close()
 
 
+def test_a_click_on_a_row_of_the_table_takes_its_branch_and_the_order_can_be_chosen(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(1400, 900))
+        screen.settle()
+        branches = page.session.branches
+        screen.tab.get_by_role('tab', name='Branches').click()
+        ranks = lambda: screen.tab.locator('tr[data-take] td:first-child').all_inner_texts()  # noqa: E731
+        screen.wait_for(lambda: ranks() == list('1234567'))
+        screen.tab.get_by_role('combobox').first.click()
+        screen.tab.get_by_role('option', name='room to limits').click()
+        most = sorted(range(7), key=lambda k: -branches[k].limit_margin)
+        screen.wait_for(lambda: ranks() == [str(k + 1) for k in most])
+        screen.tab.locator('tr[data-take]').nth(2).click()
+        taken = branches[most[2]].positions
+        screen.wait_for(lambda: np.array_equal(page.session.joints, taken))
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
+def test_a_bar_turns_orange_and_red_and_angles_are_shown_in_degrees(browser):
+    with open_page('panda') as page:
+        session = page.session
+        screen = Screen(browser, page, size=(1400, 900))
+        screen.show_sliders()
+        rooms = lambda: screen.tab.locator('tr[data-room]').evaluate_all(  # noqa: E731
+            'rows => rows.map(row => row.dataset.room)'
+        )
+        assert rooms() == ['FREE'] * 7
+        q = session.joints.copy()
+        q[0], q[1] = session.upper[0], session.lower[1] + 0.03 * 3.5
+        page.post(lambda: session.set_joints(q))
+        screen.wait_for(lambda: rooms() == ['AT', 'NEAR'] + ['FREE'] * 5)
+        screen.tab.get_by_role('combobox').first.click()
+        screen.tab.get_by_role('option', name='deg').click()
+        screen.wait_for(lambda: np.allclose(screen.slider_values(), np.degrees(q), atol=1e-6))
+        screen.tab.get_by_text('166 deg').wait_for()
+        thumb = screen.tab.get_by_role('slider').nth(6)
+        thumb.focus()
+        thumb.press('ArrowRight')
+        screen.wait_for(lambda: np.degrees(session.joints[6] - q[6]) > 0.05)
+        assert np.degrees(session.joints[6] - q[6]) < 0.15
+        numbers = screen.tab.locator('input[class*=NumberInput]')
+        shown = numbers.evaluate_all('all => all.map(e => e.value)')
+        assert len(shown) >= 7 and max(sum(c.isdigit() for c in text) for text in shown) <= 4
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
 def test_a_narrow_screen_shows_the_whole_robot_above_the_panels(browser):
     with open_page('ur5e') as page:
         screen = Screen(browser, page, size=(390, 844))

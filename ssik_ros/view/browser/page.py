@@ -28,6 +28,7 @@ from ssik_ros.view.browser.link_meshes import (
 from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.tabs import make_panels
+from ssik_ros.view.limit_room import UNITS
 from ssik_ros.view.mailbox import Event, Mailbox
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
@@ -82,7 +83,7 @@ class Page:
         :raises InvalidOption: if the port is taken or invalid, or if the address does not belong to this machine.
         """
         self.session, self.extras = session, extras or Extras()
-        self.is_playing = False
+        self.is_playing, self.angle_unit = False, UNITS[0]
         named = () if host in LOCAL else (host,)
         self.guard = Guard(admission or Admission(named))
         self.host = host

@@ -3,7 +3,7 @@ A script that a page runs before viser's own.
 
 It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the
 storage of the tab, which belongs to one origin, port included. Without a graphics card it turns off effects that are
-slow to draw.
+slow to draw. A click on a row of the table of branches presses the button that takes the branch.
 """
 
 import functools
@@ -49,6 +49,11 @@ SCRIPT = b"""<script>(() => {
         if (isDrawn && (isSlow ??= look())) options = {...options, antialias: false};
         return make.call(this, kind, options);
     };
+    document.addEventListener('click', event => {
+        const name = event.target.closest?.('tr[data-take]')?.dataset.take;
+        const buttons = name ? document.querySelectorAll('button') : [];
+        [...buttons].find(button => button.textContent.trim() === name)?.click();
+    });
 })();</script>"""
 """The address of the websocket is always the page's own. Smooth edges take a processor as long to draw as everything else: each pixel is drawn four times."""
 

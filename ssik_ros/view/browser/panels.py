@@ -1,8 +1,7 @@
-"""The panels of a page: status, pose, joints, branches, and remedies for a failure."""
+"""The panels of a page: status, pose, and remedies for a failure."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
-import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,12 +14,7 @@ from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies, Remedy
-from ssik_ros.view.session import HELD, Session
-
-STEPS = 1000
-"""Steps of a slider."""
-FARTHEST_SLIDE = 2.0
-"""Range of a slider for a translation without limits [m]."""
+from ssik_ros.view.session import Session
 
 
 class Extras(NamedTuple):
@@ -44,6 +38,8 @@ class Host(Protocol):
     """Whether postures follow each other so fast that branches are not looked for."""
     note: str
     shows_ghosts: bool
+    angle_unit: str
+    """Unit in which angles are shown: ``rad`` or ``deg``."""
 
     @property
     def is_dragging(self) -> bool:
@@ -193,97 +189,6 @@ class TargetPanel:
 
     def show_details(self, session: PostureSession) -> None:
         self._joints.value = write_numbers(session.joints)
-
-
-class JointPanel:
-    """A slider for each joint variable, with its limits."""
-
-    def __init__(self, gui: Any, page: Host) -> None:
-        """
-        Make the sliders.
-
-        :param gui: viser's controls.
-        :param page: the page.
-        """
-        self._page, session = page, page.session
-        self._sliders = []
-        for place, name in enumerate(session.variable_names):
-            low, high = _range(float(session.lower[place]), float(session.upper[place]))
-            value = float(np.clip(session.joints[place], low, high))
-            slider = gui.add_slider(name, low, high, (high - low) / STEPS, value)
-            self._sliders.append((slider, low, high))
-            on_change(slider, partial(self._move, place))
-
-    def _move(self, place: int, value: float) -> None:
-        session = self._page.session
-
-        def move() -> None:
-            q = session.joints.copy()
-            q[place] = value
-            session.set_joints(q)
-
-        self._page.post(move, ('joint', place), gesture=('joint', place))
-
-    def show(self, session: PostureSession) -> None:
-        for (slider, low, high), value in zip(self._sliders, session.joints.tolist()):
-            slider.value = min(max(value, low), high)
-
-    show_details = show
-
-
-def _range(low: float, high: float) -> tuple[float, float]:
-    """Return the range of a slider; joints without limits get one of a turn, or of some metres."""
-    if math.isfinite(low) and math.isfinite(high):
-        return (low, high) if high > low else (low, low + 1e-9)
-    return -math.pi, math.pi
-
-
-class BranchPanel:
-    """All branches of the pose; a press takes one."""
-
-    def __init__(self, gui: Any, page: Host) -> None:
-        """
-        Make the controls.
-
-        :param gui: viser's controls.
-        :param page: the page.
-        """
-        self._page = page
-        ghosts = gui.add_checkbox('show ghosts', True)
-        on_change(ghosts, lambda value: page.post(lambda: setattr(page, 'shows_ghosts', value)))
-        windings = gui.add_checkbox('list windings', False)
-        on_change(windings, lambda value: page.post(lambda: self._wind(value)))
-        self._buttons = [
-            gui.add_button('', visible=False) for _ in range(page.session.most_branches)
-        ]
-        self._text = gui.add_markdown('')
-        for number, button in enumerate(self._buttons):
-            on_press(button, partial(page.post, partial(page.take, number)))
-
-    def _wind(self, value: bool) -> None:
-        self._page.session.wants_windings = value
-
-    def show(self, session: Session) -> None:
-        """Keep the branches until new ones are found."""
-
-    def show_details(self, session: Session) -> None:
-        lines = [plain(session.branches_text or 'A pose that is reached has branches.')]
-        for number, button in enumerate(self._buttons):
-            button.visible = number < len(session.branches)
-            if button.visible:
-                branch = session.branches[number]
-                has_windings = any(branch.windings)
-                winding = (
-                    f', winding {" ".join(map(str, branch.windings))}' if has_windings else ''
-                )
-                # A button has room for the signs; the text below has the position of the held joint.
-                signs, _, held = branch.label.partition(HELD)
-                button.label = f'{number + 1}: {signs}{winding}'
-                lines.append(
-                    f'{number + 1}\\. {plain(held)}{"; " if held else ""}{branch.distance:.2f} from here, '
-                    f'{branch.limit_margin:.2f} to the nearest limit'
-                )
-        self._text.content = '\n\n'.join(lines)
 
 
 class ReasonPanel:

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ssik_ros.view.browser.branch_panel import BranchPanel
 from ssik_ros.view.browser.camera_panel import CameraPanel
 from ssik_ros.view.browser.curve_panel import CurvePanel
+from ssik_ros.view.browser.joint_panel import JointPanel
 from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
 from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
 from ssik_ros.view.browser.panels import (
-    BranchPanel,
     Host,
-    JointPanel,
     Panel,
     ReasonPanel,
     StatusPanel,

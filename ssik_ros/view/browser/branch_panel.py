@@ -1,0 +1,104 @@
+"""The branches of the pose as one table, in the colours of their ghosts."""
+
+from collections.abc import Sequence
+from functools import partial
+import html
+from typing import Any
+
+from ssik_ros.view.branch_table import BranchRow, KEYS, list_branches
+from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.link_meshes import page_colour
+from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.limit_room import in_unit, shared_unit, short
+from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.session import Session
+
+TAKE = 'take '
+"""Text of a button before the rank; the script of the page presses it for a click on a row."""
+
+
+class BranchPanel:
+    """All branches of the pose; a click on a row or a button takes one."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        ghosts = gui.add_checkbox('show ghosts', True)
+        on_change(ghosts, lambda value: page.post(lambda: setattr(page, 'shows_ghosts', value)))
+        windings = gui.add_checkbox('list windings', False)
+        on_change(windings, lambda value: page.post(lambda: self._wind(value)))
+        self._order = gui.add_dropdown('sort by', tuple(KEYS))
+        on_change(self._order, lambda order: page.post(lambda: None))
+        self._table = gui.add_html('')
+        ranks = tuple(f'{TAKE}{rank + 1}' for rank in range(page.session.most_branches))
+        self._all = ranks
+        self._buttons = gui.add_button_group('branch', ranks, visible=False)
+
+        async def take(event: Any) -> None:
+            rank = int(str(event.target.value).removeprefix(TAKE))
+            page.post(partial(page.take, rank - 1))
+
+        self._buttons.on_click(take)
+        self._text = gui.add_markdown('')
+        turning = turning_variables(page.session.robot)
+        self._is_angle = [place in turning for place in page.session.places.tolist()]
+
+    def _wind(self, value: bool) -> None:
+        self._page.session.wants_windings = value
+
+    def show(self, session: Session) -> None:
+        """Keep the branches until new ones are found."""
+
+    def show_details(self, session: Session) -> None:
+        count = len(session.branches)
+        self._text.content = plain(session.branches_text or 'A pose that is reached has branches.')
+        self._buttons.visible = count > 0
+        if count:
+            self._buttons.options = self._all[:count]
+        rows = list_branches(session, str(self._order.value)) if session.outcome.solved else []
+        unit = shared_unit(self._is_angle, self._page.angle_unit)
+        self._table.content = draw_table(rows, unit) if rows else ''
+
+
+def draw_table(rows: Sequence[BranchRow], unit: str) -> str:
+    """
+    Return a table of branches as HTML.
+
+    :param rows: the branches, in their order.
+    :param unit: of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
+    """
+    titles = ('', 'branch', f'distance [{unit}]', f'to limit [{unit}]', 'manipul&shy;ability')
+    head = ''.join(
+        f'<th style="text-align:left;padding-left:0.5em">{title}</th>' for title in titles
+    )
+    style = 'width:100%;font-size:12px;padding:0 0.6em;border-collapse:collapse'
+    body = ''.join(_draw_row(row, unit) for row in rows)
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _draw_row(row: BranchRow, unit: str) -> str:
+    """Return the row of one branch, in the colour of its ghost."""
+    scaled = partial(in_unit, unit=unit)
+    numbers = (scaled(row.distance), scaled(row.room), row.manipulability)
+    cells = ''.join(f'<td style="padding-left:0.5em">{short(number)}</td>' for number in numbers)
+    if not row.rank:
+        return f'<tr><td>now</td><td style="padding-left:0.5em">shown posture</td>{cells}</tr>'
+    colour = ','.join(map(str, page_colour(GHOSTS[(row.rank - 1) % len(GHOSTS)])))
+    swatch = f'background:rgb({colour});color:white;text-align:center;border-radius:3px'
+    # A colour of the row under the mouse needs a style sheet; the mouse itself shows that a row can be clicked.
+    begin = (
+        f'<tr data-take="{TAKE}{row.rank}" style="cursor:pointer" title="click: take this branch">'
+    )
+    return f'{begin}<td style="{swatch}">{row.rank}</td><td style="padding-left:0.5em">{html.escape(_name(row))}</td>{cells}</tr>'
+
+
+def _name(row: BranchRow) -> str:
+    """Return label, windings and held joint of a branch."""
+    windings = f'winding {" ".join(map(str, row.windings))}' if row.windings else ''
+    return ', '.join(filter(None, (row.signs, windings, row.held)))
