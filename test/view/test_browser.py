@@ -11,6 +11,7 @@ from made_pages import open_page
 import numpy as np
 
 from ssik_ros.view.browser.link_meshes import link_poses
+from ssik_ros.view.copied_commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
@@ -173,6 +174,26 @@ def test_a_bar_turns_orange_and_red_and_angles_are_shown_in_degrees(browser):
         numbers = screen.tab.locator('input[class*=NumberInput]')
         shown = numbers.evaluate_all('all => all.map(e => e.value)')
         assert len(shown) >= 7 and max(sum(c.isdigit() for c in text) for text in shown) <= 4
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
+def test_a_press_copies_the_present_pose_as_a_command(browser):
+    with open_page('ur5e') as page:
+        page.session.origin = {'robot': 'ur5e'}
+        screen = Screen(browser, page, size=(1400, 900))
+        screen.tab.context.grant_permissions(['clipboard-read', 'clipboard-write'])
+        screen.settle()
+        for form, write in COMMANDS.items():
+            screen.tab.get_by_role('tab', name='Copy').click()
+            screen.tab.get_by_role('combobox').first.click()
+            screen.tab.get_by_role('option', name=form, exact=True).click()
+            text = write(page.session)
+            shown = screen.tab.locator('pre')
+            screen.wait_for(lambda shown=shown, text=text: shown.all_inner_texts() == [text])
+            screen.tab.get_by_role('button', name='Copy', exact=True).click()
+            screen.tab.get_by_role('button', name='Copied').wait_for()
+            assert screen.tab.evaluate('() => navigator.clipboard.readText()') == text
         assert not screen.errors and not page.guard.dropped
         screen.tab.close()
 

@@ -3,7 +3,8 @@ A script that a page runs before viser's own.
 
 It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the
 storage of the tab, which belongs to one origin, port included. Without a graphics card it turns off effects that are
-slow to draw. A click on a row of the table of branches presses the button that takes the branch.
+slow to draw. A click on a row of the table of branches presses the button that takes the
+branch, and buttons marked ``data-copy`` copy the text after them.
 """
 
 import functools
@@ -53,6 +54,14 @@ SCRIPT = b"""<script>(() => {
         const name = event.target.closest?.('tr[data-take]')?.dataset.take;
         const buttons = name ? document.querySelectorAll('button') : [];
         [...buttons].find(button => button.textContent.trim() === name)?.click();
+        const copy = event.target.closest?.('button[data-copy]');
+        const text = copy?.nextElementSibling;
+        if (!text) return;
+        getSelection().selectAllChildren(text);
+        const done = () => { copy.textContent = 'Copied'; };
+        // A page without encryption from another machine has no clipboard, but this older command.
+        if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).then(done);
+        else if (document.execCommand('copy')) done();
     });
 })();</script>"""
 """The address of the websocket is always the page's own. Smooth edges take a processor as long to draw as everything else: each pixel is drawn four times."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from ssik_ros.view.browser.branch_panel import BranchPanel
 from ssik_ros.view.browser.camera_panel import CameraPanel
+from ssik_ros.view.browser.copy_panel import CopyPanel
 from ssik_ros.view.browser.curve_panel import CurvePanel
 from ssik_ros.view.browser.joint_panel import JointPanel
 from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
@@ -69,4 +70,9 @@ def _own_tabs(session: PostureSession) -> dict[str, Sequence[MakePanel]]:
         return {}
     is_redundant = len(session.tips) == 1 and len(session.places) == REDUNDANT
     branches: Sequence[MakePanel] = [BranchPanel, CurvePanel] if is_redundant else [BranchPanel]
-    return {'Branches': branches, 'Why not': [ReasonPanel], 'Solver': [SolverPanel]}
+    return {
+        'Branches': branches,
+        'Why not': [ReasonPanel],
+        'Solver': [SolverPanel],
+        'Copy': [CopyPanel],
+    }

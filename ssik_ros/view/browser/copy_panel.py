@@ -1,0 +1,49 @@
+"""The shown request as text to copy: Python, ``ssik solve`` and ``ros2 service call``."""
+
+import html
+from typing import Any
+
+from ssik_ros.errors import SsikError
+from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.copied_commands import COMMANDS
+from ssik_ros.view.session import Session
+
+
+class CopyPanel:
+    """A choice of forms, the text, and a button that copies the text."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._form = gui.add_dropdown('copy as', tuple(COMMANDS))
+        on_change(self._form, lambda form: page.post(lambda: None))
+        self._text = gui.add_html('')
+
+    def show(self, session: Session) -> None:
+        """Wait until the target rests: texts are not written while a target is dragged."""
+
+    def show_details(self, session: Session) -> None:
+        try:
+            self._text.content = draw_command(COMMANDS[str(self._form.value)](session))
+        except SsikError as error:
+            self._text.content = f'<p style="padding:0 0.6em">{html.escape(str(error))}</p>'
+
+
+def draw_command(text: str) -> str:
+    """
+    Return HTML with a text and a button; the script of the page copies the text when the button is pressed.
+
+    :param text: may hold names of a URDF from an untrusted source.
+    """
+    style = (
+        'white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px;user-select:all;margin:0.5em 0'
+    )
+    return (
+        '<div style="padding:0 0.6em"><button data-copy style="cursor:pointer">Copy</button>'
+        f'<pre style="{style}">{html.escape(text)}</pre></div>'
+    )

@@ -1,0 +1,202 @@
+"""The shown request as text that runs elsewhere: Python, ``ssik solve`` and ``ros2 service call``."""
+
+from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+import shlex
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.session import Session
+
+DIGITS = 9
+"""Digits after the point: fewer would move postures at the edge of the reach out of it."""
+BARE = re.compile(r'[A-Za-z][A-Za-z0-9_/]*')
+"""Words that YAML reads as text without quotes, apart from :data:`RESERVED`."""
+RESERVED = frozenset(('y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null'))
+SERVICE = 'ros2 service call /compute_ik moveit_msgs/srv/GetPositionIK'
+AXES, QUATERNION = 'xyz', 'xyzw'
+
+
+def write_solve(session: Session) -> str:
+    """
+    Return the command line of ``ssik solve`` for the shown targets, with the shown posture as seed.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: if something is relaxed, or if the robot does not come from the command line.
+    """
+    _refuse_relaxed(session)
+    words = ['ssik', 'solve', *_robot_words(_origin(session)), *_group_words(session)]
+    numbers = [x for tip in session.tips for x in _target_numbers(session, tip)]
+    words += ['--pose', *map(_text, numbers), '--seed', *map(_text, session.joints)]
+    kinematics = session.kinematics
+    if kinematics.solver != DEFAULT_SOLVER:
+        words += ['--solver', kinematics.solver]
+    for name, value in kinematics.parameters.items():
+        words += ['--param', f'{name}={json.dumps(_plain(value))}']
+    if kinematics.position_only:
+        words.append('--position-only')
+    return shlex.join(words)
+
+
+def write_python(session: Session) -> str:
+    """
+    Return a Python program that prints the postures of the shown target, the nearest to the shown posture first.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: if something is relaxed, if the group has several tips, or if the robot does not come from the
+        command line.
+    """
+    _refuse_relaxed(session)
+    tip = _only_tip(session)
+    line, robot = _load_line(_origin(session))
+    x, y, z, *quaternion = map(_text, _target_numbers(session, tip))
+    group = f'robot.group({session.group.name!r})'
+    if session.group.name not in session.robot.groups:
+        group = f'robot.group_from_links({session.group.base_link!r}, {tip!r})'
+    lines = (
+        'from ssik_ros import Manipulator, pose',
+        *(line, '', robot),
+        f'arm = Manipulator(robot, {group})',
+        f'target = pose([{x}, {y}, {z}], quat=[{", ".join(quaternion)}])  # x y z [m], x y z w',
+        f'seed = [{", ".join(map(_text, session.joints))}]',
+        'for solution in arm.solve(target, q_seed=seed):',
+        '    print(solution.q)',
+    )
+    return '\n'.join(lines)
+
+
+def write_service_call(session: Session) -> str:
+    """
+    Return a call of the service ``compute_ik`` for the shown target, with the shown posture as seed.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: if something is relaxed, or if the group has several tips.
+    """
+    _refuse_relaxed(session)
+    tip = _only_tip(session)
+    numbers = _target_numbers(session, tip)
+    place = dict(zip(AXES, numbers[:3]))
+    turn = dict(zip(QUATERNION, numbers[3:]))
+    header = {'frame_id': session.group.base_link}
+    posture = {'name': list(session.variable_names), 'position': _rounded(session.joints)}
+    request = {
+        'group_name': session.group.name,
+        'ik_link_name': tip,
+        'avoid_collisions': session.avoids_collisions,
+        'robot_state': {'joint_state': posture},
+        'pose_stamped': {'header': header, 'pose': {'position': place, 'orientation': turn}},
+    }
+    return f'{SERVICE} {shlex.quote(_yaml({"ik_request": request}))}'
+
+
+COMMANDS: dict[str, Callable[[Session], str]] = {
+    'Python': write_python,
+    'ssik solve': write_solve,
+    'ros2 service call': write_service_call,
+}
+"""How a request becomes text, by the name of the form."""
+
+
+def _refuse_relaxed(session: Session) -> None:
+    if session.relaxations != Relaxations():
+        raise InvalidOption('A command is of the robot as it is: take back what you released.')
+
+
+def _origin(session: Session) -> Mapping[str, Any]:
+    if not session.origin:
+        raise InvalidOption('This robot was not named on the command line of `ssik view`.')
+    return session.origin
+
+
+def _only_tip(session: Session) -> str:
+    if len(session.tips) != 1:
+        raise InvalidOption(
+            f'Group {quote(session.group.name)} has {len(session.tips)} tips: copy `ssik solve`.'
+        )
+    return session.tips[0]
+
+
+def _target_numbers(session: Session, tip: str) -> list[float]:
+    """Return x y z qx qy qz qw of a target in the base of the group."""
+    base = session.server.frames.model_in_link(session.group.base_link, session.state)
+    return _rounded(numbers_of_pose(base @ session.targets[tip]))
+
+
+def _rounded(numbers: Sequence[float] | FloatArray) -> list[float]:
+    return [float(number) for number in np.round(numbers, DIGITS) + 0.0]
+
+
+def _text(number: float) -> str:
+    """Return a number without an exponent and without superfluous zeros."""
+    return np.format_float_positional(round(float(number), DIGITS) + 0.0, trim='-')
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a parameter as JSON takes it."""
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _robot_words(origin: Mapping[str, Any]) -> list[str]:
+    """Return the words of a command that choose the robot."""
+    words: list[str] = []
+    for name, value in origin.items():
+        if name in ('robot', 'path'):
+            words.insert(0, str(value))
+        elif name == 'xacro_arg':
+            words += [word for one in value for word in ('--xacro-arg', one)]
+        else:
+            words += [f'--{name.replace("_", "-")}', str(value)]
+    return words
+
+
+def _group_words(session: Session) -> list[str]:
+    """Return the words of a command that choose the group."""
+    group = session.group
+    if group.name in session.robot.groups:
+        return ['--group', group.name]
+    return ['--base', group.base_link, '--tip', group.tips[0]]
+
+
+def _load_line(origin: Mapping[str, Any]) -> tuple[str, str]:
+    """
+    Return the import and the line of Python that load the robot.
+
+    :raises InvalidOption: for a MoveIt package with files or arguments of its own.
+    """
+    given = dict(origin)
+    xacro = dict(one.split(':=', 1) for one in given.pop('xacro_arg', ()))
+    name = given.pop('robot', None) or given.pop('moveit_config', None)
+    if name is not None and not given and not xacro:
+        start = 'from ssik_ros.manipulator.named_robot import load_named'
+        return start, f'robot = load_named({str(name)!r}).robot'
+    files = [given.pop(key) for key in ('path', 'urdf') if key in given]
+    srdf = given.pop('srdf', None)
+    if name is not None or given or len(files) != 1:
+        raise InvalidOption('A package with files or arguments of its own: copy `ssik solve`.')
+    words = [repr(str(files[0]))] + ([repr(str(srdf))] if srdf else [])
+    words += [f'xacro_args={xacro!r}'] if xacro else []
+    return 'from ssik_ros import load_robot', f'robot = load_robot({", ".join(words)})'
+
+
+def _yaml(value: Any) -> str:
+    """Return a value as YAML in one line."""
+    if isinstance(value, dict):
+        return f'{{{", ".join(f"{key}: {_yaml(entry)}" for key, entry in value.items())}}}'
+    if isinstance(value, list):
+        return f'[{", ".join(map(_yaml, value))}]'
+    if isinstance(value, str):
+        is_bare = BARE.fullmatch(value) and value.lower() not in RESERVED
+        return value if is_bare else json.dumps(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    # YAML of ROS reads a number without a point as an integer.
+    return np.format_float_positional(value, trim='0')
