@@ -40,7 +40,11 @@ def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, t
         screen.settle()
         screen.tab.get_by_text('Not at the target.').wait_for()
         screen.tab.get_by_role('tab', name='Why not').click()
-        screen.tab.get_by_text('The nearest posture leaves').wait_for()
+        screen.tab.get_by_text('In the nearest posture the tip is').wait_for()
+        report = screen.tab.get_by_text('No solution:')
+        assert report.count() == 0 or not report.first.is_visible()
+        screen.tab.get_by_text('Details').click()
+        report.first.wait_for(state='visible')
         assert not screen.errors and not page.guard.dropped
         screen.tab.close()
 

@@ -10,7 +10,7 @@ import numpy as np
 from test_page import wait_until
 
 from ssik_ros.view.browser.camera_panel import distance_to_fit, ROBOT, TARGET
-from ssik_ros.view.browser.page import place_labels
+from ssik_ros.view.browser.page import draw_arrow, place_labels
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
 
@@ -30,6 +30,19 @@ def test_labels_of_ghosts_with_one_elbow_do_not_lie_on_each_other():
     ghost = np.array(((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.6, 0.0)))
     first, second = place_labels(here, [ghost, ghost])
     assert (first == ghost[1]).all() and (second == ghost[2]).all()
+
+
+@pytest.mark.parametrize('end', [(1.0, 0.0, 0.0), (0.0, 0.0, -2.0), (0.3, 0.2, 0.1)])
+def test_the_head_of_an_arrow_is_at_its_end_and_not_longer_than_a_third(end):
+    start, end = np.zeros(3), np.array(end)
+    shaft, *edges = draw_arrow(start, end, 0.5)
+    assert (shaft == (start, end)).all() and len(edges) == 4
+    for tip, back in edges:
+        along = (end - back) @ end / np.linalg.norm(end)
+        assert (tip == end).all()
+        assert along == pytest.approx(min(0.5, np.linalg.norm(end) / 3.0))
+    assert np.mean([back for _, back in edges], axis=0) @ end > 0.0
+    assert np.isfinite(draw_arrow(start, start, 0.5)).all()
 
 
 def looks(socket):

@@ -51,6 +51,8 @@ LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
 """Colours of the light from above and from below."""
+HEAD = 0.04
+"""Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
 HIDDEN = np.zeros((1, 2, 3))
 PAUSE = 0.25
 """Ghosts are shown when a handle that is held has not moved for so long: to draw them takes a browser without a graphics card long [s]."""
@@ -399,13 +401,31 @@ class Page:
         return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
 
     def _draw_gap(self) -> None:
-        """Draw a line from each tip to its target, where it does not reach it."""
+        """Draw an arrow from each tip to its target, where it does not reach it."""
         session = self.session
         lines = HIDDEN
         if not session.outcome.solved:
             ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
-            lines = np.array(ends)
+            lines = np.concatenate([draw_arrow(*pair, HEAD * self.size) for pair in ends])
         self._gap.points = lines.astype(np.float32)
+
+
+def draw_arrow(start: FloatArray, end: FloatArray, head: float) -> FloatArray:
+    """
+    Return the line segments (5, 2, 3) of an arrow: the shaft and four edges of the head [m].
+
+    :param start, end: (3,) positions [m].
+    :param head: length of the head, at most a third of the arrow's length [m].
+    """
+    shaft = end - start
+    length = float(np.linalg.norm(shaft))
+    along = shaft / max(length, 1e-12)
+    # The axis that is farthest from the shaft gives two directions across it.
+    side = np.cross(along, np.eye(3)[int(np.abs(along).argmin())])
+    across = (side, -side, np.cross(along, side), -np.cross(along, side))
+    head = min(head, length / 3.0)
+    edges = [(end, end - head * (along - 0.5 * turn)) for turn in across]
+    return np.array([(start, end), *edges])
 
 
 def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatArray]:

@@ -1,4 +1,4 @@
-"""The panels of a page: status, pose, and remedies for a failure."""
+"""The panels of a page: status and pose."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -12,8 +12,7 @@ from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
-from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.remedies import find_remedies, Remedy
+from ssik_ros.view.reasons import describe_cause
 from ssik_ros.view.session import Session
 
 
@@ -106,9 +105,12 @@ class StatusPanel:
         note = f'\n\n**Not done.** {plain(self._page.note)}' if self._page.note else ''
         how = 'At the target.' if outcome.solved else 'Not at the target.'
         text = outcome.text
-        if outcome.solved and outcome.seconds and isinstance(session, Session):
-            # How exactly it was solved is the solver panel's concern.
-            text = f'Solved in {1e3 * outcome.seconds:.2f} ms.'
+        if isinstance(session, Session):
+            # The other tabs have the details: of the solve, and of a failure.
+            if not outcome.solved:
+                text = describe_cause(outcome)
+            elif outcome.seconds:
+                text = f'Solved in {1e3 * outcome.seconds:.2f} ms.'
         self._line.content = f'**{how}** {plain(text)}{note}'
 
     def show_details(self, session: PostureSession) -> None:
@@ -189,62 +191,3 @@ class TargetPanel:
 
     def show_details(self, session: PostureSession) -> None:
         self._joints.value = write_numbers(session.joints)
-
-
-class ReasonPanel:
-    """Shows the cause of a failure, and relaxations to try."""
-
-    def __init__(self, gui: Any, page: Host) -> None:
-        """
-        Make the controls.
-
-        :param gui: viser's controls.
-        :param page: the page.
-        """
-        self._gui, self._page = gui, page
-        self._text = gui.add_markdown('')
-        self._folder = gui.add_folder('What would help')
-        self._offered: list[Remedy] = []
-        self._buttons: list[Any] = []
-        self._relaxed = gui.add_markdown('')
-        self._restore = gui.add_button('Take it all back', visible=False)
-        on_press(self._restore, lambda: page.post(lambda: self._relax(Relaxations())))
-
-    def _relax(self, relaxations: Relaxations) -> None:
-        self._page.session.relax(relaxations)
-
-    def show(self, session: Session) -> None:
-        """Keep the reason until it is known anew."""
-
-    def show_details(self, session: Session) -> None:
-        self._text.content = _reason(session)
-        offered = find_remedies(session)
-        if offered != self._offered:
-            self._offer(offered)
-        self._relaxed.content = '\n\n'.join(map(plain, session.relaxations.describe()))
-        self._restore.visible = session.relaxations != Relaxations()
-
-    def _offer(self, offered: list[Remedy]) -> None:
-        """Show one button for each remedy."""
-        for button in self._buttons:
-            button.remove()
-        self._offered, self._buttons = offered, []
-        with self._folder:
-            for remedy in offered:
-                button = self._gui.add_button(remedy.label)
-                self._buttons.append(button)
-                on_press(
-                    button, partial(self._page.post, partial(self._relax, remedy.relaxations))
-                )
-
-
-def _reason(session: Session) -> str:
-    """Return why the pose is not reached, as Markdown."""
-    lines = (
-        [plain(session.outcome.text)] if not session.outcome.solved else ['The pose is reached.']
-    )
-    if session.explanation is not None:
-        lines += [f'- {plain(sentence)}' for sentence in session.explanation.advice]
-    if session.unchecked:
-        lines.append(f'Collisions are not checked: {plain(session.unchecked)}')
-    return '\n'.join(lines)

@@ -13,12 +13,12 @@ from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
 from ssik_ros.view.browser.panels import (
     Host,
     Panel,
-    ReasonPanel,
     StatusPanel,
     TargetPanel,
 )
 from ssik_ros.view.browser.path_panel import PathPanel
 from ssik_ros.view.browser.reach_panel import ReachPanel
+from ssik_ros.view.browser.reason_panel import ReasonPanel
 from ssik_ros.view.browser.solver_panel import SolverPanel
 from ssik_ros.view.loop_session import LoopSession
 from ssik_ros.view.posture_session import PostureSession

@@ -1,0 +1,65 @@
+"""Why a pose is not reached: the nearest posture, remedies to press, and folded details."""
+
+from functools import partial
+from typing import Any
+
+from ssik_ros.view.browser.controls import on_press
+from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.reasons import find_reason
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.remedies import Remedy
+from ssik_ros.view.session import Session
+
+
+class ReasonPanel:
+    """The nearest posture, remedies and details of a failure; the status line above the tabs has the cause."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._gui, self._page = gui, page
+        self._text = gui.add_markdown('')
+        self._folder = gui.add_folder('What would help', visible=False)
+        self._offered: list[Remedy] = []
+        self._buttons: list[Any] = []
+        self._relaxed = gui.add_markdown('')
+        self._restore = gui.add_button('Take it all back', visible=False)
+        on_press(self._restore, lambda: page.post(lambda: self._relax(Relaxations())))
+        self._details = gui.add_folder('Details', visible=False, expand_by_default=False)
+        with self._details:
+            self._report = gui.add_markdown('')
+
+    def _relax(self, relaxations: Relaxations) -> None:
+        self._page.session.relax(relaxations)
+
+    def show(self, session: Session) -> None:
+        """Keep the reason until it is known anew."""
+
+    def show_details(self, session: Session) -> None:
+        reason = find_reason(session, self._page.angle_unit)
+        is_solved = session.outcome.solved
+        self._text.content = 'The pose is reached.' if is_solved else plain(reason.nearest)
+        if reason.remedies != self._offered:
+            self._offer(reason.remedies)
+        self._folder.visible = bool(reason.remedies)
+        self._relaxed.content = '\n\n'.join(map(plain, session.relaxations.describe()))
+        self._restore.visible = session.relaxations != Relaxations()
+        self._report.content = '\n\n'.join(map(plain, reason.details))
+        self._details.visible = bool(reason.details)
+
+    def _offer(self, offered: list[Remedy]) -> None:
+        """Show one button for each remedy."""
+        for button in self._buttons:
+            button.remove()
+        self._offered, self._buttons = offered, []
+        with self._folder:
+            for remedy in offered:
+                button = self._gui.add_button(remedy.label)
+                self._buttons.append(button)
+                on_press(
+                    button, partial(self._page.post, partial(self._relax, remedy.relaxations))
+                )

@@ -1,0 +1,59 @@
+"""Why a pose is not reached, in one order: the cause, the nearest posture, remedies, and last the details."""
+
+from typing import NamedTuple
+
+from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.view.limit_room import in_unit, short
+from ssik_ros.view.posture_session import SolveOutcome
+from ssik_ros.view.remedies import find_remedies, Remedy
+from ssik_ros.view.session import Session
+
+SAME_PLACE = 1e-3
+"""A nearest posture whose tip is within this distance of the target is wrong in its orientation [m]."""
+BETWEEN = 'In the nearest posture the tip is '
+
+
+class Reason(NamedTuple):
+    """Why the targets are not reached; empty texts if they are."""
+
+    nearest: str
+    """How far the nearest posture is from the target, in one number."""
+    remedies: list[Remedy]
+    details: list[str]
+    """The report of the solver, and sentences with all numbers."""
+
+
+def describe_cause(outcome: SolveOutcome) -> str:
+    """
+    Return the cause of a failure as one short sentence; the text of the outcome if the cause has no sentence.
+
+    :param outcome: of a request that failed.
+    """
+    text = CAUSE_TEXT.get(outcome.cause, '') if outcome.cause != Cause.NONE else ''
+    return f'{text[:1].upper()}{text[1:]}.' if text else outcome.text
+
+
+def find_reason(session: Session, unit: str = 'rad') -> Reason:
+    """
+    Return why the targets are not reached.
+
+    :param session: after :meth:`Session.complete`.
+    :param unit: of angles: ``rad`` or ``deg``.
+    """
+    outcome = session.outcome
+    details = [] if outcome.solved else [outcome.text]
+    if session.explanation is not None:
+        details += session.explanation.advice
+    if session.unchecked:
+        details.append(f'Collisions are not checked: {session.unchecked}')
+    # Each sentence once, in the order of their first places.
+    return Reason(_nearest(session, unit), find_remedies(session), list(dict.fromkeys(details)))
+
+
+def _nearest(session: Session, unit: str) -> str:
+    known = session.explanation
+    if session.outcome.solved or known is None or known.nearest is None:
+        return ''
+    if known.distance >= SAME_PLACE:
+        return f'{BETWEEN}{short(known.distance)} m from the target.'
+    return f'{BETWEEN}turned by {short(in_unit(known.angle, unit))} {unit} from the target.'
