@@ -25,8 +25,7 @@ sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
 from made_browser import open_browser, Screen  # noqa: E402
 from make_pictures import chosen_names, save_small  # noqa: E402
 
-READY = (0.3, -1.2, 1.4, -0.8, 1.1, 0.5)
-"""A posture of a UR5e in which its branches are far apart."""
+ZOOM, FRAME = 'zoom to robot (Z)', 'frame target (F)'
 BENT = (0.9, 0.2, 0.0, -2.356, 0.0, 1.571, 0.785)
 """A posture of a Panda."""
 OBSTACLES = 'obstacles:\n  table: {box: [0.6, 1.0, 0.04], xyz: [0.5, 0.0, 0.1]}\n  ball: {sphere: 0.08, xyz: [0.4, 0.3, 0.5]}\n'
@@ -71,16 +70,14 @@ class Shot:
 def shoot_branches(browser: Any) -> None:
     """Show the branches of a UR5e."""
     shot = Shot(browser, (1000, 620), 'ur5e')
-    shot.do(lambda: shot.session.set_joints(np.array(READY)))
-    shot.save('view_branches', ('tab', 'Branches'))
+    shot.save('view_branches', ('button', ZOOM), ('tab', 'Branches'))
 
 
 def shoot_why_not(browser: Any) -> None:
     """Show why a UR5e does not reach a target."""
     shot = Shot(browser, (1000, 620), 'ur5e')
-    shot.do(lambda: shot.session.set_joints(np.array(READY)))
-    shot.move('tool0', -0.7, 0.0, 0.8)
-    shot.save('view_why_not', ('tab', 'Why not'))
+    shot.move('tool0', -0.3, 0.0, 0.5)
+    shot.save('view_why_not', ('button', FRAME), ('tab', 'Why not'))
 
 
 def shoot_obstacles(browser: Any) -> None:
