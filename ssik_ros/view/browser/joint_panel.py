@@ -81,14 +81,24 @@ class JointPanel:
         self._page.post(move, ('joint', place), gesture=('joint', place))
 
     def show(self, session: PostureSession) -> None:
+        self._move_sliders(session)
+        # While a target is dragged, a browser without a graphics card has no time for more than the sliders.
+        if not self._page.is_dragging:
+            self._draw(session)
+
+    def _move_sliders(self, session: PostureSession) -> None:
         for (slider, low, high, unit), value in zip(self._sliders, session.joints.tolist()):
             slider.value = min(max(in_unit(value, unit), low), high)
+
+    def show_details(self, session: PostureSession) -> None:
+        self._move_sliders(session)
+        self._draw(session)
+
+    def _draw(self, session: PostureSession) -> None:
         units = list(map(self._unit, range(len(self._sliders))))
         self._bars.content = draw_bars(
             session.variable_names, session.joints, (session.lower, session.upper), units
         )
-
-    show_details = show
 
 
 def slider_range(low: float, high: float) -> tuple[float, float]:
