@@ -13,7 +13,7 @@ SAME_PLACE = 1e-3
 BETWEEN = 'In the nearest posture the tip is '
 
 
-class Reason(NamedTuple):
+class FailureReason(NamedTuple):
     """Why the targets are not reached; empty texts if they are."""
 
     nearest: str
@@ -33,7 +33,7 @@ def describe_cause(outcome: SolveOutcome) -> str:
     return f'{text[:1].upper()}{text[1:]}.' if text else outcome.text
 
 
-def find_reason(session: Session, unit: str = 'rad') -> Reason:
+def find_reason(session: Session, unit: str = 'rad') -> FailureReason:
     """
     Return why the targets are not reached.
 
@@ -47,7 +47,9 @@ def find_reason(session: Session, unit: str = 'rad') -> Reason:
     if session.unchecked:
         details.append(f'Collisions are not checked: {session.unchecked}')
     # Each sentence once, in the order of their first places.
-    return Reason(_nearest(session, unit), find_remedies(session), list(dict.fromkeys(details)))
+    return FailureReason(
+        _nearest(session, unit), find_remedies(session), list(dict.fromkeys(details))
+    )
 
 
 def _nearest(session: Session, unit: str) -> str:
