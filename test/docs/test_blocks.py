@@ -66,6 +66,7 @@ OF_SSIK = {
 }
 """Words of ``ssik`` lines that do not run, with the reason."""
 OUTPUTS = {
+    'docs/explanation/cite.md': 'an entry for a list of references',
     'docs/start/command_line.md': 'the last lines of ten seconds of measuring',
     'docs/how_to/write_a_solver.md': 'a line for the setup.py of another package',
 }
