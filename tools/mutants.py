@@ -219,8 +219,8 @@ MUTANTS = (
         1,
         "forgets the request's limits",
         REQUEST_LIMITS,
-        '    if request.upper is not None:\n',
-        '    if False and request.upper is not None:\n',
+        "        upper[own] = np.minimum(upper[own], one_each(request.upper, 'upper', names)[place])\n",
+        '        pass\n',
         (f'{VERIFIED}::test_the_limits_of_a_request_are_kept',),
     ),
     Mutant(
