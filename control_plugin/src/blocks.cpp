@@ -1,15 +1,16 @@
 // Blocks of a chain: from the package's command, in a process of its own, and from a cache.
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -37,8 +38,8 @@ class TemporaryFolder {
     if (!mkdtemp(path_.data())) throw std::runtime_error("no temporary folder: " + std::string(std::strerror(errno)));
   }
   ~TemporaryFolder() {
-    for (const char *name : {"robot.urdf", "robot.blocks", "messages"}) std::remove((path_ + "/" + name).c_str());
-    rmdir(path_.c_str());
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
@@ -92,10 +93,8 @@ std::vector<std::int64_t> read_blocks(const std::string &file) {
 }
 
 void write_blocks(const std::string &file, const std::vector<std::int64_t> &blocks) {
-  const std::string folder = file.substr(0, file.rfind('/'));
-  for (std::size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1))
-    mkdir(folder.substr(0, at).c_str(), 0777);
-  mkdir(folder.c_str(), 0777);
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
   std::string draft = file + ".XXXXXX";
   const int handle = mkstemp(draft.data());
   if (handle < 0) return;

@@ -187,7 +187,7 @@ return_type CartesianController::update_reference_from_subscribers(const rclcpp:
   for (std::size_t k = 0; k < reference_interfaces_.size(); ++k)
     reference_interfaces_[k] = known_.is_there && !is_old ? known_.numbers[k] : NONE;
   if (!known_.is_in_tip) return return_type::OK;
-  // From the axes of the tip to those of the base.
+  // The message has the axes of the tip, the reference interfaces have the axes of the base.
   const Frame tip = loop_->tip();
   for (std::size_t part = 0; part < TWIST_NUMBERS; part += 3) {
     const double *given = known_.numbers.data() + part;

@@ -6,42 +6,31 @@
 #include <cmath>
 #include <limits>
 
+#include "frames.hpp"
+
 namespace ssik_control {
 namespace {
-
-using Vector = std::array<double, 3>;
 
 // Largest deviation from the path of a twist that later cycles correct [m, rad].
 constexpr double MOST_DEVIATION = 0.02;
 constexpr double MOST_TURN = 0.1;
-// Part of a twist from which it counts as reached.
+// A twist counts as reached if the tip moves at this part of it or faster.
 constexpr double REACHED = 0.99;
 
-double product(const Vector &a, const Vector &b) noexcept { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-double length(const Vector &a) noexcept { return std::sqrt(product(a, a)); }
+double dot(const Vector &a, const Vector &b) noexcept { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+double length(const Vector &a) noexcept { return std::sqrt(dot(a, a)); }
 
-// Turn the axes of a frame by a rotation vector along the axes of the base.
+// Turn the axes of a frame by a rotation vector along the axes of the base; its origin stays.
 void turn(Frame &frame, const Vector &way) noexcept {
   const double angle = length(way);
   if (!(angle > 0.0)) return;
-  const double c = std::cos(angle), s = std::sin(angle);
-  const Vector axis = {way[0] / angle, way[1] / angle, way[2] / angle};
-  for (int column = 0; column < 3; ++column) {
-    const Vector v = {frame[column], frame[3 + column], frame[6 + column]};
-    const double along = product(axis, v) * (1.0 - c);
-    for (int k = 0; k < 3; ++k) {
-      const int a = (k + 1) % 3, b = (k + 2) % 3;
-      frame[3 * k + column] = c * v[k] + s * (axis[a] * v[b] - axis[b] * v[a]) + along * axis[k];
-    }
-  }
+  const Frame turned = product(rotation({way[0] / angle, way[1] / angle, way[2] / angle}, angle), frame);
+  std::copy_n(turned.begin(), 9, frame.begin());
 }
 
 // Rotation vector along base axes from one frame to another.
 Vector turn_between(const Frame &from, const Frame &to) noexcept {
-  double relative[9];
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j)
-      relative[3 * i + j] = to[3 * i] * from[3 * j] + to[3 * i + 1] * from[3 * j + 1] + to[3 * i + 2] * from[3 * j + 2];
+  const Frame relative = product(to, inverse(from));
   Vector way = {0.5 * (relative[7] - relative[5]), 0.5 * (relative[2] - relative[6]), 0.5 * (relative[3] - relative[1])};
   const double sine = length(way), cosine = 0.5 * (relative[0] + relative[4] + relative[8] - 1.0);
   if (sine > 0.0)
@@ -49,17 +38,17 @@ Vector turn_between(const Frame &from, const Frame &to) noexcept {
   return way;
 }
 
-// Part of a wanted motion that was made.
+// The part of a wanted motion that was made.
 double part_made(const Vector &made, const Vector &wanted) noexcept {
-  const double square = product(wanted, wanted);
-  return square > 0.0 ? product(made, wanted) / square : 1.0;
+  const double square = dot(wanted, wanted);
+  return square > 0.0 ? dot(made, wanted) / square : 1.0;
 }
 
 // Take away the part of an error that lies ahead along a direction, and shorten the rest.
 void keep_deviation(Vector &error, const Vector &direction, double most) noexcept {
   const double speed = length(direction);
   if (speed > 0.0) {
-    const double ahead = std::max(0.0, product(error, direction) / speed);
+    const double ahead = std::max(0.0, dot(error, direction) / speed);
     for (int k = 0; k < 3; ++k) error[k] -= ahead * direction[k] / speed;
   }
   const double size = length(error);

@@ -4,36 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <locale>
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+
+#include "frames.hpp"
 
 namespace ssik_control {
 namespace {
 
 constexpr double NONE = std::numeric_limits<double>::infinity();
 constexpr Frame HERE = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-
-Frame product(const Frame &a, const Frame &b) noexcept {
-  Frame out;
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-    out[9 + i] = a[3 * i] * b[9] + a[3 * i + 1] * b[10] + a[3 * i + 2] * b[11] + a[9 + i];
-  }
-  return out;
-}
-
-Frame inverse(const Frame &a) noexcept {
-  Frame out;
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) out[3 * i + j] = a[3 * j + i];
-    out[9 + i] = -(a[i] * a[9] + a[3 + i] * a[10] + a[6 + i] * a[11]);
-  }
-  return out;
-}
 
 using tinyxml2::XMLElement;
 
@@ -66,7 +50,7 @@ double number(const XMLElement *element, const char *name, double otherwise) {
   std::istringstream stream(text);
   stream.imbue(std::locale::classic());
   double value = otherwise;
-  if (!text.empty() && !(stream >> value)) throw std::invalid_argument(std::string(name) + "=\"" + text + "\" is no number");
+  if (!text.empty() && !(stream >> value)) throw std::invalid_argument(std::string(name) + "=\"" + text + "\" is not a number");
   return value;
 }
 
@@ -95,17 +79,17 @@ Joint read_joint(const XMLElement *element) {
   return joint;
 }
 
-// The joints of a URDF by their child link, and whether a link is there.
+// The joints of a URDF by their child links, and the names of its links.
 struct Tree {
   std::map<std::string, Joint> joints;
-  std::map<std::string, bool> links;
+  std::set<std::string> links;
 
   explicit Tree(const std::string &urdf) {
     tinyxml2::XMLDocument document;
     const XMLElement *robot = document.Parse(urdf.c_str(), urdf.size()) ? nullptr : document.FirstChildElement("robot");
     if (!robot) throw std::invalid_argument("the robot description is no URDF");
     for (auto *link = robot->FirstChildElement("link"); link; link = link->NextSiblingElement("link"))
-      links[attribute(link, "name")] = true;
+      links.insert(attribute(link, "name"));
     for (auto *element = robot->FirstChildElement("joint"); element; element = element->NextSiblingElement("joint")) {
       Joint joint = read_joint(element);
       joints[joint.child] = std::move(joint);
@@ -124,7 +108,7 @@ struct Tree {
 
   std::string root() const {
     if (links.empty()) throw std::invalid_argument("the robot description has no links");
-    return ancestors(links.begin()->first).back();
+    return ancestors(*links.begin()).back();
   }
 };
 
@@ -171,12 +155,10 @@ int Chain::find(const std::string &link) const noexcept {
 Frame Chain::motion(const Segment &segment, double value) noexcept {
   const auto [x, y, z] = segment.axis;
   if (segment.slides) return {1, 0, 0, 0, 1, 0, 0, 0, 1, value * x, value * y, value * z};
-  const double c = std::cos(value), s = std::sin(value), d = 1 - c;
-  return {c + x * x * d,     x * y * d - z * s, x * z * d + y * s, x * y * d + z * s, c + y * y * d, y * z * d - x * s,
-          x * z * d - y * s, y * z * d + x * s, c + z * z * d,     0,                 0,             0};
+  return rotation(segment.axis, value);
 }
 
-// Return the frame behind a segment; at_joint gets the frame in which its joint moves.
+// Return the frame after a segment; at_joint gets the frame in which its joint moves.
 Frame Chain::step(const Segment &segment, const Frame &before, double value, Frame *at_joint) noexcept {
   if (segment.is_backwards) {
     *at_joint = before;

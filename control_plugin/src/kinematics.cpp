@@ -1,15 +1,11 @@
 #include "ssik_control/kinematics.hpp"
 
-#include <ament_index_cpp/get_package_prefix.hpp>
-#include <ament_index_cpp/get_package_share_directory.hpp>
 #include <pluginlib/class_list_macros.hpp>
 #include <rclcpp/logging.hpp>
-#include <rclcpp/utilities.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 
 #include "ssik_control/plugin_source.hpp"
 
@@ -55,29 +51,6 @@ std::string text_of(Parameters &parameters, const std::string &name) {
 }
 
 }  // namespace
-
-SolverSource make_source(const std::string &urdf, const std::string &base, const std::string &tip, std::string blocks) {
-  SolverSource source;
-  source.urdf = urdf;
-  source.base = base;
-  source.tip = tip;
-  source.is_over = [] { return !rclcpp::ok(); };
-  const std::string scheme = "package://";
-  if (blocks.rfind(scheme, 0) == 0) {
-    const std::string rest = blocks.substr(scheme.size());
-    const std::size_t slash = rest.find('/');
-    blocks = ament_index_cpp::get_package_share_directory(rest.substr(0, slash));
-    if (slash != std::string::npos) blocks += rest.substr(slash);
-  }
-  source.file = blocks;
-  try {
-    const std::string command = ament_index_cpp::get_package_prefix("ssik_ros") + "/lib/ssik_ros/ssik";
-    if (std::filesystem::exists(command)) source.command = command;
-  } catch (const ament_index_cpp::PackageNotFoundError &) {
-    // The command on the path, then.
-  }
-  return source;
-}
 
 bool Kinematics::initialize(const std::string &robot_description, std::shared_ptr<Parameters> parameters,
                             const std::string &param_namespace) {
@@ -128,7 +101,10 @@ bool Kinematics::is_usable(const char *method, std::ptrdiff_t joints) const {
   return false;
 }
 
-int Kinematics::find_link(const char *method, const std::string &link_name) const {
+// The place of a link in the chain; -1 after a line in the log if the link or a number of joints is wrong.
+int Kinematics::find_link(const char *method, const std::string &link_name, std::initializer_list<Eigen::Index> sizes) const {
+  for (const Eigen::Index size : sizes)
+    if (!is_usable(method, size)) return -1;
   const int link = chain_->find(link_name);
   if (link >= 0) return link;
   std::string names;
@@ -170,8 +146,7 @@ void Kinematics::solve_damped(const Right &right, Result &result) {
 
 bool Kinematics::convert_cartesian_deltas_to_joint_deltas(const Eigen::VectorXd &joint_pos, const Eigen::Matrix<double, 6, 1> &delta_x,
                                                           const std::string &link_name, Eigen::VectorXd &delta_theta) {
-  if (!is_usable(__func__, joint_pos.size()) || !is_usable(__func__, delta_theta.size())) return false;
-  const int link = find_link(__func__, link_name);
+  const int link = find_link(__func__, link_name, {joint_pos.size(), delta_theta.size()});
   if (link < 0) return false;
   write_jacobian(joint_pos, link);
   solve_damped(delta_x, delta_theta);
@@ -180,8 +155,7 @@ bool Kinematics::convert_cartesian_deltas_to_joint_deltas(const Eigen::VectorXd 
 
 bool Kinematics::convert_joint_deltas_to_cartesian_deltas(const Eigen::VectorXd &joint_pos, const Eigen::VectorXd &delta_theta,
                                                           const std::string &link_name, Eigen::Matrix<double, 6, 1> &delta_x) {
-  if (!is_usable(__func__, joint_pos.size()) || !is_usable(__func__, delta_theta.size())) return false;
-  const int link = find_link(__func__, link_name);
+  const int link = find_link(__func__, link_name, {joint_pos.size(), delta_theta.size()});
   if (link < 0) return false;
   write_jacobian(joint_pos, link);
   delta_x = jacobian_.lazyProduct(delta_theta);
@@ -189,16 +163,14 @@ bool Kinematics::convert_joint_deltas_to_cartesian_deltas(const Eigen::VectorXd 
 }
 
 bool Kinematics::calculate_link_transform(const Eigen::VectorXd &joint_pos, const std::string &link_name, Eigen::Isometry3d &transform) {
-  if (!is_usable(__func__, joint_pos.size())) return false;
-  const int link = find_link(__func__, link_name);
+  const int link = find_link(__func__, link_name, {joint_pos.size()});
   if (link < 0) return false;
   transform = to_isometry(chain_->pose(joint_pos.data(), link));
   return true;
 }
 
 bool Kinematics::calculate_jacobian(const Eigen::VectorXd &joint_pos, const std::string &link_name, Jacobian &jacobian) {
-  if (!is_usable(__func__, joint_pos.size()) || !is_usable(__func__, jacobian.cols())) return false;
-  const int link = find_link(__func__, link_name);
+  const int link = find_link(__func__, link_name, {joint_pos.size(), jacobian.cols()});
   if (link < 0) return false;
   chain_->jacobian(joint_pos.data(), link, jacobian.data(), POSE_ROWS, 1);
   return true;
@@ -206,8 +178,7 @@ bool Kinematics::calculate_jacobian(const Eigen::VectorXd &joint_pos, const std:
 
 bool Kinematics::calculate_jacobian_inverse(const Eigen::VectorXd &joint_pos, const std::string &link_name,
                                             Eigen::Matrix<double, Eigen::Dynamic, 6> &jacobian_inverse) {
-  if (!is_usable(__func__, joint_pos.size()) || !is_usable(__func__, jacobian_inverse.rows())) return false;
-  const int link = find_link(__func__, link_name);
+  const int link = find_link(__func__, link_name, {joint_pos.size(), jacobian_inverse.rows()});
   if (link < 0) return false;
   write_jacobian(joint_pos, link);
   solve_damped(Eigen::Matrix<double, POSE_ROWS, POSE_ROWS>::Identity().eval(), jacobian_inverse);

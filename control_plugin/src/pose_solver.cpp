@@ -71,7 +71,7 @@ bool PoseSolver::is_of(const Chain &chain) const {
   const int tip = static_cast<int>(chain.links().size()) - 1;
   for (int k = 0; k < 4; ++k) {
     for (std::size_t joint = 0; joint < size_; ++joint) {
-      // Limits may be narrower in the blocks, as those of a planner are, but never wider.
+      // The blocks may have narrower limits, for example the limits of a planner, but never wider ones.
       if (lower_[joint] < chain.lower()[joint] - SAME || upper_[joint] > chain.upper()[joint] + SAME) return false;
       q[joint] = between(lower_[joint], upper_[joint], std::fmod(0.37 + 0.61803 * (k * static_cast<double>(size_) + static_cast<double>(joint)), 1.0));
     }
@@ -116,7 +116,7 @@ std::vector<std::vector<double>> PoseSolver::all(const Frame &pose) {
 
 bool PoseSolver::within(const Frame &pose, const std::vector<std::pair<double, double>> &ranges, std::vector<double> &q) {
   const auto is_inside = [&](const double *values) {
-    // A range with NaN is none: in this form it excludes nothing.
+    // Comparisons with NaN are false, so such a range excludes nothing.
     for (std::size_t k = 0; k < size_; ++k)
       if (values[k] < ranges[k].first - SAME || values[k] > ranges[k].second + SAME) return false;
     return true;

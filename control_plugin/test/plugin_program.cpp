@@ -1,4 +1,4 @@
-// The plugin beside the other plugins of kinematics_interface.
+// Compares the plugin with other plugins of kinematics_interface.
 //
 // usage: plugin_program URDF COUNT [PEER...]
 //

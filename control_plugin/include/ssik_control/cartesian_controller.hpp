@@ -18,7 +18,8 @@
 
 namespace ssik_control {
 
-// Its references are position.x to position.z and orientation.x to orientation.w, or linear.x to angular.z; NaN is none.
+// Its reference interfaces are position.x to position.z and orientation.x to orientation.w, or linear.x to angular.z. If one
+// of them is NaN, the controller has no target.
 class CartesianController : public controller_interface::ChainableControllerInterface {
  public:
   controller_interface::CallbackReturn on_init() override;

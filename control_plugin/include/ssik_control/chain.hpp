@@ -15,8 +15,8 @@ using Frame = std::array<double, 12>;
 // then passed from their child link to their parent link.
 class Chain {
  public:
-  // Joints that mimic others count as joints of their own. Throws std::invalid_argument if the text is no URDF, a link is
-  // missing, or a joint turns or slides in more than one direction.
+  // Joints that mimic others count as joints of their own. Throws std::invalid_argument if the text is not a URDF, a link
+  // is missing, or a joint turns or slides in more than one direction.
   Chain(const std::string &urdf, std::string base, const std::string &tip);
 
   std::size_t size() const { return names_.size(); }
@@ -39,7 +39,7 @@ class Chain {
 
  private:
   struct Segment {
-    Frame placement;  // in front of the motion; behind it if the joint is passed backwards
+    Frame placement;  // before the motion; after it if the joint is passed backwards
     std::array<double, 3> axis;
     int joint;  // place in a joint vector; -1 for a fixed joint
     bool slides;

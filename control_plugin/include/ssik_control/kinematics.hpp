@@ -3,6 +3,7 @@
 
 #include <kinematics_interface/kinematics_interface.hpp>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,7 +49,7 @@ class Kinematics : public kinematics_interface::KinematicsInterface {
   virtual bool convert_cartesian_pose_to_closest_joint_state(const Eigen::Isometry3d &pose,
                                                              const std::vector<double> &current_joint_state,
                                                              std::vector<double> &joint_state);
-  // A range with NaN is none; the result is the solution nearest to the middle of the ranges.
+  // The result is the solution nearest to the middle of the ranges. NaN as a range leaves a joint free.
   virtual bool convert_cartesian_pose_to_joint_state_within_range(const Eigen::Isometry3d &pose,
                                                                   const std::vector<std::pair<double, double>> &joint_ranges,
                                                                   std::vector<double> &joint_state);
@@ -61,7 +62,7 @@ class Kinematics : public kinematics_interface::KinematicsInterface {
   using Jacobian = Eigen::Matrix<double, 6, Eigen::Dynamic>;
 
   bool is_usable(const char *method, std::ptrdiff_t joints) const;
-  int find_link(const char *method, const std::string &link_name) const;
+  int find_link(const char *method, const std::string &link_name, std::initializer_list<Eigen::Index> sizes) const;
   bool has_solver(const char *method, std::size_t joints) const;
   void write_jacobian(const Eigen::VectorXd &joint_pos, int link);
   template <typename Result, typename Right>

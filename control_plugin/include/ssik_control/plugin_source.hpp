@@ -7,8 +7,9 @@
 
 namespace ssik_control {
 
-// blocks: a file, also as package://NAME/PATH, or empty. The command is that of the installed package ssik_ros; it ends
-// with the context of ROS. Throws if a package is not there.
-SolverSource make_source(const std::string &urdf, const std::string &base, const std::string &tip, std::string blocks);
+// Return a source whose command belongs to the installed package ssik_ros, and is ended when ROS shuts down.
+//
+// blocks: name of a file, which may begin with package://NAME/, or empty. Throws if that package is not installed.
+SolverSource make_source(const std::string &urdf, const std::string &base, const std::string &tip, const std::string &blocks);
 
 }  // namespace ssik_control

@@ -13,7 +13,7 @@ struct ssik_solver;
 
 namespace ssik_control {
 
-// What a chain's solver is made from, and where it may come from.
+// The chain of a solver, and the places where its blocks are looked for.
 struct SolverSource {
   std::string urdf, base, tip;
   std::string file;               // of `ssik build --blocks`; empty: from the cache, or from the command below
@@ -38,7 +38,7 @@ struct StepReport {
 // One thread at a time. Methods for steps and for one solution allocate nothing.
 class PoseSolver {
  public:
-  // Throws std::runtime_error if there are no blocks, or if they are of another chain.
+  // Throws std::runtime_error if there are no blocks, or if they belong to another chain.
   PoseSolver(const Chain &chain, const SolverSource &source);
   // The solver lies in the memory of this object.
   PoseSolver(const PoseSolver &) = delete;
@@ -48,14 +48,14 @@ class PoseSolver {
   const std::vector<double> &lower() const { return lower_; }
   const std::vector<double> &upper() const { return upper_; }
 
-  // The solution nearest to the seed within limits; false if none is found.
+  // The solution nearest to the seed within limits; false without one.
   bool nearest(const Frame &pose, const double *seed, double *q) noexcept;
   // All solutions within limits that a closed form has, or that a search finds from the middle of the ranges.
   std::vector<std::vector<double>> all(const Frame &pose);
-  // The solution within ranges that is nearest to their middle; a range with NaN is none. False if there is none.
+  // The solution within ranges that is nearest to their middle; NaN as a range leaves a joint free. False without one.
   bool within(const Frame &pose, const std::vector<std::pair<double, double>> &ranges, std::vector<double> &q);
 
-  // Move q by one cycle; speeds are those of the cycle before, and get those of this one.
+  // Move q by one cycle. The speeds of the previous cycle go in, the speeds of this cycle come out.
   // previous: the pose of the cycle before, if the pose moves; null: it rests.
   // stopped_by: one number for each joint, see SSIK_BY_... in ssik.h; may be null.
   StepReport step(const Frame &pose, const Frame *previous, const StepLimits &limits, double *q, double *speeds,
@@ -74,7 +74,7 @@ class PoseSolver {
 
 // Blocks of a chain from the source's command, as they are; throws std::runtime_error with the command's last words.
 std::vector<std::int64_t> make_blocks(const SolverSource &source);
-// File of the cache for a chain; empty if there is no place for a cache.
+// File of the cache for a chain; empty if neither XDG_CACHE_HOME nor HOME names a folder.
 std::string cache_file(const SolverSource &source);
 
 }  // namespace ssik_control
