@@ -319,6 +319,8 @@ def test_a_tracker_can_be_put_elsewhere_but_not_outside():
         tracker.reset(np.zeros(6))
     with pytest.raises(DimensionMismatch):
         tracker.track(np.eye(3))
+    with pytest.raises(DimensionMismatch, match='previous'):
+        tracker.track(np.eye(4), np.stack([np.eye(4)] * 2))
     with pytest.raises(ValueError, match='read-only'):
         tracker.q[0] = 0.0
 

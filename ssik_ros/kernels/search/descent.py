@@ -211,13 +211,22 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
         return 0.0
-    damping = laws.damping_of(
-        options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING], mu, square
-    )
-    damping = laws.ROUNDING if finishing else damping
+    damping = laws.ROUNDING if finishing else damping_of(options, mu, square)
     return take_damped_step(
         ints, reals, options, work, damping, options[state.LARGEST_STEP], limited
     )
+
+
+@inline_kernel
+def damping_of(options, mu, square):
+    """
+    Return the damping that the law of a search chooses.
+
+    :param mu: factor of the adaptive law.
+    :param square: squared error of the state.
+    """
+    law, gain, own = options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING]
+    return laws.damping_of(law, gain, own, mu, square)
 
 
 @inline_kernel

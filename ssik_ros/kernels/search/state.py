@@ -134,6 +134,12 @@ def joint_row(ints, options, row):
 
 
 @inline_kernel
+def limits(ints, options):
+    """Return the rows LOWER and UPPER."""
+    return joint_row(ints, options, LOWER), joint_row(ints, options, UPPER)
+
+
+@inline_kernel
 def sampling_range(ints, options):
     """Return the rows SAMPLING_LOWER and SAMPLING_UPPER."""
     return joint_row(ints, options, SAMPLING_LOWER), joint_row(ints, options, SAMPLING_UPPER)

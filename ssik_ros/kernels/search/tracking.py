@@ -145,10 +145,7 @@ def confine_cycle(ints, reals, base, q, cycle, own):
     :returns: whether any joint has a largest change of its motion.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
-    lower, upper = (
-        state.joint_row(ints, base, state.LOWER),
-        state.joint_row(ints, base, state.UPPER),
-    )
+    lower, upper = state.limits(ints, base)
     is_smooth = False
     nv = lower.shape[0]
     for v in range(nv):
@@ -200,8 +197,9 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
     :param base: options of a search with a seed and one start.
     :param own: a copy of these options, overwritten.
     :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle, see :class:`Cycle`.
-    :param previous: the targets of the cycle before in the layout of ``matrices``, overwritten; empty: the targets rest.
-        With largest changes, joints follow the motion of the targets, and brake for the rest of the way.
+    :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the end;
+        empty if the targets rest. With largest changes, joints follow the motion of the targets, and brake for the rest
+        of the way.
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
     :param report: (NUMBERS,) out.
@@ -267,17 +265,10 @@ def _exchange(matrices, numbers):
             matrices[i, j], numbers[4 * i + j] = numbers[4 * i + j], matrices[i, j]
 
 
-@inline_kernel
-def _damping_at_start(options, square):
-    """Return the damping of the first step from a squared error."""
-    gain = options[state.GAIN]
-    return laws.damping_of(options[state.LAW], gain, options[state.OWN_DAMPING], gain, square)
-
-
 @kernel
 def _share(ints, reals, options, cycle, counters, work, scratch):
     """
-    Return the part of the way to the targets to aim at, see :func:`share_to_aim_at`; 1 for targets that are none.
+    Return the part of the way to the targets to aim at, see :func:`share_to_aim_at`; 1 for invalid targets.
 
     :param scratch: its first numbers get the residual.
     """
@@ -288,7 +279,8 @@ def _share(ints, reals, options, cycle, counters, work, scratch):
     square, _ = descent.measure(ints, reals, options, work, w.reference)
     for a in range(w.residual.shape[0]):
         scratch[a] = w.residual[a]
-    return share_to_aim_at(ints, reals, options, cycle, work, _damping_at_start(options, square))
+    damping = descent.damping_of(options, options[state.GAIN], square)
+    return share_to_aim_at(ints, reals, options, cycle, work, damping)
 
 
 @inline_kernel
@@ -302,7 +294,8 @@ def _step_by_share(ints, reals, options, share, work, scratch):
     """
     t, w = layout.view_problem(ints, reals, work)
     limited, scales = options[state.LIMITED] != 0.0, state.joint_scales(ints, options)
-    damping = _damping_at_start(options, steps.squared_norm(w.residual))
+    square = steps.squared_norm(w.residual)
+    damping = descent.damping_of(options, options[state.GAIN], square)
     for a in range(w.residual.shape[0]):
         w.residual[a] -= (1.0 - share) * scratch[a]
     for v in range(w.step.shape[0]):
@@ -328,14 +321,9 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
     m, nv = w.jacobian.shape
     room = steps.view_optimal(scratch, m, nv)
     table, bounds = room.table, room.bounds
-    steps.difference_to(
-        t.variable_i,
-        state.joint_row(ints, base, state.LOWER),
-        state.joint_row(ints, base, state.UPPER),
-        state.posture(ints, options),
-        w.reference,
-        w.gradient,
-    )
+    lower, upper = state.limits(ints, base)
+    posture = state.posture(ints, options)
+    steps.difference_to(t.variable_i, lower, upper, posture, w.reference, w.gradient)
     share = 1.0
     for v in range(nv):
         way = abs(w.gradient[v])
@@ -364,10 +352,7 @@ def _end_cycle(ints, reals, base, cycle, work, q, report):
     """Write the state as the new configuration, its motion, and the bound that stopped each joint."""
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
-    lower, upper = (
-        state.joint_row(ints, base, state.LOWER),
-        state.joint_row(ints, base, state.UPPER),
-    )
+    lower, upper = state.limits(ints, base)
     for v in range(w.step.shape[0]):
         cycle.stopped_by[v] = BY_NOTHING
         if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
@@ -398,8 +383,7 @@ def condition_number(ints, reals, options, work, scratch):
     w = layout.view_workspace(ints, work)
     descent.measure(ints, reals, options, work, w.state)
     m, nv = w.jacobian.shape
-    lower = state.joint_row(ints, options, state.LOWER)
-    upper = state.joint_row(ints, options, state.UPPER)
+    lower, upper = state.limits(ints, options)
     free = 0
     for v in range(nv):
         if lower[v] < upper[v]:
@@ -443,14 +427,8 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
         iteration += 1
         counters[state.ITERATIONS] += 1
         vectors.copy(w.trial, w.state)
-        damping = laws.damping_of(
-            options[state.LAW],
-            options[state.GAIN],
-            options[state.OWN_DAMPING],
-            mu,
-            square,
-        )
-        damping, largest = damping + extra, options[state.LARGEST_STEP]
+        damping = descent.damping_of(options, mu, square) + extra
+        largest = options[state.LARGEST_STEP]
         left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
         if scratch.shape[0] > 0 and _is_stopped(w):
             # The step has overwritten the Jacobian.

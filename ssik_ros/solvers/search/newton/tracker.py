@@ -111,14 +111,10 @@ class Tracker:
         self._cycle = tracking.Cycle(*self._numbers.reshape(tracking.CYCLE_ROWS, nv))
         self._cycle.largest_motion[:] = per_variable(solver, bounds)
         self._cycle.largest_change[:] = per_variable(solver, changes)
-        places = [
-            np.flatnonzero(
-                (solver.problem.variable_q == place)
-                & (solver.problem.variable_kind <= layout.LINEAR)
-            )
-            for place in range(n)
-        ]
-        self._variables = np.array([place[0] if len(place) else -1 for place in places])
+        problem = solver.problem
+        is_own = (problem.variable_q < n) & (problem.variable_kind <= layout.LINEAR)
+        self._variables = np.flatnonzero(is_own)
+        self._joints = problem.variable_q[self._variables]
         self._arrays = solver.borrow()
         base = solver.packed.copy()
         base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
@@ -130,7 +126,7 @@ class Tracker:
         self._view: FloatArray = self._state[:n].view()
         self._view.setflags(write=False)
         self._shape = (len(solver.tip_frames), 4, 4)
-        self._rests = np.empty(0)
+        self._previous, self._rests = np.empty(16 * self._shape[0]), np.empty(0)
         self.status = TrackStatus.HELD
         self.cause = Cause.NONE
         self.reset(q)
@@ -173,8 +169,7 @@ class Tracker:
             )
         if not self._dt > 0.0:
             raise InvalidOption('A velocity needs the dt of the tracker.', name='dt')
-        moving = self._variables >= 0
-        self._cycle.last_motion[self._variables[moving]] = self._dt * velocity[moving]
+        self._cycle.last_motion[self._variables] = self._dt * velocity[self._joints]
 
     @property
     def q(self) -> FloatArray:
@@ -226,8 +221,10 @@ class Tracker:
         )
 
     def _of_joints(self, values: FloatArray) -> FloatArray:
-        """Return the numbers of the variables (nv,) for each joint (n,); zero for a joint with none of its own."""
-        return np.where(self._variables >= 0, values[self._variables], 0.0)
+        """Return numbers of the variables (nv,) in the order of the joints (n,); zero for the parts of a ball."""
+        numbers = np.zeros(len(self._view))
+        numbers[self._joints] = values[self._variables]
+        return numbers
 
     @property
     def iterations(self) -> int:
@@ -245,14 +242,12 @@ class Tracker:
             LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
         :raises TypeError, ValueError: if the target does not hold one pose for each tip.
         """
-        shape = getattr(target, 'shape', None)
-        if shape != self._shape and (shape != (4, 4) or self._shape[0] != 1):
-            target = self._read(target)
         arrays, solver = self._arrays, self._solver
-        arrays.matrices[...] = target
+        arrays.matrices[...] = self._read(target, 'target')
         before = self._rests
         if previous is not None:
-            before = self._read(previous).ravel()
+            before = self._previous
+            before.reshape(self._shape)[...] = self._read(previous, 'previous')
         code = tracking.follow(
             solver.problem.ints,
             solver.problem.reals,
@@ -270,12 +265,15 @@ class Tracker:
         self.status, self.cause = self._judge(code)
         return self.status
 
-    def _read(self, target: ArrayLike) -> FloatArray:
-        """Return the pose of each tip (t, 4, 4)."""
-        poses = read_pose_or_poses(target, 'target').reshape(-1, 4, 4)
+    def _read(self, target: ArrayLike, name: str) -> ArrayLike:
+        """Return the pose of each tip (t, 4, 4), or one pose (4, 4) of a single tip; arrays of these shapes as they are."""
+        shape = getattr(target, 'shape', None)
+        if shape == self._shape or (shape == (4, 4) and self._shape[0] == 1):
+            return target
+        poses = read_pose_or_poses(target, name).reshape(-1, 4, 4)
         if poses.shape != self._shape:
             raise DimensionMismatch(
-                f'track needs a target of shape {self._shape}, not {poses.shape}.',
+                f'track needs a {name} of shape {self._shape}, not {poses.shape}.',
                 expected=self._shape,
                 actual=poses.shape,
             )
