@@ -1,9 +1,9 @@
 /*
- * What kernels ask of the C library, made repeatable: for tools/compare_kernels.py, which loads this before all else.
+ * Functions of the C library that kernels call, made repeatable: tools/compare_kernels.py loads this before all else.
  *
  * Between begin() and end() the monotonic clock starts at a given time and moves on by a step with each reading, so that a
  * deadline ends a search after the same number of readings on every machine. Functions of libm are written down, or compared
- * with what another machine wrote: where function and arguments are the same, its result is returned, so that
+ * with the notes of another machine: where function and arguments are the same, its result is returned, so that
  * whatever still differs afterwards does not come from libm.
  */
 #define _GNU_SOURCE

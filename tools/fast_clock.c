@@ -1,5 +1,5 @@
 /*
- * Monotonic clocks that run faster than the machine, for tests of what depends on the clock: preload this library.
+ * Monotonic clocks that run faster than the machine, for tests of code that depends on the clock: preload this library.
  *
  * SSIK_ROS_CLOCK_FACTOR=4 makes every budget, timeout and sleep of Python, rclpy and the kernels end after a quarter of
  * its time, as on a machine that is four times slower. The date stays as it is. "make test CLOCK_FACTOR=4" builds this
@@ -89,7 +89,7 @@ int pthread_cond_timedwait(
   pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *time)
 {
   static timed_wait next;
-  if (next == NULL) /* The condition variables of today; a plain dlsym may find those of glibc 2.2. */
+  if (next == NULL) /* The condition variables of today; a plain dlsym may find older ones, of glibc 2.2. */
     next = (timed_wait)dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
   if (next == NULL)
     next = (timed_wait)dlsym(RTLD_NEXT, "pthread_cond_timedwait");

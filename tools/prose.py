@@ -3,12 +3,12 @@ Look at the prose of README and docs: ``python tools/prose.py [PAGE ...]`` lists
 
 Without pages it reads the folders Start, Tutorials and How-to. ``--wide`` lists lines of prose wider than 120 columns of all pages
 instead, and ``--wrap`` wraps the paragraphs that have such lines. ``--dialect`` lists the phrases of :data:`DIALECT` in
-docstrings and comments of Python files or folders, and ends with 1 if there are any. Without files it reads all sources.
+docstrings and comments of Python and C files or folders, and ends with 1 if there are any. Without files it reads all sources.
 """
 
 import argparse
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import io
 from pathlib import Path
 import re
@@ -23,7 +23,13 @@ MOST_WORDS = 25
 WIDTH = 120
 GENERATED = {'docs/modules.md', 'docs/benchmarks/results.md'}
 """Pages that a tool writes line by line."""
-SOURCES = ('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch', 'docs')
+SOURCES = (
+    *('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch', 'docs'),
+    'control_plugin',
+)
+C_SUFFIXES = ('.c', '.h', '.cpp', '.hpp')
+C_COMMENT = re.compile(r'(?<!:)//[^\n]*(?:\n *//[^\n]*)*|/\*.*?\*/', re.S)
+"""A comment; neighbouring lines are one comment. Slashes after a colon belong to an address."""
 DIALECT = {
     'a noun instead of "what"': r'\bwhat\b(?! to\b)',
     'the noun instead of "that of"': r'\b(?:that|those) of\b',
@@ -164,13 +170,23 @@ def spoken(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def dialect(source: str) -> Iterator[tuple[int, str, str]]:
+def spoken_in_c(source: str) -> Iterator[tuple[int, str]]:
     """
-    Yield the phrases of the dialect in a Python module: number of the line, the words around, and the remedy.
+    Yield comments of a C or C++ file, with the numbers of their first lines.
 
-    :param source: of the module.
+    :param source: of the file.
     """
-    for first, text in spoken(source):
+    for match in C_COMMENT.finditer(source):
+        yield 1 + source.count('\n', 0, match.start()), match[0]
+
+
+def dialect(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """
+    Yield the phrases of the dialect: number of the line, the words around, and the remedy.
+
+    :param texts: from :func:`spoken` or :func:`spoken_in_c`.
+    """
+    for first, text in texts:
         plain = re.sub(r'``[^`]*``|:param [^:]*:', lambda code: '_' * len(code[0]), text)
         for remedy, phrase in PHRASES.items():
             for match in phrase.finditer(plain):
@@ -181,14 +197,13 @@ def dialect(source: str) -> Iterator[tuple[int, str, str]]:
 
 def modules(chosen: Sequence[Path]) -> list[Path]:
     """
-    Return Python files whose texts shall be free of the dialect.
+    Return files whose texts shall be free of the dialect.
 
     :param chosen: files and folders; without any all sources.
     """
     roots = chosen or [ROOT / name for name in SOURCES]
-    return sorted(
-        {p.resolve() for root in roots for p in ([root] if root.is_file() else root.rglob('*.py'))}
-    )
+    files = (p for root in roots for p in ([root] if root.is_file() else root.rglob('*')))
+    return sorted({p.resolve() for p in files if p.suffix in ('.py', *C_SUFFIXES)})
 
 
 def list_dialect(chosen: Sequence[Path]) -> int:
@@ -199,7 +214,8 @@ def list_dialect(chosen: Sequence[Path]) -> int:
     """
     count = 0
     for module in modules(chosen):
-        for line, words, remedy in dialect(module.read_text(encoding='utf-8')):
+        speech = spoken_in_c if module.suffix in C_SUFFIXES else spoken
+        for line, words, remedy in dialect(speech(module.read_text(encoding='utf-8'))):
             print(f'{module.relative_to(ROOT)}:{line}: {words}: {remedy}')
             count += 1
     return int(count > 0)

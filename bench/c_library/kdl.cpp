@@ -19,7 +19,7 @@ static KDL::Chain read_chain() {
   for (int i = 0; i <= asked.n; ++i) {
     const double *offset = asked.offsets + 3 * i;
     const KDL::Vector place(offset[0], offset[1], offset[2]);
-    // A joint moves what comes after it; the frame before it is the offset alone.
+    // A joint moves the segments after it; the frame before it is only the offset.
     chain.addSegment(KDL::Segment(KDL::Joint(KDL::Joint::None), KDL::Frame(place)));
     if (i == asked.n) break;
     const double *axis = asked.axes + 3 * i;
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
   read_requests(argv[1]);
   Arm own;
   arm = &own;
-  // The chain must be that of the requests.
+  // The requests are for this chain.
   for (int k = 0; k < asked.count; ++k) {
     KDL::Frame reached;
     own.fk.JntToCart(Arm::array_of(joints_of(k)), reached);

@@ -49,14 +49,14 @@ static void read_requests(const char *path) {
   asked.rows = asked.home + 9;
 }
 
-/* Time of this thread: what other programs take does not count. */
+/* Time of this thread; the time of other programs does not count. */
 static double now_us(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-/* The least mean time of a call over rounds, and the mean of what the calls return. */
+/* The least mean time of a call over rounds, and the mean of the numbers that the calls return. */
 static double best_of(int (*call)(int), double *mean) {
   double best = 1e300;
   for (int round = 0; round < ROUNDS; ++round) {

@@ -1,6 +1,6 @@
 // Time of all branches by ssik's C++ headers, one winding for each branch: ssik_headers REQUESTS CALLS SOLVER_DATA.
 //
-// Compiled once for each family of arms, with the header of its solver alone: -DFAMILY=three_parallel.
+// Compiled once for each family of arms, with the header of its solver: -DFAMILY=three_parallel.
 #include "speed.h"
 
 #include <fstream>
@@ -15,7 +15,7 @@
 
 using Arrays = std::map<std::string, std::vector<double>>;
 
-// What ssik_headers.py writes: for each array its name, size and numbers.
+// Read the file of ssik_headers.py: for each array its name, size and numbers.
 static Arrays read_arrays(const char *path) {
   std::ifstream file(path);
   Arrays arrays;

@@ -212,14 +212,14 @@ static char *area_of(size_t size) {
   if (area == MAP_FAILED) abort();
   mprotect(area, PAGE, PROT_NONE);
   mprotect(area + PAGE + size, PAGE, PROT_NONE);
-  return area + PAGE + size; /* the end: what is put before it has no room behind */
+  return area + PAGE + size; /* the end: any access after it leaves the area */
 }
 
 static word *image;
 static char *memory;
 static size_t memory_size_now, image_size_now;
 
-/* What the checked flavour of the kernels calls. */
+/* The functions that the checked flavour of the kernels calls. */
 void ssik_ros_failed_at(const char *text);
 int32_t ssik_ros_is_inside(int64_t address, int64_t size);
 

@@ -1,11 +1,11 @@
 /*
- * Random cycles of ssik_step: are limits of position, velocity and acceleration kept, and does the arm ever stand still?
+ * Random cycles of ssik_step: are limits of position, velocity and acceleration kept, and does the arm always move?
  *
  * usage: random_steps BLOCKS CYCLES SEED
  *
  * A run begins at a random posture, often with joints at exact angles or on limits, and follows a twist for some cycles.
  * Half of the twists are faster than the joints may move. Prints one line: numbers of cycles, of cycles that broke a
- * limit, that jumped, that stood still though the tip could come nearer along the gradient, and times in microseconds.
+ * limit, that jumped, that did not move though the tip could come nearer along the gradient, and times in microseconds.
  */
 #define _POSIX_C_SOURCE 200112L
 #include "ssik.h"

@@ -61,6 +61,23 @@ The limit from which on it counts."""
 
 
 def test_phrases_of_the_dialect_are_listed_with_their_lines():
-    found = sorted((line, words.split(':')[0].lower()) for line, words, _ in prose.dialect(MODULE))
+    found = sorted(
+        (line, words.split(':')[0].lower())
+        for line, words, _ in prose.dialect(prose.spoken(MODULE))
+    )
     assert [line for line, _ in found] == [1, 4, 6, 7]
     assert 'what a module says' in found[0][1] and 'from which on' in found[2][1]
+
+
+C_FILE = """#include "what.h"
+/* What a function
+ * says. */
+const char *address = "package://what/of/it"; // a pose
+// that is none
+"""
+
+
+def test_comments_of_c_are_read_and_its_strings_are_not():
+    found = [(line, words.lower()) for line, words, _ in prose.dialect(prose.spoken_in_c(C_FILE))]
+    assert [line for line, _ in found] == [2, 5]
+    assert 'what a function' in found[0][1] and 'that is none' in found[1][1]

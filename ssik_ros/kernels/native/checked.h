@@ -1,5 +1,5 @@
 /*
- * What the checked flavour of the library adds: where a check failed, and which memory stands behind an address.
+ * Additions of the checked flavour of the library: the place of a failed check, and the memory at an address.
  *
  * Its kernels compare every index with the bounds of its array and every view with the array that it is taken from. Where one
  * does not fit, the kernel and each of its callers hand a text to ssik_ros_failed_at and return with a code.

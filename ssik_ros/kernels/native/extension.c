@@ -2,7 +2,7 @@
  * The kernels' way into Python: one callable for each row of the table that the build writes (kernel_table.h).
  *
  * A call checks every argument against the row's signature, hands the kernel numbers and addresses without copying an
- * array, releases the GIL while the kernel runs, and makes Python numbers of what it returns. Nothing but Python's
+ * array, releases the GIL while the kernel runs, and makes Python numbers of its results. Nothing but Python's
  * limited API is used: numpy's arrays are read by the layout that numpy 1.x and 2.x share (PyArrayObject_fields).
  *
  * A signature is a text: the code of the result, a colon, then one code for each argument.
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <structmember.h>
 
-/* What a kernel's trampoline takes: where the result goes, and one word for each machine argument. */
+/* A kernel's trampoline; it takes the place of the result, and one word for each machine argument. */
 typedef int32_t (*trampoline)(void *result, const int64_t *words);
 
 struct row {
@@ -100,7 +100,7 @@ static Py_ssize_t item_size(char code) {
   return code == 'w' ? 4 : code == 'b' ? 1 : 8;
 }
 
-/* Say which argument does not fit, and what would. */
+/* Name the argument that does not fit, and the kind that would. */
 static void refuse(const struct kernel *self, Py_ssize_t place, const char *wanted, PyObject *given) {
   PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(given), "__name__");
   if (type != NULL) {
@@ -165,7 +165,7 @@ static int put_float(const struct kernel *self, Py_ssize_t place, PyObject *give
   return 0;
 }
 
-/* Write one argument and move on behind its code; return the next word, NULL if the argument does not fit. */
+/* Write one argument and move past its code; return the next word, NULL if the argument does not fit. */
 static int64_t *put(const struct kernel *self, Py_ssize_t place, const char **code, PyObject *given, int64_t *word) {
   const char kind = *(*code)++;
   switch (kind) {
@@ -199,7 +199,7 @@ static int64_t *put(const struct kernel *self, Py_ssize_t place, const char **co
 
 static PyObject *take_tuple(const char **code, const char **at);
 
-/* Return one Python object from the result, and move on behind it and its code. */
+/* Return one Python object from the result, and move past it and its code. */
 static PyObject *take(const char **code, const char **at) {
   const char kind = *(*code)++;
   if (kind == '(') return take_tuple(code, at);

@@ -49,7 +49,7 @@ enum { HEAD_WORDS = (int)(sizeof(solver_t) / sizeof(word)) };
 static const word *section(const word *image, int which) { return image + image[HEAD + 2 * which]; }
 static word section_size(const word *image, int which) { return image[HEAD + 2 * which + 1]; }
 @if arm@
-/* The compiler sees the image: what another kind of arm needs is left out. */
+/* The compiler sees the image, and leaves out the code for other kinds of arms. */
 static const word *image_of(const solver_t *s) {
   (void)s;
   return IMAGE;
@@ -64,7 +64,7 @@ static double *reals(solver_t *s, int which) { return (double *)(void *)part(s, 
 static word part_size(const solver_t *s, int which) { return s->at[which + 1] - s->at[which]; }
 static const double *image_reals(const word *image, int which) { return (const double *)(const void *)section(image, which); }
 
-/* Words of an argument, one behind the other: an array of up to three dimensions, without gaps. */
+/* Words of an argument, one after the other: an array of up to three dimensions, without gaps. */
 static word *put_array(word *at, const void *data, word item, int dimensions, const word *shape) {
   word count = 1;
   for (int k = 0; k < dimensions; ++k) count *= shape[k];
@@ -94,7 +94,7 @@ static void copy(double *to, const double *from, word count) {
   for (word k = 0; k < count; ++k) to[k] = from[k];
 }
 
-/* What kernels and compiler call in place of memset, memcpy and memmove. */
+/* The functions that kernels and compiler call in place of memset, memcpy and memmove. */
 void *ssik_ros_clear(void *memory, int value, size_t size);
 void *ssik_ros_copy(void *to, const void *from, size_t size);
 void *ssik_ros_move(void *to, const void *from, size_t size);
@@ -134,7 +134,7 @@ static word lay_out(const word *image, word windings, word *at) {
   return at[PARTS];
 }
 
-/* What the kernels of plain requests read at the head of a block: begin and size of each array, counted from there. */
+/* Write begin and size of each array, counted from the head of the block, for the kernels of plain requests. */
 static void write_head(solver_t *s) {
   static const unsigned char order[] = {P_INTS, P_COUNTERS, P_REALS, P_SAMPLES, P_OPTIONS, P_POSE,
                                         P_SEED, P_ROWS,     P_FOUND, P_WORK,    P_OWN};
@@ -211,7 +211,7 @@ int @NAME@_init(solver_t **solver, int64_t windings, void *memory, size_t size) 
 }
 @end@
 @if library@
-/* ---- blocks: looked at once, away from what is called often ---- */
+/* ---- blocks: checked once, so their code is apart from functions that are called often ---- */
 
 #define COLD __attribute__((cold))
 
@@ -420,7 +420,7 @@ static word *put_end(word *at, solver_t *s) {
   return put_part(at, s, P_WORK);
 }
 
-/* Every branch of an arm that needs neither samples nor an elimination: what solve_one calls, too. */
+/* Every branch of an arm that needs neither samples nor an elimination; solve_one calls the same kernel. */
 static word search_block(solver_t *s) {
   word words[40], count = 0, *at = words;
   *at++ = (word)(intptr_t)part(s, P_HEAD);
@@ -682,8 +682,27 @@ int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *see
 
 /* ---- numerical solver ---- */
 
-static double *search_options(solver_t *s) { return (double *)(void *)(part(s, P_SEARCH) + number(s, N_SEARCH_OPTIONS)); }
+/* Real numbers in the block of the search, from a place that is one of the arm's numbers. */
+static double *search_reals(solver_t *s, int place) { return (double *)(void *)(part(s, P_SEARCH) + number(s, place)); }
+static double *search_options(solver_t *s) { return search_reals(s, N_SEARCH_OPTIONS); }
 static const word *search_counters(solver_t *s) { return part(s, P_SEARCH) + number(s, N_SEARCH_COUNTERS); }
+
+/* The first arguments of the kernels of a search: the packed problem and the options. */
+static word *put_problem(word *at, solver_t *s) {
+  const word *head = part(s, P_SEARCH);
+  at = put_list(at, head + 3, head[0]);
+  at = put_list(at, search_reals(s, N_SEARCH_REALS), head[1]);
+  return put_list(at, search_options(s), head[2]);
+}
+
+static word *put_search_work(word *at, solver_t *s) {
+  return put_list(at, search_reals(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+}
+
+static int status_of(word code) {
+  if (code == CODE_FOUND) return @UPPER@_SOLVED;
+  return code == CODE_BAD_TARGET || code == CODE_BAD_STATE ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
+}
 
 static int cause_of_search(solver_t *s, word code) {
   const word *counters = search_counters(s), searches = counters[C_SEARCHES];
@@ -700,7 +719,7 @@ static int cause_of_search(solver_t *s, word code) {
   return searches && counters[C_SINGULAR_SEEN] == searches ? @UPPER@_CAUSE_SINGULAR : @UPPER@_CAUSE_BUDGET;
 }
 
-/* What a fast closed form adds: no branch is a proof, except for poses that are nearly met. */
+/* Cause with the count of a fast closed form: without branches the pose is unreachable, unless a search nearly met it. */
 static int cause_with_branches(solver_t *s, word code, word branches, double residual) {
   const int cause = cause_of_search(s, code);
   if (branches < 0 || cause == @UPPER@_CAUSE_DEADLINE) return cause;
@@ -757,20 +776,30 @@ static void report_plain(solver_t *s, const struct plain *result, report_t *repo
   report->rotation_error = result->rotation;
   if (result->code == CODE_FOUND) return;
   report->cause = cause_with_branches(s, result->code, result->branches, result->norm);
-  const int is_refused = result->code == CODE_BAD_TARGET || result->code == CODE_BAD_STATE;
-  report->status = is_refused ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
+  report->status = status_of(result->code);
+}
+
+static int is_budget(const @NAME@_budget *budget) { return !budget || budget->timeout_ns <= 0 || budget->clock_ns; }
+
+/* Copy pose and seed, which may lie in the caller's result, and begin a report. */
+static void keep_request(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, report_t *report) {
+  copy(reals(s, P_START), seed, number(s, N_JOINTS));
+  copy(reals(s, P_TARGET), pose, 16);
+  set_budget(s, budget);
+  clear(report);
+}
+
+static int is_within_tolerance(solver_t *s, double position, double rotation) {
+  return sqrt(position * position + rotation * rotation) <= reals(s, P_OWN)[OWN_TOLERANCE];
 }
 
 int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q,
                      report_t *report) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !seed || !q || (budget && budget->timeout_ns > 0 && !budget->clock_ns)) return @UPPER@_BAD_ARGUMENT;
+  if (!pose || !seed || !q || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
   const word n = number(s, N_JOINTS);
-  double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
-  clear(report);
-  copy(own_seed, seed, n);
-  copy(own_pose, pose, 16);
-  set_budget(s, budget);
+  const double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
+  keep_request(s, pose, seed, budget, report);
   const struct plain result = run_plain(s, own_pose, own_seed, budget, q);
   if (result.code == CODE_FOUND) {
     report_plain(s, &result, report);
@@ -780,8 +809,7 @@ int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const 
     /* A complete closed form that takes longer than the starts. */
     report_t found;
     const word count = find(s, own_pose, own_seed, @UPPER@_WITHIN_LIMITS, 1, &found);
-    const double position = found.position_error, rotation = found.rotation_error;
-    if (count > 0 && sqrt(position * position + rotation * rotation) <= reals(s, P_OWN)[OWN_TOLERANCE]) {
+    if (count > 0 && is_within_tolerance(s, found.position_error, found.rotation_error)) {
       copy(q, reals(s, P_ROWS), n);
       found.searches = result.searches;
       found.iterations = result.iterations;
@@ -811,8 +839,7 @@ static int64_t accept_branch(solver_t *s, const double *pose, const double *seed
   const word n = number(s, N_JOINTS), count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
   for (word k = 0; k < count; ++k) {
     const double *row = reals(s, P_ROWS) + (n + 3) * k;
-    if (row[n] * row[n] + row[n + 1] * row[n + 1] > reals(s, P_OWN)[OWN_TOLERANCE] * reals(s, P_OWN)[OWN_TOLERANCE]) continue;
-    if (!is_accepted(v, row)) continue;
+    if (!is_within_tolerance(s, row[n], row[n + 1]) || !is_accepted(v, row)) continue;
     copy(q, row, n);
     report->position_error = row[n];
     report->rotation_error = row[n + 1];
@@ -824,61 +851,54 @@ static int64_t accept_branch(solver_t *s, const double *pose, const double *seed
 /* A search whose candidates are accepted or refused; it goes on after a refusal. */
 static int64_t accept_search(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, struct verdicts *v,
                              double *q, report_t *report) {
-  const word n = number(s, N_JOINTS), *head = part(s, P_SEARCH), *counters = search_counters(s);
-  double *rows = reals(s, P_CANDIDATES), *work = (double *)(void *)(part(s, P_SEARCH) + number(s, N_SEARCH_WORK));
+  const word n = number(s, N_JOINTS), *counters = search_counters(s);
+  double *rows = reals(s, P_CANDIDATES), *candidate = rows + n + 4;
   word phase = PHASE_FRESH, code = 0, words[80], *at;
-  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
-  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_REFERENCE)), seed, n);
+  copy(search_reals(s, N_MATRICES), pose, 16);
+  copy(search_reals(s, N_REFERENCE), seed, n);
   search_options(s)[O_VALIDATED] = 1.0;
   do {
-    at = put_list(words, head + 3, head[0]);
-    at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
-    at = put_list(at, search_options(s), head[2]);
+    at = put_problem(words, s);
     *at++ = phase;
     *at++ = budget && budget->clock_ns ? budget->timeout_ns : 0;
     at = put_list(at, budget && budget->cancel ? budget->cancel : &s->never, 1);
     at = put_list(at, counters, SEARCH_COUNTERS);
-    at = put_list(at, work, part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+    at = put_search_work(at, s);
     put_table(at, rows, 2, n + 4);
     ssik_ros_search__restart_search__search(&code, words);
-    if (code == CODE_CANDIDATE) phase = is_accepted(v, rows + n + 4) ? PHASE_ACCEPTED : PHASE_REFUSED;
+    if (code == CODE_CANDIDATE) phase = is_accepted(v, candidate) ? PHASE_ACCEPTED : PHASE_REFUSED;
   } while (code == CODE_CANDIDATE);
   search_options(s)[O_VALIDATED] = 0.0;
   report->searches = counters[C_SEARCHES];
   report->iterations = counters[C_ITERATIONS];
-  if (code == CODE_FOUND) {
-    copy(q, rows, n);
-    report->status = @UPPER@_SOLVED;
-    report->cause = @UPPER@_CAUSE_NONE;
-    report->position_error = rows[n];
-    report->rotation_error = rows[n + 1];
-    return 1;
-  }
-  report->cause = cause_of_search(s, code);
-  const int is_refused = code == CODE_BAD_TARGET || code == CODE_BAD_STATE;
-  report->status = is_refused ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
-  return 0;
+  report->status = status_of(code);
+  report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_search(s, code);
+  if (code != CODE_FOUND) return 0;
+  copy(q, rows, n);
+  report->position_error = rows[n];
+  report->rotation_error = rows[n + 1];
+  return 1;
 }
 
 int64_t @NAME@_solve_accepted(solver_t *s, const double *pose, const double *seed, @NAME@_accept accept, void *context,
                               const @NAME@_budget *budget, double *q, report_t *report) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !seed || !accept || !q || (budget && budget->timeout_ns > 0 && !budget->clock_ns)) return @UPPER@_BAD_ARGUMENT;
+  if (!pose || !seed || !accept || !q || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
   report_t own, searched;
   if (!report) report = &own;
   struct verdicts v = {accept, context, 0};
-  double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
-  copy(own_seed, seed, number(s, N_JOINTS));
-  copy(own_pose, pose, 16);
-  set_budget(s, budget);
-  clear(report);
+  const double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
+  keep_request(s, pose, seed, budget, report);
   const int has_form = number(s, N_CLOSED_FORM) != NO_FORM, is_first = has_form && number(s, N_IS_COMPLETE);
-  if (is_first && accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
-  if (is_first && (report->status == @UPPER@_REFUSED || report->branches > 0)) {
-    /* Every branch was offered, or all are outside the limits. */
-    if (report->status == @UPPER@_SOLVED) report->cause = v.refused ? @UPPER@_CAUSE_VALIDATION : @UPPER@_CAUSE_NOT_FOUND;
-    if (report->status == @UPPER@_SOLVED) report->status = @UPPER@_UNSOLVED;
-    return 0;
+  if (is_first) {
+    if (accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
+    if (report->status == @UPPER@_SOLVED) {
+      /* Every branch was offered. */
+      report->cause = v.refused ? @UPPER@_CAUSE_VALIDATION : @UPPER@_CAUSE_NOT_FOUND;
+      report->status = @UPPER@_UNSOLVED;
+      return 0;
+    }
+    if (report->status == @UPPER@_REFUSED || report->branches > 0) return 0;
   }
   clear(&searched);
   if (accept_search(s, own_pose, own_seed, budget, &v, q, &searched)) {
@@ -916,22 +936,19 @@ static int put_bounds(solver_t *s, int row, const double *limits, double factor)
 static int64_t follow(solver_t *s, const double *pose, const double *previous, double *q, report_t *report) {
   const word n = number(s, N_JOINTS);
   double *numbers = reals(s, P_TRACK_REPORT);
+  word words[96], code = 0, *at;
   clear(report);
   set_budget(s, NULL);
-  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
-  const word *head = part(s, P_SEARCH);
-  word words[96], code = 0, *at;
-  at = put_list(words, head + 3, head[0]);
-  at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
-  at = put_list(at, search_options(s), head[2]);
+  copy(search_reals(s, N_MATRICES), pose, 16);
+  if (previous) copy(reals(s, P_PREVIOUS), previous, 16);
+  copy(reals(s, P_JOINTS), q, n);
+  at = put_problem(words, s);
   at = put_part(at, s, P_TRACK);
   at = put_part(at, s, P_CYCLE);
-  if (previous) copy(reals(s, P_PREVIOUS), previous, 16);
   at = put_list(at, reals(s, P_PREVIOUS), previous ? 16 : 0);
   at = put_list(at, &s->never, 1);
   at = put_list(at, search_counters(s), SEARCH_COUNTERS);
-  at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
-  copy(reals(s, P_JOINTS), q, n);
+  at = put_search_work(at, s);
   at = put_part(at, s, P_JOINTS);
   at = put_part(at, s, P_TRACK_REPORT);
   put_part(at, s, P_TRACK_SCRATCH);
@@ -939,11 +956,10 @@ static int64_t follow(solver_t *s, const double *pose, const double *previous, d
   copy(q, reals(s, P_JOINTS), n);
   if (report) {
     report->iterations = (int64_t)numbers[T_ITERATIONS];
-    report->position_error = reals(s, P_SEARCH)[number(s, N_ERRORS)];
-    report->rotation_error = reals(s, P_SEARCH)[number(s, N_ERRORS) + 1];
-    report->status = code == CODE_FOUND ? @UPPER@_SOLVED : @UPPER@_UNSOLVED;
+    report->position_error = search_reals(s, N_ERRORS)[0];
+    report->rotation_error = search_reals(s, N_ERRORS)[1];
+    report->status = status_of(code);
     report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_step(s, code, numbers);
-    if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE) report->status = @UPPER@_REFUSED;
   }
   return code == CODE_FOUND;
 }
@@ -958,13 +974,10 @@ int64_t @NAME@_track(@NAME@_solver *s, const double *pose, const double *bounds,
 }
 
 static double condition_number(solver_t *s) {
-  const word *head = part(s, P_SEARCH);
   word words[48], *at;
   double value = 0.0;
-  at = put_list(words, head + 3, head[0]);
-  at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
-  at = put_list(at, search_options(s), head[2]);
-  at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+  at = put_problem(words, s);
+  at = put_search_work(at, s);
   put_part(at, s, P_TRACK_SCRATCH);
   ssik_ros_search__tracking__condition_number(&value, words);
   return value;

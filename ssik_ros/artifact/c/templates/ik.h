@@ -48,7 +48,7 @@ extern "C" {
 #define @UPPER@_ABI_MAJOR @ABI_MAJOR@
 #define @UPPER@_ABI_MINOR @ABI_MINOR@
 @CONSTANTS@
-/* What a function returns when it did not run; zero and positive numbers are results. */
+/* Results of a function that did not run; zero and positive numbers are results of one that did. */
 enum {
   @UPPER@_BAD_ARGUMENT = -1, /* a null pointer, a negative capacity, an unknown mode */
   @UPPER@_BAD_MEMORY = -2,   /* the buffer is too small, has no room for windings, is not aligned, or holds no solver */
@@ -66,22 +66,22 @@ enum {
   @UPPER@_CAUSE_SINGULAR = 6,    /* each start ended at a singular posture */
   @UPPER@_CAUSE_BUDGET = 7,      /* the budget of searches is used up */
   @UPPER@_CAUSE_DEADLINE = 8,    /* the caller's clock or cancel flag ended the search */
-  @UPPER@_CAUSE_BAD_TARGET = 9,  /* the pose is no rigid transform */
+  @UPPER@_CAUSE_BAD_TARGET = 9,  /* the pose is not a rigid transform */
   @UPPER@_CAUSE_BAD_STATE = 10,  /* the seed is not finite or too large */
   @UPPER@_CAUSE_VALIDATION = 14,  /* every candidate was refused by the caller */
   @UPPER@_CAUSE_NOT_FOUND = 16   /* no start or sample met the pose; nothing is proved */
 };
 
-/* What becomes of joint limits in a closed form. */
+/* Treatment of joint limits in a closed form. */
 enum {
   @UPPER@_IGNORE_LIMITS = 0, /* angles in (-pi, pi], or next to the seed */
-  @UPPER@_WITHIN_LIMITS = 1, /* drops what no turn brings inside */
-  @UPPER@_WRAP_LIMITS = 2    /* turns what it can, drops nothing */
+  @UPPER@_WITHIN_LIMITS = 1, /* drops branches that no turn brings inside */
+  @UPPER@_WRAP_LIMITS = 2    /* turns joints as far as possible, drops nothing */
 };
 
 typedef struct @NAME@_solver @NAME@_solver;
 
-/* What a request has done; every function that takes a report accepts NULL. */
+/* Report of a request; every function that takes a report accepts NULL. */
 typedef struct {
   int32_t status;        /* SOLVED, UNSOLVED or REFUSED */
   int32_t cause;         /* CAUSE_... */
@@ -106,10 +106,10 @@ typedef struct {
 } @NAME@_budget;
 
 /*
- * Size of a solver's buffer [bytes], or a negative number that says why there is none.
+ * Size of a solver's buffer [bytes], or a negative number from the list above.
 @if library@
- * blocks: what "ssik build --blocks" wrote, aligned to 8 bytes; they must stay as and where they are while a solver uses
- * them. Every word is checked here and by @NAME@_init, so that blocks from anywhere do no harm.
+ * blocks: contents of a file of "ssik build --blocks", aligned to 8 bytes; they must stay as and where they are while a
+ * solver uses them. Every word is checked here and by @NAME@_init, so that blocks from anywhere do no harm.
 @end@
  * windings: most joint vectors that @NAME@_solve_windings may write; 0 if it is never called.
  */
@@ -120,7 +120,10 @@ int64_t @NAME@_memory_size(int64_t windings);
 int64_t @NAME@_memory_size(const void *blocks, size_t blocks_size, int64_t windings);
 @end@
 
-/* Make a solver in a buffer; return 0, or why there is none. The solver ends with its buffer; nothing has to be closed. */
+/*
+ * Make a solver in a buffer; return 0, or a negative number from the list above. The solver ends with its buffer; nothing
+ * has to be closed.
+ */
 @if arm@
 int @NAME@_init(@NAME@_solver **solver, int64_t windings, void *memory, size_t size);
 @end@
@@ -150,7 +153,7 @@ int @NAME@_jacobian(@NAME@_solver *solver, const double *q, double *jacobian);
 int64_t @NAME@_solve_all(@NAME@_solver *solver, const double *pose, const double *seed, int mode, int64_t capacity,
                          double *q, double *errors, @NAME@_report *report);
 
-/* Write the branch nearest to the seed, within limits; return 1, or 0 if there is none. */
+/* Write the branch nearest to the seed, within limits; return 1, or 0 without one. */
 int64_t @NAME@_solve_nearest(@NAME@_solver *solver, const double *pose, const double *seed, double *q,
                              @NAME@_report *report);
 
@@ -163,7 +166,7 @@ int64_t @NAME@_solve_windings(@NAME@_solver *solver, const double *pose, const d
                               @NAME@_report *report);
 
 /*
- * Write the first joint vector found, beginning at the seed; return 1, or 0 if there is none.
+ * Write the first joint vector found, beginning at the seed; return 1, or 0 without one.
  *
  * An arm with six joints and a fast closed form takes that, unless the seed is near. Other arms take a numerical solver
  * with restarts. Without a solution q is the nearest joint vector seen.
@@ -192,7 +195,7 @@ int64_t @NAME@_solve_accepted(@NAME@_solver *solver, const double *pose, const d
  */
 int64_t @NAME@_track(@NAME@_solver *solver, const double *pose, const double *bounds, double *q, @NAME@_report *report);
 
-/* What stopped a joint in @NAME@_step. */
+/* The bound that stopped a joint in @NAME@_step. */
 enum {
   @UPPER@_BY_NOTHING = 0,
   @UPPER@_BY_LIMIT = 1,       /* it is on a position limit */
@@ -200,14 +203,14 @@ enum {
   @UPPER@_BY_ACCELERATION = 3 /* it could not change its speed further, or it brakes for a position limit */
 };
 
-/* Bounds of one cycle, and what came of them. Arrays have one number for each joint. Every pointer may be NULL. */
+/* Bounds and results of one cycle. Arrays have one number for each joint. Every pointer may be NULL. */
 typedef struct {
   double period;              /* [s] */
   const double *velocity;     /* largest speeds [rad/s or m/s]; NULL for none */
   const double *acceleration; /* largest changes of speed [rad/s^2 or m/s^2]; NULL for none */
   const double *posture;      /* where the joints shall go if the pose leaves them a choice [rad or m]; NULL for none */
   const double *previous;     /* pose of the cycle before, if the pose moves: joints follow its motion; NULL: it rests */
-  double *speeds;             /* of the cycle before, overwritten by those of this cycle; NULL: the arm was at rest */
+  double *speeds;             /* in: of the cycle before, out: of this cycle [rad/s or m/s]; NULL: the arm was at rest */
   int32_t *stopped_by;        /* out: BY_... */
   double *condition;          /* out: condition number of the Jacobian after the step, infinite at a singular posture */
   double scale;               /* out: the part of the error that the step removed; 1 when the pose is reached */
@@ -216,9 +219,9 @@ typedef struct {
 /*
  * Take the step of one cycle that comes nearest to a pose; return 1 if the pose is reached, 0 if not.
  *
- * As @NAME@_track, with accelerations: joints brake before their limits, and before the pose. They do not brake
- * for a pose that moves, but follow its motion. A joint that is too fast
- * to do so brakes as hard as it may. A pose that is none, or far out of reach, makes all joints brake.
+ * As @NAME@_track, with accelerations: joints brake before their limits, and before the pose. They do not brake for a
+ * pose that moves, but follow its motion. A joint that is too fast to stop in time brakes as hard as it may. All joints
+ * brake if the pose is invalid or far out of reach.
  */
 int64_t @NAME@_step(@NAME@_solver *solver, const double *pose, @NAME@_cycle *cycle, double *q, @NAME@_report *report);
 

@@ -54,7 +54,7 @@ class Solver {
     return matrix;
   }
 
-  /* Every branch, the nearest to the seed first; an empty seed is none. */
+  /* Every branch, the nearest to the seed first; the seed may be empty. */
   std::vector<Vector> solve_all(const Vector &pose, const Vector &seed = Vector(), int64_t most = @UPPER@_MOST_BRANCHES,
                                 @NAME@_report *report = nullptr) {
     Vector rows = room_for(most, pose, seed);
@@ -69,14 +69,14 @@ class Solver {
     return split(rows, @NAME@_solve_windings(solver_, pose.data(), start, most, rows.data(), report));
   }
 
-  /* The branch nearest to q, which is overwritten; false if there is none. */
+  /* The branch nearest to q, which is overwritten; false without one. */
   bool solve_nearest(const Vector &pose, Vector &q, @NAME@_report *report = nullptr) {
     const Vector seed = q;
     expect(pose.size() == 16 && q.size() == size());
     return check(@NAME@_solve_nearest(solver_, pose.data(), seed.data(), q.data(), report)) > 0;
   }
 
-  /* The first solution found from q, which is overwritten; false if there is none. */
+  /* The first solution found from q, which is overwritten; false without one. */
   bool solve(const Vector &pose, Vector &q, const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
     const Vector seed = q;
     expect(pose.size() == 16 && q.size() == size());
