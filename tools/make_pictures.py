@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 import sys
 import tempfile
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -63,7 +64,7 @@ def draw_branches() -> None:
     target = arm.fk(seed)
     states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
     pictures = RobotPictures(arm.robot, states, points=arrow_ends(target))
-    picture = pictures.draw(states, frames=[target], is_transparent=True)
+    picture = draw_clear(pictures, states, frames=[target])
     save_picture(FOLDER / 'ur5e_branches.png', picture)
 
 
@@ -73,7 +74,7 @@ def draw_my_robot() -> None:
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     state = state_of(arm, q)
     pictures = RobotPictures(arm.robot, [state], size=(720, 480), points=arrow_ends(arm.fk(q)))
-    picture = pictures.draw([state], frames=[arm.fk(q)], is_transparent=True)
+    picture = draw_clear(pictures, [state], frames=[arm.fk(q)])
     save_small('my_robot.png', picture)
 
 
@@ -87,7 +88,7 @@ def draw_self_motion() -> None:
         q = arm.solve(target, q_seed=q, hold={6: held}, max_solutions=1)[0].q
         states.append(state_of(arm, q))
     pictures = RobotPictures(arm.robot, states, size=(480, 400), points=arrow_ends(target))
-    images = [pictures.draw([state], frames=[target], is_transparent=True) for state in states]
+    images = [draw_clear(pictures, [state], frames=[target]) for state in states]
     save_animation(FOLDER / 'panda_self_motion.webp', images, RATE)
 
 
@@ -105,7 +106,7 @@ def draw_no_solution() -> None:
     missing = np.stack((arm.fk(q)[:3, 3], target[:3, 3]))
     save_small(
         'why_no_solution.png',
-        pictures.draw([state], frames=[target], lines=[missing], is_transparent=True),
+        draw_clear(pictures, [state], frames=[target], lines=[missing]),
     )
 
 
@@ -120,9 +121,7 @@ def draw_pick() -> None:
     boxes = (((0.7, 1.2, 0.04), (0.65, 0.0, -0.02)), ((0.3, 0.6, 0.02), (0.7, 0.1, 0.45)))
     scenery = [(make_box(size).moved(shift(*centre)), WOOD) for size, centre in boxes]
     pictures = RobotPictures(arm.robot, states, size=(720, 480), scenery=scenery)
-    save_small(
-        'pick_with_collisions.png', pictures.draw(states, frames=[target], is_transparent=True)
-    )
+    save_small('pick_with_collisions.png', draw_clear(pictures, states, frames=[target]))
 
 
 def draw_tracking() -> None:
@@ -138,9 +137,7 @@ def draw_tracking() -> None:
         points.append(target[:3, 3])
     pictures = RobotPictures(arm.robot, states, size=(400, 360))
     circle = np.array(points)
-    images = [
-        pictures.draw([state], lines=[circle], is_transparent=True) for state in states[:-1:2]
-    ]
+    images = [draw_clear(pictures, [state], lines=[circle]) for state in states[:-1:2]]
     save_animation(FOLDER / 'tracking.webp', images, RATE)
 
 
@@ -154,7 +151,7 @@ def draw_priorities() -> None:
         aside = arm.solve(target, q_seed=aside, hold={6: value}, max_solutions=1)[0].q
     states = [state_of(arm, aside), state_of(arm, q)]
     pictures = RobotPictures(arm.robot, states, size=(720, 480), points=arrow_ends(target))
-    save_small('priorities.png', pictures.draw(states, frames=[target], is_transparent=True))
+    save_small('priorities.png', draw_clear(pictures, states, frames=[target]))
 
 
 def draw_mechanisms() -> None:
@@ -162,7 +159,7 @@ def draw_mechanisms() -> None:
     for name in mechanism_names():
         robot = load_mechanism(name)
         pictures = RobotPictures(robot.model, [robot.positions], size=(420, 380))
-        save_small(f'{name}.png', pictures.draw([robot.positions], is_transparent=True))
+        save_small(f'{name}.png', draw_clear(pictures, [robot.positions]))
     robot = load_mechanism('delta')
     goal, platform = Goal('goal'), robot.links['platform']
     goal.set_goal_dof(DOF.X, DOF.Y, DOF.Z)
@@ -175,9 +172,7 @@ def draw_mechanisms() -> None:
         states.append(robot.positions.copy())
     pictures = RobotPictures(robot.model, states, size=(400, 360))
     circle = np.array(points)
-    images = [
-        pictures.draw([state], lines=[circle], is_transparent=True) for state in states[:-1:2]
-    ]
+    images = [draw_clear(pictures, [state], lines=[circle]) for state in states[:-1:2]]
     save_animation(FOLDER / 'parallel_robot.webp', images, RATE)
 
 
@@ -190,9 +185,8 @@ def draw_self_collision() -> None:
     state = state_of(arm, np.array([0.3, -1.9, 2.75, -0.4, 1.4, 0.0]))
     pair = checker.colliding_pair(state)
     assert pair, 'this posture is chosen because two links touch'
-    picture = RobotPictures(robot, [state], size=(600, 480)).draw(
-        [state], marked=pair, is_transparent=True
-    )
+    pictures = RobotPictures(robot, [state], size=(600, 480))
+    picture = draw_clear(pictures, [state], marked=pair)
     save_small('self_collision.png', picture)
 
 
@@ -203,7 +197,7 @@ def draw_fanuc() -> None:
     target = arm.fk(seed)
     states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
     pictures = RobotPictures(arm.robot, states, size=(720, 480), points=arrow_ends(target))
-    save_small('fanuc_branches.png', pictures.draw(states, frames=[target], is_transparent=True))
+    save_small('fanuc_branches.png', draw_clear(pictures, states, frames=[target]))
 
 
 def draw_path() -> None:
@@ -215,9 +209,7 @@ def draw_path() -> None:
     path = arm.ik_LM(line, start, max_joint_step=0.2)
     states = [state_of(arm, q) for q in path.q[::20]]
     pictures = RobotPictures(arm.robot, states, size=(720, 480))
-    save_small(
-        'joint_path.png', pictures.draw(states[::-1], lines=[line[:, :3, 3]], is_transparent=True)
-    )
+    save_small('joint_path.png', draw_clear(pictures, states[::-1], lines=[line[:, :3, 3]]))
     draw_curves(arm.joint_names, path.q)
 
 
@@ -246,7 +238,7 @@ def draw_reach() -> None:
         scenery.append((tile.moved(pose), colour))
     state = state_of(arm, np.array([0.3, -1.2, 1.4, -1.77, -1.57, 0.5]))
     pictures = RobotPictures(arm.robot, [state], size=(720, 480), scenery=scenery)
-    save_small('reach.png', pictures.draw([state], is_transparent=True))
+    save_small('reach.png', draw_clear(pictures, [state]))
 
 
 def draw_reach_slices() -> None:
@@ -288,6 +280,13 @@ def shift(x: float, y: float, z: float) -> FloatArray:
     pose = np.eye(4)
     pose[:3, 3] = x, y, z
     return pose
+
+
+def draw_clear(
+    pictures: RobotPictures, states: Sequence[FloatArray], **options: Any
+) -> NDArray[np.uint8]:
+    """Return a picture without a white background, for light and dark pages."""
+    return pictures.draw(states, is_transparent=True, **options)
 
 
 def save_small(name: str, image: NDArray[np.uint8]) -> None:

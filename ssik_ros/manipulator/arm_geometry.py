@@ -20,7 +20,7 @@ from ssik_ros.errors import (
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.chain_kinematics import ChainKinematics, manipulability_of
 
 if TYPE_CHECKING:
     from ssik_ros.manipulator.arm_scene import ArmScene, Items
@@ -155,7 +155,7 @@ class ArmGeometry:
         :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k,).
         :raises ValueError: when the size is another or a value is not finite.
         """
-        values = np.linalg.svd(self.jacobian(q), compute_uv=False).prod(axis=-1)
+        values = manipulability_of(self.jacobian(q))
         return float(values) if values.ndim == 0 else values
 
     @names_keywords

@@ -42,7 +42,7 @@ def default_state(robot: RobotModel) -> FloatArray:
     for wanted in PREFERRED:
         for state in robot.srdf.states:
             if state.name.lower() == wanted:
-                _take_values(robot, positions, state.values)
+                take_values(robot, positions, state.values)
     return robot.with_mimic(positions)
 
 
@@ -53,10 +53,15 @@ def _middle(lower: float, upper: float, is_angle: bool) -> float:
     return turned if is_angle and lower <= turned <= upper else middle
 
 
-def _take_values(
+def take_values(
     robot: RobotModel, positions: FloatArray, values: dict[str, tuple[float, ...]]
 ) -> None:
-    """Write the values of a posture into a full state, within the limits; other joints keep theirs."""
+    """
+    Write the values of a posture into a full state, within the limits; other joints keep theirs.
+
+    :param positions: (nq,) the full state.
+    :param values: numbers of joints by their names.
+    """
     tree = robot.tree
     for name, numbers in values.items():
         joint = tree.joint_index.get(name)

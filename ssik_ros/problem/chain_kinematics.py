@@ -10,6 +10,17 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.problem import Axes, build_problem, PoseConstraint, Rows
 
 
+def manipulability_of(jacobian: FloatArray) -> FloatArray:
+    """
+    Return Yoshikawa's manipulability: the product of the singular values of Jacobians; 0 at a singular posture.
+
+    :param jacobian: (..., 6, n).
+    :returns: (...).
+    """
+    values: FloatArray = np.linalg.svd(jacobian, compute_uv=False).prod(axis=-1)
+    return values
+
+
 class ChainKinematics:
     """Poses and Jacobians of a tip in a base; ``n`` joint variables of the group, ``m`` velocities."""
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import json
-import re
 import shlex
 from typing import Any
 
 import numpy as np
+import yaml
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
@@ -17,9 +17,8 @@ from ssik_ros.view.session import Session
 
 DIGITS = 9
 """Digits after the point: fewer would move postures at the edge of the reach out of it."""
-BARE = re.compile(r'[A-Za-z][A-Za-z0-9_/]*')
-"""Words that YAML reads as text without quotes, apart from :data:`RESERVED`."""
-RESERVED = frozenset(('y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null'))
+WIDTH = 1_000_000
+"""Most columns of YAML, which has to be one line."""
 SERVICE = 'ros2 service call /compute_ik moveit_msgs/srv/GetPositionIK'
 AXES, QUATERNION = 'xyz', 'xyzw'
 
@@ -93,7 +92,8 @@ def write_service_call(session: Session) -> str:
         'robot_state': {'joint_state': posture},
         'pose_stamped': {'header': header, 'pose': {'position': place, 'orientation': turn}},
     }
-    return f'{SERVICE} {shlex.quote(_yaml({"ik_request": request}))}'
+    text = yaml.safe_dump({'ik_request': request}, default_flow_style=True, width=WIDTH)
+    return f'{SERVICE} {shlex.quote(text.strip())}'
 
 
 COMMANDS: dict[str, Callable[[Session], str]] = {
@@ -185,18 +185,3 @@ def _load_line(origin: Mapping[str, Any]) -> tuple[str, str]:
     words = [repr(str(files[0]))] + ([repr(str(srdf))] if srdf else [])
     words += [f'xacro_args={xacro!r}'] if xacro else []
     return 'from ssik_ros import load_robot', f'robot = load_robot({", ".join(words)})'
-
-
-def _yaml(value: Any) -> str:
-    """Return a value as YAML in one line."""
-    if isinstance(value, dict):
-        return f'{{{", ".join(f"{key}: {_yaml(entry)}" for key, entry in value.items())}}}'
-    if isinstance(value, list):
-        return f'[{", ".join(map(_yaml, value))}]'
-    if isinstance(value, str):
-        is_bare = BARE.fullmatch(value) and value.lower() not in RESERVED
-        return value if is_bare else json.dumps(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    # YAML of ROS reads a number without a point as an integer.
-    return np.format_float_positional(value, trim='0')

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.default_seed import default_state
+from ssik_ros.model.default_seed import default_state, take_values
 from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -87,16 +87,11 @@ def _named_states(
     robot: RobotModel, group: JointGroup, default: FloatArray
 ) -> Iterator[FloatArray]:
     """Yield a full state for each named posture of a group; other joints are as in the default state."""
-    tree = robot.tree
     for named in robot.srdf.states:
-        state = default.copy()
-        if named.group != group.name:
-            continue
-        for name, numbers in named.values.items():
-            if name in group.joint_names and len(numbers) == 1:
-                place = tree.idx_q[tree.joint_index[name]]
-                state[place] = min(max(numbers[0], tree.lower[place]), tree.upper[place])
-        yield robot.with_mimic(state)
+        if named.group == group.name:
+            state = default.copy()
+            take_values(robot, state, named.values)
+            yield robot.with_mimic(state)
 
 
 def _random_states(
@@ -113,16 +108,11 @@ def _random_states(
         yield robot.with_mimic(state)
 
 
-def _heights(robot: RobotModel, group: JointGroup, state: FloatArray) -> FloatArray:
-    """Return the heights of the links of a group, without its base [m]."""
+def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
+    """Return the height of the lowest link of a group, its base apart [m]."""
     poses = compute_link_poses(robot.tree, state)
     carried = np.isin(robot.tree.link_joints, group.joint_indices)
-    heights: FloatArray = poses[carried, 2, 3]
-    return heights
-
-
-def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
-    return float(_heights(robot, group, state).min(initial=np.inf))
+    return float(poses[carried, 2, 3].min(initial=np.inf))
 
 
 def _lowest_base(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.chain_kinematics import ChainKinematics, manipulability_of
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import (
     Branch,
@@ -251,8 +251,7 @@ class Session(PostureSession):
         """
         if self._chain is None:
             return float('nan')
-        jacobian = self._chain.jacobian(q)
-        return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
+        return float(manipulability_of(self._chain.jacobian(q)))
 
     def _explain(self) -> None:
         """Show the nearest posture, and keep why it is not at the target."""

@@ -9,6 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.chain_kinematics import manipulability_of
 
 Objective = Callable[[FloatArray], float]
 """Function of joint values (dof,) to maximize."""
@@ -69,4 +70,4 @@ def manipulability(chain: SerialChain, q: FloatArray) -> float:
     whole = np.zeros(len(chain.joint_names))
     whole[: len(q)] = q
     jacobian = chain.moved(whole[None]).jacobians()[0][:, : len(q)]
-    return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
+    return float(manipulability_of(jacobian))
