@@ -1,12 +1,10 @@
 #include "ssik_control/pose_solver.hpp"
 
 #include <ssik.h>
+#include <ssik_blocks.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
-
-#include "files.hpp"
 
 namespace ssik_control {
 namespace {
@@ -37,18 +35,17 @@ const double *or_null(const std::vector<double> &values) noexcept { return value
 }  // namespace
 
 PoseSolver::PoseSolver(const Chain &chain, const SolverSource &source) : size_(chain.size()) {
-  if (!source.file.empty()) {
-    if (!start(read_blocks(source.file)))
-      throw std::runtime_error("'" + source.file + "' has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them");
-    if (!is_of(chain)) throw std::runtime_error("'" + source.file + "' has the blocks of another chain");
-    return;
-  }
-  const std::string cache = cache_file(source);
-  if (!cache.empty() && start(read_blocks(cache)) && is_of(chain)) return;
-  const std::vector<std::int64_t> blocks = make_blocks(source);
-  if (!start(blocks)) throw std::runtime_error("'" + source.command + "' is of another version than this library");
-  if (!is_of(chain)) throw std::runtime_error("the solver's chain differs from the robot description's");
-  if (!cache.empty()) write_blocks(cache, blocks);
+  ssik::BlocksSource blocks;
+  blocks.texts = {{"--urdf", "robot.urdf", source.urdf}};
+  blocks.words = {"--base", source.base, "--ee", source.tip};
+  blocks.file = source.file;
+  blocks.command = source.command;
+  blocks.patience = source.patience;
+  blocks.is_over = source.is_over;
+  ssik::load_blocks(blocks, [&](ssik::Blocks words) -> std::string {
+    if (!start(std::move(words))) return "has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them";
+    return is_of(chain) ? "" : "has the blocks of another chain";
+  });
 }
 
 bool PoseSolver::start(std::vector<std::int64_t> blocks) {

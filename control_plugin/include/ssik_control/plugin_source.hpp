@@ -7,9 +7,9 @@
 
 namespace ssik_control {
 
-// Return a source whose command belongs to the installed package ssik_ros, and is ended when ROS shuts down.
+// Return a source whose command is ended when ROS shuts down.
 //
-// blocks: name of a file, which may begin with package://NAME/, or empty. Throws if that package is not installed.
+// blocks: name of a file, which may begin with package://NAME/, or empty.
 SolverSource make_source(const std::string &urdf, const std::string &base, const std::string &tip, const std::string &blocks);
 
 }  // namespace ssik_control

@@ -16,8 +16,8 @@ namespace ssik_control {
 // The chain of a solver, and the places where its blocks are looked for.
 struct SolverSource {
   std::string urdf, base, tip;
-  std::string file;               // of `ssik build --blocks`; empty: from the cache, or from the command below
-  std::string command = "ssik";   // writes blocks that are in no cache
+  std::string file;               // of `ssik build --blocks`, as a path or package://NAME/PATH; empty: cache or command
+  std::string command;            // empty: of the ROS package ssik_ros, else of the PATH
   double patience = 60.0;         // longest time of the command [s]
   std::function<bool()> is_over;  // ends the command early, such as after Ctrl-C; may be empty
 };
@@ -71,10 +71,5 @@ class PoseSolver {
   std::vector<double> rows_, seed_, other_, lower_, upper_;
   ssik_solver *solver_ = nullptr;
 };
-
-// Blocks of a chain from the source's command, as they are; throws std::runtime_error with the command's last words.
-std::vector<std::int64_t> make_blocks(const SolverSource &source);
-// File of the cache for a chain; empty if neither XDG_CACHE_HOME nor HOME names a folder.
-std::string cache_file(const SolverSource &source);
 
 }  // namespace ssik_control

@@ -75,6 +75,9 @@ class ArmLibrary(NamedTuple):
         header = recorded.recorded_header(self.poses, len(self.arm.group.joint_names))
         (folder / 'recorded.h').write_text(header, encoding='utf-8')
 
+    def write_include(self, folder: Path, values: dict[str, str]) -> None:
+        """Write nothing: the arm is part of the library."""
+
     @property
     def flags(self) -> tuple[str, ...]:
         """Return which lines of the templates are for this library."""
@@ -107,6 +110,10 @@ class GenericLibrary(NamedTuple):
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
         """Write nothing: an example needs the blocks of an arm."""
+
+    def write_include(self, folder: Path, values: dict[str, str]) -> None:
+        """Write the header that finds the blocks of a robot."""
+        _write(folder / f'{self.name}_blocks.hpp', 'blocks.hpp', values, self.flags)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -186,6 +193,7 @@ def build(
     values |= {'CODE': str(code), 'FACTS': f'{values["FACTS"]}\n| machine code | {code} bytes |'}
     for suffix in ('h', 'hpp'):
         _write(folders['include'] / f'{name}.{suffix}', f'ik.{suffix}', values, flags)
+    library.write_include(folders['include'], values)
     for suffix in ('Config.cmake', 'ConfigVersion.cmake'):
         _write(folders[f'cmake/{name}'] / f'{name}{suffix}', suffix, values, flags)
     _write(folders['pkgconfig'] / f'{name}.pc', 'package.pc', values, flags)
