@@ -1,0 +1,232 @@
+#include "c_solver.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+namespace ssik_moveit
+{
+namespace
+{
+
+constexpr double ROUNDING = 1e-9;  ///< A solution may be farther away than its conditions by this [rad or m].
+constexpr double LONGEST = 1e9;    ///< Timeouts are cut to this [s].
+
+std::int64_t read_clock(void *)
+{
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+/// Write a pose as a matrix of 4 by 4, row by row.
+void write_matrix(const Pose & pose, double * m)
+{
+  auto [x, y, z, w] = pose.orientation;
+  const double length = std::sqrt(x * x + y * y + z * z + w * w);
+  x /= length;
+  y /= length;
+  z /= length;
+  w /= length;
+  const double rows[3][3] = {
+    {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)},
+    {2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)},
+    {2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::copy(rows[i], rows[i] + 3, m + 4 * i);
+    m[4 * i + 3] = pose.position[i];
+  }
+  m[12] = m[13] = m[14] = 0.0;
+  m[15] = 1.0;
+}
+
+const char * text_of(std::int32_t cause)
+{
+  switch (cause) {
+    case SSIK_CAUSE_UNREACHABLE:
+      return "the target is out of reach (move it closer, or check its frame and its unit)";
+    case SSIK_CAUSE_LIMITS:
+      return "the joint limits keep the target out of reach (move or turn it)";
+    case SSIK_CAUSE_CONSISTENCY:
+      return "no candidate lies within the consistency limits around the seed (widen them, or give another seed)";
+    case SSIK_CAUSE_SINGULAR:
+      return "the search stopped at a singular configuration";
+    case SSIK_CAUSE_BUDGET:
+      return "the budget of searches ended before a solution was found (give more time, or another seed)";
+    case SSIK_CAUSE_DEADLINE:
+      return "the deadline was reached before a solution was found (give more time)";
+    case SSIK_CAUSE_BAD_TARGET:
+      return "the target is not a finite rigid transform";
+    case SSIK_CAUSE_BAD_STATE:
+      return "the seed is not finite, or is beyond 1e150";
+    case SSIK_CAUSE_VALIDATION:
+      return "every candidate was refused by the host's callback";
+    default:
+      return "no start of the search converged, though the target may be reachable (try another seed, or more time)";
+  }
+}
+
+}  // namespace
+
+double distance(const double * q, View<double> seed)
+{
+  double sum = 0.0;
+  for (std::size_t i = 0; i < seed.size(); ++i) {
+    sum += std::abs(q[i] - seed[i]);
+  }
+  return sum;
+}
+
+Conditions::Conditions(const Request & request, bool asks_host)
+: request_(request),
+  callback_(asks_host && request.accepts != nullptr && *request.accepts ? request.accepts : nullptr),
+  bounds_(request.consistency_limits.begin(), request.consistency_limits.end())
+{
+  if (request.lock_redundant) {
+    for (const unsigned int joint : request.redundant) {
+      hold(joint);
+    }
+  }
+}
+
+void Conditions::hold(std::size_t joint)
+{
+  bounds_.resize(request_.seed.size(), std::numeric_limits<double>::infinity());
+  bounds_.at(joint) = 0.0;
+}
+
+bool Conditions::accepts(const double * q)
+{
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    if (!(std::abs(q[i] - request_.seed[i]) <= bounds_[i] + ROUNDING)) {
+      return false;
+    }
+  }
+  if (callback_ == nullptr) {
+    return true;
+  }
+  candidate_.assign(q, q + request_.seed.size());
+  return (*callback_)(candidate_) == code::SUCCESS;
+}
+
+int Conditions::ask(void * context, const double * q)
+{
+  auto & self = *static_cast<Conditions *>(context);
+  try {
+    self.candidate_.assign(q, q + self.request_.seed.size());
+    return (*self.callback_)(self.candidate_) == code::SUCCESS;
+  } catch (...) {
+    // No exception may pass through the C library.
+    self.thrown_ = std::current_exception();
+    self.cancel_ = 1;
+    return 0;
+  }
+}
+
+const ssik_conditions * Conditions::for_library()
+{
+  if (!has_bounds() && !has_callback()) {
+    return nullptr;
+  }
+  conditions_.consistency = has_bounds() ? bounds_.data() : nullptr;
+  conditions_.accept = has_callback() ? &Conditions::ask : nullptr;
+  conditions_.context = this;
+  return &conditions_;
+}
+
+void Conditions::rethrow() const
+{
+  if (thrown_) {
+    std::rethrow_exception(thrown_);
+  }
+}
+
+CSolver::CSolver(const ssik::Blocks & blocks)
+{
+  const std::size_t bytes = 8 * blocks.size();
+  const std::int64_t memory = ssik_memory_size(blocks.data(), bytes, MOST_SOLUTIONS);
+  if (blocks.empty() || memory < 0) {
+    throw std::runtime_error("has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them");
+  }
+  memory_.resize(static_cast<std::size_t>(memory) / 8);
+  if (ssik_init(&solver_, blocks.data(), bytes, MOST_SOLUTIONS, memory_.data(), 8 * memory_.size()) != 0) {
+    throw std::runtime_error("has damaged blocks; 'ssik build --blocks' writes them anew");
+  }
+  const auto size = static_cast<std::size_t>(ssik_joints(solver_));
+  poses.resize(16 * static_cast<std::size_t>(ssik_tips(solver_)));
+  seed.resize(size);
+  lower.resize(size);
+  upper.resize(size);
+  rows_.resize(size * static_cast<std::size_t>(MOST_SOLUTIONS));
+  ssik_limits(solver_, lower.data(), upper.data());
+}
+
+SolverNames CSolver::names() const
+{
+  SolverNames names;
+  std::istringstream lines(ssik_names(solver_));
+  std::string robot;
+  std::getline(lines, robot);
+  std::getline(lines, names.solver);
+  std::getline(lines, names.base);
+  names.tips.resize(poses.size() / 16);
+  names.joints.resize(seed.size());
+  for (auto * list : {&names.tips, &names.joints}) {
+    for (std::string & name : *list) {
+      std::getline(lines, name);
+    }
+  }
+  return names;
+}
+
+void CSolver::take(const Request & request)
+{
+  double * matrix = poses.data();
+  for (const Pose & pose : request.poses) {
+    write_matrix(pose, matrix);
+    matrix += 16;
+  }
+  std::copy(request.seed.begin(), request.seed.end(), seed.begin());
+}
+
+std::size_t CSolver::solve(
+  Conditions & conditions, double timeout, std::int64_t starts, std::int64_t capacity)
+{
+  ssik_budget budget{};
+  budget.max_searches = starts;
+  budget.cancel = conditions.cancel();
+  if (std::isfinite(timeout)) {
+    budget.timeout_ns = std::max<std::int64_t>(1, static_cast<std::int64_t>(1e9 * std::min(timeout, LONGEST)));
+    budget.clock_ns = &read_clock;
+  }
+  std::fill_n(rows_.begin(), size(), std::numeric_limits<double>::quiet_NaN());
+  const ssik_conditions * wishes = conditions.for_library();
+  const std::int64_t count = wishes == nullptr && capacity == 1 ?
+    ssik_solve(solver_, poses.data(), seed.data(), &budget, rows_.data(), &report) :
+    ssik_solve_several(
+    solver_, poses.data(), seed.data(), wishes, &budget, capacity, rows_.data(), &report);
+  conditions.rethrow();
+  if (count < 0) {
+    throw std::runtime_error("The C library refused the call with code " + std::to_string(count) + ".");
+  }
+  return static_cast<std::size_t>(count);
+}
+
+std::string explain(const ssik_report & report)
+{
+  const auto count = [](std::int64_t number, const char * noun, const char * plural) {
+      return std::to_string(number) + (number == 1 ? noun : plural);
+    };
+  return std::string("No solution: ") + text_of(report.cause) + " (" +
+         count(report.searches, " search, ", " searches, ") +
+         count(report.iterations, " iteration).", " iterations).");
+}
+
+int code_of(const ssik_report & report)
+{
+  return report.cause == SSIK_CAUSE_DEADLINE ? code::TIMED_OUT : code::NO_IK_SOLUTION;
+}
+
+}  // namespace ssik_moveit
