@@ -126,11 +126,23 @@ class CArm:
         return found, q
 
     def solve_several(
-        self, pose, seed, *, capacity=1, consistency=None, accept=None, wants_nearest=False, budget=None
+        self,
+        pose,
+        seed,
+        *,
+        capacity=1,
+        consistency=None,
+        accept=None,
+        wants_nearest=False,
+        budget=None,
     ):
         """Return the solutions (k, n), or a code; without a solution ``nearest`` is the vector that was left."""
         q = np.full((capacity, self.n), np.nan)
-        judge = ACCEPT(0) if accept is None else ACCEPT(lambda _, values: int(accept(self.vector(values))))
+        judge = (
+            ACCEPT(0)
+            if accept is None
+            else ACCEPT(lambda _, values: int(accept(self.vector(values))))
+        )
         width = None if consistency is None else np.ascontiguousarray(consistency, dtype=float)
         conditions = Conditions(
             None if width is None else width.ctypes.data, judge, None, wants_nearest

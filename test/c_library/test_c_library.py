@@ -274,7 +274,10 @@ def test_a_search_with_verdicts_ends_where_a_search_does(c_arm):
     plain = c.solve(pose, seed)
     assert plain[0] == 1
     assert c.solve_several(pose, seed, consistency=np.full(7, -0.1)) == BAD_ARGUMENT
-    assert c.call('solve_several', doubles(pose), None, None, None, 1, doubles(seed), None) == BAD_ARGUMENT
+    assert (
+        c.call('solve_several', doubles(pose), None, None, None, 1, doubles(seed), None)
+        == BAD_ARGUMENT
+    )
 
 
 def test_wrong_cycles_return_codes(c_arm):

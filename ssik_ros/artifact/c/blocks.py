@@ -203,9 +203,7 @@ def _require_own_variables(arm: Arm) -> None:
         )
 
 
-def _arm_of_search(
-    robot: RobotModel, group: JointGroup, search: SearchSolver, reason: str
-) -> Arm:
+def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, reason: str) -> Arm:
     """Return a group whose solver is a search."""
     is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
     tolerance = search.settings.tolerance
@@ -320,7 +318,13 @@ def pack(arm: Arm, digest: int) -> IntArray:
     own[plain_request.FARTHEST] = plain_requests.FARTHEST if arm.order.follows_seed else 0.0
     own[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
     empty: Any = np.zeros(0)
-    names = [arm.robot.name, arm.solver, arm.group.base_link, *arm.group.tips, *arm.group.joint_names]
+    names = [
+        arm.robot.name,
+        arm.solver,
+        arm.group.base_link,
+        *arm.group.tips,
+        *arm.group.joint_names,
+    ]
     names = [' '.join(name.split()) for name in names]
     sections = {
         'INTS': empty if form is None else form.arm.plan.ints,
