@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from acceptance import check, compile_and_run, COMPILERS
-from c_arm import CArm, compare, Cycle, DOUBLES, doubles, package_arm, requests
+from c_arm import CArm, compare, Cycle, doubles, package_arm, requests
 import numpy as np
 import pytest
 
