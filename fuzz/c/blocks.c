@@ -263,8 +263,12 @@ static void use(ssik_solver *solver, unsigned wishes) {
   for (int k = 0; k < n; ++k) q[k] = taken_real();
   for (int k = 0; k < n; ++k) other[k] = wishes & 1 ? taken_real() : q[k] * 0.75 + 0.1;
   ssik_fk(solver, q, pose);
+  if (strlen(ssik_names(solver)) > image_size_now) abort();
+  const int tips = ssik_tips(solver);
+  double *poses = malloc(16 * (size_t)tips * sizeof *q);
   ssik_jacobian(solver, q, matrix);
   if (wishes & 2) pose[take() % 16] = taken_real();
+  for (int k = 0; k < 16 * tips; ++k) poses[k] = pose[k % 16];
   const double *seed = wishes & 4 ? other : NULL;
   for (int call = 0; call < 6; ++call) {
     /* All of them in one of eight runs, otherwise one: the others cost time and look at the same arrays. */
@@ -272,8 +276,13 @@ static void use(ssik_solver *solver, unsigned wishes) {
     if (call == 0) ssik_solve_all(solver, pose, seed, (int)(wishes % 5) - 1, CAPACITY, rows, errors, &report);
     if (call == 1) ssik_solve_nearest(solver, pose, other, q, &report);
     if (call == 2) ssik_solve_windings(solver, pose, seed, CAPACITY, rows, &report);
-    if (call == 3) ssik_solve(solver, pose, other, take() % 64 ? &budget : NULL, q, &report);
-    if (call == 5) ssik_solve_accepted(solver, pose, other, accept, &wishes, &budget, q, &report);
+    if (call == 3) ssik_solve(solver, poses, other, take() % 64 ? &budget : NULL, q, &report);
+    if (call == 5) {
+      for (int k = 0; k < n; ++k) errors[k % (3 * CAPACITY)] = wishes & 16 ? (take() % 3 ? HUGE_VAL : 0.0) : 0.1 * (take() % 16);
+      ssik_conditions conditions = {.accept = wishes & 1 ? accept : NULL, .context = &wishes, .wants_nearest = wishes & 2};
+      if (wishes & 4) conditions.consistency = errors;
+      ssik_solve_several(solver, poses, other, &conditions, &budget, wishes & 8 ? CAPACITY : 1, rows, &report);
+    }
     if (call == 4) {
       for (int k = 0; k < n; ++k) q[k] = wishes & 16 ? 0.01 : HUGE_VAL;
       ssik_track(solver, pose, q, other, &report);
@@ -282,7 +291,7 @@ static void use(ssik_solver *solver, unsigned wishes) {
       ssik_step(solver, pose, &cycle, other, &report);
     }
   }
-  free(q), free(other), free(rows), free(matrix), free(errors);
+  free(q), free(other), free(rows), free(matrix), free(errors), free(poses);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

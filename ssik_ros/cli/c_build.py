@@ -12,6 +12,8 @@ from ssik_ros.cli.command import NO
 from ssik_ros.cli.robot_choice import choose_arm
 from ssik_ros.errors import describe_choices, InvalidLimits, InvalidOption, TopologyMismatch
 from ssik_ros.kernels.native import freeze, portable
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 
 
 def _say(text: str) -> None:
@@ -98,19 +100,30 @@ def _write(
     return 0
 
 
+def _read_kinematics(arguments: argparse.Namespace, group: JointGroup) -> GroupKinematics | None:
+    """Return the solver and the parameters of a group in the file of ``--kinematics``; None without one."""
+    if arguments.kinematics is None:
+        return None
+    return read_kinematics_yaml(arguments.kinematics).get(group.name)
+
+
 def write_blocks(arguments: argparse.Namespace) -> int:
     """
-    Write the blocks of an arm, which the generic library reads.
+    Write the blocks of an arm or a group, which the generic library reads.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the file not be written.
+    :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written.
     """
     chosen = choose_arm(arguments)
+    tips = arguments.tips.split(',') if arguments.tips else ()
+    group = blocks.place_tips(chosen.robot, chosen.group, tips)
     path = arguments.out or Path(f'{texts.identifier(chosen.robot.name)}.blocks')
     if path.exists() and not arguments.force:
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
     try:
-        arm = blocks.find_arm(chosen.robot, chosen.group, arguments.redundancy_samples)
+        arm = blocks.find_arm(
+            chosen.robot, group, arguments.redundancy_samples, _read_kinematics(arguments, group)
+        )
         image = blocks.pack(arm, portable.digest())
     except TopologyMismatch as error:
         print(f'ssik build: {error}', file=sys.stderr)

@@ -15,6 +15,7 @@ from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 CAPACITY = 4096
+ACCEPT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, DOUBLES)
 
 
 class Report(ctypes.Structure):
@@ -49,6 +50,17 @@ class Cycle(ctypes.Structure):
         self.arrays = arrays
 
 
+class Conditions(ctypes.Structure):
+    """Conditions on solutions, as the header has them."""
+
+    _fields_ = (
+        ('consistency', ctypes.c_void_p),
+        ('accept', ACCEPT),
+        ('context', ctypes.c_void_p),
+        ('wants_nearest', ctypes.c_int32),
+    )
+
+
 def doubles(array):
     """Return an array, or None, as a pointer."""
     return None if array is None else array.ctypes.data_as(DOUBLES)
@@ -70,7 +82,7 @@ class CArm:
             'solve_nearest',
             'solve_windings',
             'solve',
-            'solve_accepted',
+            'solve_several',
             'track',
             'step',
         ):
@@ -112,6 +124,39 @@ class CArm:
             'solve', doubles(pose), doubles(seed), budget, doubles(q), ctypes.byref(self.report)
         )
         return found, q
+
+    def solve_several(
+        self,
+        pose,
+        seed,
+        *,
+        capacity=1,
+        consistency=None,
+        accept=None,
+        wants_nearest=False,
+        budget=None,
+    ):
+        """Return the solutions (k, n), or a code; without a solution ``nearest`` is the vector that was left."""
+        q = np.full((capacity, self.n), np.nan)
+        judge = (
+            ACCEPT(0)
+            if accept is None
+            else ACCEPT(lambda _, values: int(accept(self.vector(values))))
+        )
+        width = None if consistency is None else np.ascontiguousarray(consistency, dtype=float)
+        conditions = Conditions(
+            None if width is None else width.ctypes.data, judge, None, wants_nearest
+        )
+        count = self.call(
+            'solve_several', doubles(pose), doubles(seed), ctypes.byref(conditions), budget,
+            ctypes.c_int64(capacity), doubles(q), ctypes.byref(self.report),
+        )  # fmt: skip
+        self.nearest = q[0].copy()
+        return q[:count].copy() if count >= 0 else count
+
+    def vector(self, values):
+        """Return the joint vector at a pointer."""
+        return np.array(values[: self.n])
 
     def fk(self, q):
         """Return the pose (4, 4)."""

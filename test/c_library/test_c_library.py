@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from acceptance import check, compile_and_run, COMPILERS
-from c_arm import CArm, compare, Cycle, DOUBLES, doubles, package_arm, requests
+from c_arm import CArm, compare, Cycle, doubles, package_arm, requests
 import numpy as np
 import pytest
 
@@ -210,22 +210,16 @@ def test_steps_are_those_of_the_tracker(c_arm, robot, is_pulled):
             assert cycle.scale == pytest.approx(tracker.scale, abs=1e-9)
 
 
-ACCEPT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, DOUBLES)
-
-
 def solve_accepted(c, pose, seed, judge, budget=None):
     """Return whether a candidate was accepted, the joint vector, and all candidates in their order."""
-    seen, q = [], np.full(c.n, np.nan)
+    seen = []
 
-    def accept(_, values):
-        seen.append(np.array(values[: c.n]))
-        return int(judge(seen[-1]))
+    def accept(candidate):
+        seen.append(candidate)
+        return judge(candidate)
 
-    found = c.call(
-        'solve_accepted', doubles(pose), doubles(seed), ACCEPT(accept), None, budget,
-        doubles(q), ctypes.byref(c.report),
-    )  # fmt: skip
-    return found, q, seen
+    found = c.solve_several(pose, seed, accept=accept, budget=budget)
+    return len(found), found[0] if len(found) else None, seen
 
 
 @pytest.mark.parametrize('robot', ['ur5e', 'irb6700'])
@@ -279,10 +273,9 @@ def test_a_search_with_verdicts_ends_where_a_search_does(c_arm):
     assert solve_accepted(c, pose, seed, lambda q: True)[0] == 1
     plain = c.solve(pose, seed)
     assert plain[0] == 1
+    assert c.solve_several(pose, seed, consistency=np.full(7, -0.1)) == BAD_ARGUMENT
     assert (
-        c.call(
-            'solve_accepted', doubles(pose), doubles(seed), None, None, None, doubles(seed), None
-        )
+        c.call('solve_several', doubles(pose), None, None, None, 1, doubles(seed), None)
         == BAD_ARGUMENT
     )
 

@@ -5,7 +5,9 @@ An image holds a head, a table of its sections, and the sections: single numbers
 and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has their rules. ``layout.h`` tells the C library the places.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+import dataclasses
+import logging
 import math
 from typing import Any, NamedTuple
 
@@ -13,25 +15,42 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.artifact.c import image, image_headers, image_rules
-from ssik_ros.errors import InvalidOption, ModelError, TopologyMismatch, UnsupportedJoint
-from ssik_ros.kernels.closed_form.branches import branch_block, search
+from ssik_ros.errors import (
+    InvalidOption,
+    list_names,
+    ModelError,
+    TopologyMismatch,
+    UnsupportedJoint,
+)
+from ssik_ros.kernels.closed_form.branches import branch_block, plan_places, search
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.native.freeze import Frozen
 from ssik_ros.kernels.rows import layout, reach_hull
-from ssik_ros.kernels.search import plain_request, state, tracking
+from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.search import plain_request, restart_search, state, tracking
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.problem import Problem
 from ssik_ros.solvers.auto import plain_requests
-from ssik_ros.solvers.auto.policy import Knowledge, knowledge_of_arm
+from ssik_ros.solvers.auto.policy import Knowledge
 from ssik_ros.solvers.auto.solver import AutoSolver
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.closed_form.windings import MOST
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.registry import create_solver
+from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.failures import EVIDENCE
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.settings import SearchSettings, tip_tolerances
+from ssik_ros.solvers.search.solver import SearchSolver
+
+_LOGGER = logging.getLogger('ssik_ros.artifact.c.blocks')
 
 SAMPLES = 16
 """Values of the held joint of seven that a pose is solved for, unless told otherwise."""
@@ -40,7 +59,10 @@ SEARCHES = r'kernels6search'
 KINEMATICS = r'kernels4rows13relative_pose'
 """Symbols of the functions that take the packed closed form, the packed search, and the chain."""
 CHANGING = frozenset(
-    {state.MAX_ITERATIONS, state.MAX_SEARCHES, state.NEAR_SQUARED, state.VALIDATED}
+    {
+        *(state.MAX_ITERATIONS, state.MAX_SEARCHES, state.NEAR_SQUARED, state.VALIDATED),
+        state.KEEPS_LOOKING,
+    }
 )
 """Options of a search that a request or the search itself writes."""
 
@@ -77,40 +99,146 @@ class Form(NamedTuple):
         return min(most, image_rules.MOST_WIDEST)
 
 
+class Order(NamedTuple):
+    """When the closed form of an arm runs."""
+
+    is_first: bool = False
+    """Before the search, in the kernel of plain requests."""
+    is_last: bool = False
+    """After a search without a solution."""
+    is_only: bool = False
+    """Without any search."""
+    is_plain: bool = False
+    """True if a kernel of plain requests solves one pose."""
+    follows_seed: bool = True
+    """True if a solution near the seed is accepted although another solution may be nearer."""
+
+
 class Arm(NamedTuple):
-    """An arm as the C library takes it."""
+    """A group as the C library takes it: an arm, or several tips of one tree of links."""
 
     robot: RobotModel
     group: JointGroup
+    solver: str
     form: Form | None
     reason: str
     """Reason for this closed form, or cause of its absence."""
-    plain: plain_requests.PlainRequests
-    knowledge: Knowledge
+    order: Order
+    search: SearchSolver
+    tolerance: float
+    """Largest norm over position [m] and rotation [rad] error of a solution."""
     kinematics: ChainKinematics
+    """Forward kinematics of the first tip."""
+    plain: plain_requests.PlainRequests | None = None
+    """Solver of plain requests in the package with the same results; None for other solvers than ``ssik_ros/Auto``."""
+
+    @property
+    def problem(self) -> Problem:
+        """Return the packed problem of the search."""
+        return self.search.problem
+
+    @property
+    def options(self) -> FloatArray:
+        """Return the packed options of the search."""
+        options = self.search.packed.copy()
+        tip_tolerances(options, self.problem.nv, len(self.group.tips))[state.NORM] = self.tolerance
+        return options
+
+    @property
+    def track_options(self) -> FloatArray:
+        """Return the packed options of a control loop: Levenberg-Marquardt, whatever the solver."""
+        settings = SearchSettings(tolerance=self.tolerance)
+        starts = int(self.search.packed[state.MAX_SEARCHES])
+        return dataclasses.replace(settings, slimit=starts).pack(self.problem, self.search.start)
 
 
-def find_arm(robot: RobotModel, group: JointGroup, samples: int = SAMPLES) -> Arm:
+def find_arm(
+    robot: RobotModel,
+    group: JointGroup,
+    samples: int = SAMPLES,
+    kinematics: GroupKinematics | None = None,
+) -> Arm:
     """
-    Prepare an arm.
+    Prepare a group.
 
     :param samples: values of the held joint that a pose of seven joints is solved for.
+    :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
     :raises InvalidOption: for too few or too many of them.
-    :raises TopologyMismatch: for a chain that no C library is written for.
+    :raises TopologyMismatch: for a group that no C library is written for.
     """
     if not 1 <= samples <= image_rules.MOST_SAMPLES:
         most = image_rules.MOST_SAMPLES
         raise InvalidOption(f'--redundancy-samples is {samples}; it is a number from 1 to {most}.')
-    solver = AutoSolver(robot, group)
-    if solver.plain is None:
+    chosen = kinematics or GroupKinematics(group.name)
+    solver = create_solver(
+        chosen.solver, robot, group, chosen.parameters, position_only=chosen.position_only
+    )
+    if isinstance(solver, AnalyticSolver):
+        arm = _arm_of_closed_form(robot, group, solver)
+    elif isinstance(solver, AutoSolver):
+        arm = _arm_of_auto(robot, group, solver, samples)
+    elif isinstance(solver, SearchSolver) and solver.kernel is restart_search.search:
+        arm = _arm_of_search(robot, group, solver, f'{solver.name} searches')
+    else:
         raise TopologyMismatch(
-            f"Group '{group.name}' has several tips, or joints outside the group move its tip: a C library is for one "
-            'chain whose joints are all variables.'
+            f'{chosen.solver} has no form in C. A server of the package solves for other programs.'
         )
-    kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
+    _require_own_variables(arm)
+    return arm
+
+
+def _require_own_variables(arm: Arm) -> None:
+    """Raise TopologyMismatch if the problem has other variables than one for each joint of the group."""
+    problem, group = arm.problem, arm.group
+    if problem.nq != problem.group_size:
+        others = sorted(set(problem.joint_of_variable) - set(group.joint_names))
+        raise TopologyMismatch(
+            f"Joints outside group '{group.name}' move its tip: {list_names(others)}. A C library is for groups whose own "
+            'joints are all variables. Only the Python package solves it.'
+        )
+    if len(group.variable_names) != len(group.joint_names):
+        raise TopologyMismatch(
+            f"A joint of group '{group.name}' has several variables ({list_names(group.variable_names)}). A C library is "
+            'for joints with one. Only the Python package solves it.'
+        )
+
+
+def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, reason: str) -> Arm:
+    """Return a group whose solver is a search."""
+    is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
+    tolerance = search.settings.tolerance
+    if not math.isfinite(tolerance):
+        tolerance = PoseIkOptions().target_tolerance
+    kinematics = ChainKinematics(robot, group, group.base_link, group.tips[0])
+    order = Order(is_plain=is_plain)
+    return Arm(robot, group, search.name, None, reason, order, search, tolerance, kinematics)
+
+
+def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, samples: int) -> Arm:
+    """Return a group whose solver chooses between the closed form and searches."""
+    arm = _arm_of_search(robot, group, solver.search, solver.reason)
+    arm = arm._replace(
+        solver=solver.name, tolerance=solver.options.target_tolerance, plain=solver.plain
+    )
+    if not solver.has_closed_form:
+        return arm
     form, reason = _find_form(robot, group, samples)
-    knowledge = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
-    return Arm(robot, group, form, reason, solver.plain, knowledge, kinematics)
+    is_plain, known = solver.plain is not None, solver.knowledge
+    order = Order(
+        is_first=is_plain and known == Knowledge.ALL_AT_ONCE,
+        is_last=is_plain and known == Knowledge.ALL,
+        is_plain=is_plain,
+        follows_seed=solver.options.solve_mode != 'optimize_distance',
+    )
+    return arm._replace(form=form, reason=reason, order=order)
+
+
+def _arm_of_closed_form(robot: RobotModel, group: JointGroup, solver: AnalyticSolver) -> Arm:
+    """Return a group whose only solver is the closed form."""
+    settings = SearchSettings(tolerance=PoseIkOptions().target_tolerance)
+    arm = _arm_of_search(robot, group, SearchSolver(robot, group, settings), solver.reason)
+    form = _make_form(solver.arm, METRICS[solver.options.seed_metric])
+    return arm._replace(solver=solver.name, form=form, order=Order(is_only=True))
 
 
 def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form | None, str]:
@@ -122,15 +250,52 @@ def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form
         arm = AnalyticArm(chain, samples)
     except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
         return None, str(error)
-    prepared = arm.requests.prepare(BranchRequest(held_values=np.zeros(1)))
+    return _make_form(arm), f'{arm.plan.name}: {arm.plan.reason}'
+
+
+def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
+    """Return a closed form with its arrays."""
+    request = BranchRequest(held_values=np.zeros(1), metric=metric)
+    prepared = arm.requests.prepare(request)
     capacity = search.BRANCHES_OF_SIX if arm.plan.held < 0 else LARGEST_CAPACITY
-    form = Form(arm, prepared.reals, prepared.options.copy(), capacity)
-    return form, f'{arm.plan.name}: {arm.plan.reason}'
+    return Form(arm, prepared.reals, prepared.options.copy(), capacity)
+
+
+def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> JointGroup:
+    """
+    Return a group with the links that poses are for.
+
+    A host such as MoveIt names the last link of every group. A group that branches keeps its tips, unless that link is
+    rigid with its only tip.
+
+    :param named: links, in the order of the tips of the group; empty for these tips.
+    :raises ModelError: for a link that is not rigid with its tip, and for another number of links.
+    """
+    names, known = tuple(name.removeprefix('/') for name in named), group.tips
+    if not names:
+        return group
+    is_rigid = len(names) == len(known) and all(
+        robot.rigid_offset(tip, name) is not None for tip, name in zip(known, names, strict=True)
+    )
+    if is_rigid:
+        return dataclasses.replace(group, tips=names)
+    if len(names) == 1 and not group.is_chain and group.joint_names:
+        _LOGGER.info(
+            "Group '%s' branches. Its solver takes poses of %s, not of '%s'.",
+            group.name,
+            ', '.join(known),
+            names[0],
+        )
+        return group
+    raise ModelError(
+        f"Poses of {list_names(names)} are not poses of group '{group.name}', whose tips are {list_names(known)}: each link "
+        'has to be rigid with its tip.'
+    )
 
 
 def _pack_search(arm: Arm) -> IntArray:
     """Return the block of the search with room for the clock, without its workspace."""
-    _, _, arrays = arm.plain.make_arrays()
+    arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)
     ints, reals, options = whole[: plain_request.HEAD].tolist()
     before = plain_request.HEAD + ints
@@ -149,20 +314,29 @@ def pack(arm: Arm, digest: int) -> IntArray:
     """
     form, problem = arm.form, arm.kinematics.problem
     own = np.zeros(plain_request.NUMBERS)
-    own[plain_request.TOLERANCE] = arm.plain.tolerance
-    own[plain_request.FARTHEST] = plain_requests.FARTHEST
+    own[plain_request.TOLERANCE] = arm.tolerance
+    own[plain_request.FARTHEST] = plain_requests.FARTHEST if arm.order.follows_seed else 0.0
     own[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
     empty: Any = np.zeros(0)
+    names = [
+        arm.robot.name,
+        arm.solver,
+        arm.group.base_link,
+        *arm.group.tips,
+        *arm.group.joint_names,
+    ]
+    names = [' '.join(name.split()) for name in names]
     sections = {
         'INTS': empty if form is None else form.arm.plan.ints,
         'REALS': empty if form is None else form.reals,
         'OPTIONS': np.zeros(search.OPTIONS) if form is None else form.options,
         'OWN': own,
         'SEARCH': _pack_search(arm),
+        'TRACK': arm.track_options,
         'FK_INTS': problem.ints,
         'FK_REALS': problem.reals,
         'LIMITS': np.concatenate([arm.group.lower, arm.group.upper]),
-        'NAMES': _text('\n'.join((arm.robot.name, *arm.group.joint_names))),
+        'NAMES': _text('\n'.join(names)),
     }
     words = {name: np.ascontiguousarray(part).view(np.int64) for name, part in sections.items()}
     numbers = image.complete(_numbers(arm, len(words['NAMES'])))
@@ -180,9 +354,7 @@ def constants(arm: Arm) -> list[Frozen]:
 
     :param arm: the arm.
     """
-    _, _, arrays = arm.plain.make_arrays()
-    problem, options = arm.plain.problem, arrays.block[plain_request.HEAD + state.STATE_SIZE :]
-    options = options[len(problem.ints) + len(problem.reals) :][: state.OPTIONS]
+    problem, options = arm.problem, arm.options[: state.OPTIONS]
     chain = arm.kinematics.problem
     clock = np.zeros(image_rules.CLOCK_WORDS, dtype=np.int64)
     found = [
@@ -194,8 +366,17 @@ def constants(arm: Arm) -> list[Frozen]:
     ]
     if arm.form is not None:
         found.append(Frozen(CLOSED_FORMS, 'ints', arm.form.arm.plan.ints))
-        found.append(Frozen(CLOSED_FORMS, 'reals', arm.form.reals))
+        found.append(Frozen(CLOSED_FORMS, 'reals', arm.form.reals, _constants_of(arm.form)))
     return found
+
+
+def _constants_of(form: Form) -> frozenset[int]:
+    """Return the places of the real numbers of a closed form that no request changes: all but the limits."""
+    n = form.arm.plan.size
+    limits = {
+        at(place, n) + k for place in (plan_places.LOWER, plan_places.UPPER) for k in range(n)
+    }
+    return frozenset(range(len(form.reals))) - limits
 
 
 def _text(text: str) -> IntArray:
@@ -206,16 +387,20 @@ def _text(text: str) -> IntArray:
 
 def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
     """Return the single numbers of an arm that do not follow from others."""
-    form, search_ints, fk_ints = arm.form, arm.plain.problem.ints, arm.kinematics.problem.ints
-    hulls = len(arm.plain.problem.reals) - layout.NODE_REALS * search_ints[layout.NODES]
+    form, search_ints, fk_ints = arm.form, arm.problem.ints, arm.kinematics.problem.ints
+    tips, rows = len(arm.group.tips), search_ints[layout.ROWS]
+    hulls = len(arm.problem.reals) - layout.NODE_REALS * search_ints[layout.NODES]
     values = {
         'JOINTS': len(arm.group.joint_names),
+        'TIPS': tips,
+        'POSITION_ONLY': rows == image_rules.POSITION_ROWS * tips,
+        'PLAIN': arm.order.is_plain,
         'HELD': -1,
         'SAMPLES': SAMPLES,
-        'SLIDES': bool(arm.plain.problem.reaches),
+        'SLIDES': bool(arm.problem.reaches),
         'NODES': search_ints[layout.NODES],
         'PATHS': search_ints[layout.PATHS],
-        'HULLS': (hulls - layout.CONSTRAINT_REALS) // reach_hull.BLOCK,
+        'HULLS': (hulls - tips * layout.CONSTRAINT_REALS) // reach_hull.BLOCK,
         'FK_NODES': fk_ints[layout.NODES],
         'FK_PATHS': fk_ints[layout.PATHS],
         'NAME_WORDS': name_words,
@@ -229,8 +414,9 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
             'HELD_SLIDES': form.arm.requests.is_slide(plan.held),
             'SAMPLES': form.arm.samples,
             'IS_COMPLETE': plan.is_complete,
-            'FORM_FIRST': arm.knowledge == Knowledge.ALL_AT_ONCE,
-            'FORM_LAST': arm.knowledge == Knowledge.ALL,
+            'FORM_FIRST': arm.order.is_first,
+            'FORM_LAST': arm.order.is_last,
+            'FORM_ONLY': arm.order.is_only,
             'WIDEST': form.widest(),
         }
     return {name: int(value) for name, value in values.items()}
@@ -257,6 +443,9 @@ def layout_header() -> str:
         **{'NO_FORM': image_rules.NO_FORM, 'ELIMINATION': image_rules.ELIMINATION},
         **_kernel_places(),
         'SEARCH_COUNTERS': state.STATE_SIZE,
+        **{f'ROW_{name}': getattr(state, name) for name in ('LOWER', 'UPPER')},
+        **{f'ROW_{name}': getattr(state, name) for name in ('SAMPLING_LOWER', 'SAMPLING_UPPER')},
+        'FIRST_ROW': state.OPTIONS,
         'CLOCK_BEFORE': state.CLOCK + image_rules.CLOCK_WORDS,
         'EVIDENCE': EVIDENCE,
         'MOST_BRANCHES': LARGEST_CAPACITY,
@@ -285,7 +474,10 @@ def _kernel_places() -> dict[str, int]:
         },
         **{
             f'O_{name}': getattr(state, name)
-            for name in ('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN', 'VALIDATED')
+            for name in (
+                *('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN', 'VALIDATED'),
+                'KEEPS_LOOKING',
+            )
         },
         **{
             f'C_{name}': getattr(search, name)
@@ -296,6 +488,7 @@ def _kernel_places() -> dict[str, int]:
             f'C_{name}': getattr(state, name)
             for name in ('SEARCHES', 'ITERATIONS', 'LIMITS_SEEN', 'STALLED', 'SINGULAR_SEEN')
         },
+        'C_COUNT_FOUND': state.COUNT,
         **{
             f'T_{name}': getattr(tracking, name)
             for name in (

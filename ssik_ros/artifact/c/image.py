@@ -17,7 +17,7 @@ from ssik_ros.errors import ModelError
 
 MAGIC = 0x314B4C424B495353
 """The letters SSIKBLK1."""
-FORMAT = 2
+FORMAT = 3
 DIGEST_WORDS = 4
 HEAD = 4 + DIGEST_WORDS
 """Words before the table of sections."""
@@ -151,7 +151,7 @@ def _keeps(cell: Cell, part: IntArray, names: dict[str, Any]) -> Any:
     """Return which words keep a rule."""
     values, low = _number(cell, part), _value(cell.low, names)
     if cell.kind == 'must':
-        return np.array([[bool(low)]])
+        return np.broadcast_to(np.asarray(low, dtype=bool), (1, 1)) if np.ndim(low) == 0 else low
     if cell.kind == 'bits':
         return (values >= 0) & (values < 63) & (low >> np.clip(values, 0, 62) & 1 != 0)
     with np.errstate(invalid='ignore'):

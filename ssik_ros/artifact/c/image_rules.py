@@ -8,7 +8,12 @@ text of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same expressions 
 import math
 from typing import Any, NamedTuple
 
-from ssik_ros.kernels.closed_form.branches import branch_block, held_search, search
+from ssik_ros.kernels.closed_form.branches import (
+    branch_block,
+    held_search,
+    plan_places,
+    search,
+)
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.closed_form.elimination import (
     closed_loop,
@@ -30,11 +35,16 @@ MOST_SAMPLES = 64
 """Values of the held joint that a pose of seven joints is solved for, at most."""
 MOST_WIDEST = 1 << 20
 """Largest number of windings of one joint."""
-MOST_STEPS = 100
-"""Largest number of searches, steps of a search, and steps of a polish that an image may ask for."""
+MOST_TIPS = 16
+MOST_PATHS = 256
+"""Largest number of joints that move tips, counted for each tip."""
+MOST_SEARCHES = 10_000
+MOST_STEPS = 1000
+"""Largest number of searches, of steps of a search, and of steps of a polish that an image may ask for."""
+MOST_NANOSECONDS = 1e18
 NO_FORM, DIRECT, ELIMINATION = range(3)
-POSE_ROWS = 6
-"""Equations of one pose."""
+POSE_ROWS, POSITION_ROWS = 6, 3
+"""Equations of one pose, and of one position."""
 FORM_JOINTS = 7
 """Most joints of a closed form."""
 
@@ -181,16 +191,17 @@ class Places(NamedTuple):
     reals: Sum
 
 
-def _places(fields: Any, counts: dict[str, Any], ints: Sum) -> Places:
+def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Places:
     """
     Return the places of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
 
     :param fields: the named tuple.
     :param counts: the counts in the header of a problem.
     :param ints: where the first field of integers begins.
+    :param shorter: name of the smaller one of the numbers of rows and of variables.
     """
     header = {getattr(layout, name): Sum.of(value) for name, value in counts.items()}
-    scope = {**vars(layout), 'ints': header, 'min': lambda one, other: Sum.of('shorter')}
+    scope = {**vars(layout), 'ints': header, 'min': lambda one, other: Sum.of(shorter)}
     ends, found = {True: ints, False: Sum({})}, {}
     for name in fields._fields:
         hint = fields.__annotations__[name]
@@ -207,8 +218,19 @@ class _Problem(NamedTuple):
     nodes: str
     paths: str
     hulls: str
-    targets: int
-    """1 for the search, 0 for forward kinematics."""
+    constraints: str
+    targets: str
+    """Number of targets: of tips for the search, zero for forward kinematics."""
+    rows: str
+    shorter: str
+    """The smaller one of the numbers of rows and of joints."""
+    masks: str
+    """The components that have a row, as bits."""
+
+    @property
+    def is_search(self) -> bool:
+        """Return whether the problem has targets."""
+        return self.targets != '0'
 
     @property
     def places(self) -> tuple[Places, Places]:
@@ -217,19 +239,20 @@ class _Problem(NamedTuple):
             **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
             'NODES': self.nodes,
         }
-        counts |= {'PATHS': self.paths, 'TARGETS': self.targets, 'CONSTRAINTS': 1, 'ROWS': 6}
-        counts |= {'JOINT_ROWS': 0}
+        counts |= {'PATHS': self.paths, 'CONSTRAINTS': self.constraints, 'ROWS': self.rows}
+        counts |= {'TARGETS': self.targets if self.is_search else 0, 'JOINT_ROWS': 0}
         header = Sum.of(layout.HEADER)
-        tables = _places(layout.Tables, counts, header)
-        return tables, _places(layout.Workspace, counts, Sum.of(0))
+        tables = _places(layout.Tables, counts, header, self.shorter)
+        return tables, _places(layout.Workspace, counts, Sum.of(0), self.shorter)
 
     def ints(self) -> list[Table]:
         """Return the rules of the integers."""
         tables, work = self.places
-        counts = self.nodes, 'joints', 'joints', 1, 6, 0, self.paths, self.targets
+        counts = self.nodes, 'joints', 'joints', self.constraints, self.rows, 0
+        counts += self.paths, self.targets
         places = *tables.fields.values(), *work.fields.values(), work.reals
         below = f'{self.nodes} - 1'
-        frames = (layout.WORLD, layout.WORLD) if self.targets else (layout.FRAME_A, layout.FRAME_A)
+        frame = layout.WORLD if self.is_search else layout.FRAME_A
         node = (
             _whole(layout.REVOLUTE, layout.SCREW),
             _whole(-1, 'i - 1'),
@@ -243,26 +266,31 @@ class _Problem(NamedTuple):
         constraint = (
             _whole(-1, below),
             _whole(0, below),
-            _whole(self.targets - 1),
-            *map(_whole, frames),
+            _whole('i' if self.is_search else -1),
+            *(_whole(frame),) * 2,
             _whole(layout.FULL),
             _whole(0),
-            _whole(0, self.targets),
-            _whole(0),
-            _whole(self.paths),
-            _whole(0b111111),
+            _whole(0, int(self.is_search)),
+            _whole(0, self.paths, 'first'),
+            _whole(0, f'{self.paths} - first'),
+            _whole(self.masks),
         )
         return [
             Table('1', tuple(map(_whole, (*counts, *places)))),
             Table(self.nodes, node),
             Table('joints', variable),
-            Table('1', constraint),
+            Table(self.constraints, constraint),
             Table(self.paths, (_whole(0, below), _whole(0, 7))),
         ]
 
     def reals(self) -> list[Table]:
         """Return the rules of the real numbers."""
         tables, _ = self.places
+        first, size = f'({tables.reals})', reach_hull.BLOCK
+        are_in_table = (
+            f'((begin >= {first}) & ((begin - {first}) % {size} == 0) & '
+            f'(begin + {size} * count <= {first} + {size} * {self.hulls}))'
+        )
         pose = _real(*UNIT, 9), _real(*FINITE, 3)
         hull = (
             *(_real(*FINITE, reach_hull.HULL), _real(*FINITE, 3), _real(*UNIT, 3)),
@@ -272,26 +300,50 @@ class _Problem(NamedTuple):
         )
         constraint = (
             *(*pose, *pose, _real(*FINITE, 18), _real(*FINITE, 3), _real(*POSITIVE)),
-            *(_counted(f'({self.hulls} > 0) * ({tables.reals})'), _counted(self.hulls)),
+            *(_counted(0, f'{tables.reals} + {reach_hull.BLOCK} * {self.hulls}', 'begin'),),
+            _counted(0, self.hulls, 'count'),
+            # The hulls of a tip are some of those in the table.
+            Cell('must', f'(count == 0) | {are_in_table}', repeats=0),
         )
         return [
             Table(self.nodes, (*pose, _real(*FINITE, 4))),
-            Table('1', constraint),
+            Table(self.constraints, constraint),
             Table(self.hulls, hull),
         ]
 
 
-_SEARCH = _Problem('nodes', 'paths', 'hulls', 1)
-_KINEMATICS = _Problem('fk_nodes', 'fk_paths', '0', 0)
+EVERY_ROW, POSITION_MASK = 0b111111, 0b000111
+_SEARCH = _Problem(
+    'nodes',
+    'paths',
+    'hulls',
+    'tips',
+    'tips',
+    'rows',
+    'shorter',
+    f'{EVERY_ROW} - {EVERY_ROW - POSITION_MASK} * position_only',
+)
+_KINEMATICS = _Problem(
+    'fk_nodes', 'fk_paths', '0', '1', '0', str(POSE_ROWS), 'fk_shorter', str(EVERY_ROW)
+)
+
+
+def _smaller(one: str, other: str) -> str:
+    """Return the expression of the smaller one of two numbers."""
+    return f'{one} - ({other} < {one}) * ({one} - {other})'
 
 
 def _numbers() -> dict[str, Cell]:
     """Return the rules of the single numbers; an expression uses the numbers before it."""
     tables, work = _SEARCH.places
-    option_count = Sum.of('joints') * (state.JOINT_ROWS + 3) + (state.OPTIONS + state.TOLERANCES)
+    option_count = Sum.of('joints') * (state.JOINT_ROWS + 3) + state.OPTIONS
+    option_count += Sum.of('tips') * state.TOLERANCES
+    form_may_be = f'(joints <= {FORM_JOINTS}) * (tips == 1) * (1 - position_only)'
     given = {
         'JOINTS': _whole(1, MOST_JOINTS),
-        'CLOSED_FORM': _whole(NO_FORM, f'{ELIMINATION} * (joints <= {FORM_JOINTS})'),
+        'TIPS': _whole(1, MOST_TIPS),
+        'POSITION_ONLY': _whole(0, 1),
+        'CLOSED_FORM': _whole(NO_FORM, f'{ELIMINATION} * {form_may_be}'),
         'HELD': _whole(
             f'(closed_form > 0) * (joints == {FORM_JOINTS}) - 1',
             f'(closed_form > 0) * (joints == {FORM_JOINTS}) * joints - 1',
@@ -302,10 +354,13 @@ def _numbers() -> dict[str, Cell]:
         'IS_COMPLETE': _whole(0, '(closed_form > 0) * (held < 0)'),
         'FORM_FIRST': _whole(0, f'(closed_form == {DIRECT}) * (held < 0)'),
         'FORM_LAST': _whole(0, '(closed_form > 0) * (held < 0) * (1 - form_first)'),
+        'FORM_ONLY': _whole(0, '(closed_form > 0) * (1 - form_first) * (1 - form_last)'),
+        'PLAIN': _whole('form_first', '(tips == 1) * (1 - form_only)'),
         'SLIDES': _whole(0, 1),
         'WIDEST': _whole('(closed_form > 0)', f'(closed_form > 0) * {MOST_WIDEST}'),
-        **dict.fromkeys(('NODES', 'PATHS', 'FK_NODES', 'FK_PATHS'), _whole(1, MOST_JOINTS)),
-        'HULLS': _whole(0, MOST_JOINTS),
+        **dict.fromkeys(('NODES', 'FK_NODES'), _whole(1, MOST_JOINTS)),
+        **dict.fromkeys(('PATHS', 'FK_PATHS'), _whole(1, MOST_PATHS)),
+        'HULLS': _whole(0, MOST_PATHS),
         'NAME_WORDS': _whole(1, 1 << 16),
     }
     derived: dict[str, object] = {
@@ -313,7 +368,11 @@ def _numbers() -> dict[str, Cell]:
         'CAPACITY': f'(closed_form > 0) * ({search.BRANCHES_OF_SIX} + '
         f'(held >= 0) * {LARGEST_CAPACITY - search.BRANCHES_OF_SIX})',
         'PLAN_SIZE': 'PLAN_OF[form_joints]',
-        'SHORTER': '6 - (joints < 6) * (6 - joints)',
+        'FORM_LOWER': _plan_place(plan_places.LOWER),
+        'FORM_UPPER': _plan_place(plan_places.UPPER),
+        'ROWS': f'tips * ({POSE_ROWS} - {POSE_ROWS - POSITION_ROWS} * position_only)',
+        'SHORTER': _smaller('rows', 'joints'),
+        'FK_SHORTER': _smaller(str(POSE_ROWS), 'joints'),
         'SEARCH_INTS': tables.ints,
         'SEARCH_SIZE': f'{tables.reals} + {reach_hull.BLOCK} * hulls',
         'OPTION_COUNT': option_count,
@@ -325,10 +384,16 @@ def _numbers() -> dict[str, Cell]:
         'SEARCH_WORK': 'search_options + option_count',
         'MATRICES': f'search_work + {work.fields["matrices"]}',
         'ERRORS': f'search_work + {work.fields["errors"]}',
+        'BEST': f'search_work + {work.fields["best"]}',
         'REFERENCE': f'search_work + {work.fields["reference"]}',
     }
     whole = {name: cell._replace(name=name.lower()) for name, cell in given.items()}
     return whole | {name: _whole(text, name=name.lower()) for name, text in derived.items()}
+
+
+def _plan_place(place: tuple[int, int]) -> str:
+    """Return where a part of the plan of a closed form begins."""
+    return f'{place[0]} * joints + {place[1]}'
 
 
 NUMBERS = _numbers()
@@ -406,19 +471,27 @@ def _form_reals() -> list[Table]:
     ]
 
 
-def _search_options() -> list[Table]:
-    """Return the rules of the options of a search."""
+def _search_options(*, tracks: bool) -> list[Table]:
+    """
+    Return the rules of the options of a search.
+
+    :param tracks: True for the options of a control loop.
+    """
     switches = 'PLAIN_INVERSE', 'LIMITED', 'SEEDED', 'WEIGHTED', 'GIVES_UP', 'SERIAL'
     cells = {
         **{
             getattr(state, name): _counted(0, 1)
             for name in (*switches, 'KEEPS_LOOKING', 'CONSTANT')
         },
-        **{getattr(state, name): _counted(0) for name in ('VALIDATED', 'OPTIMISE', 'IMPROVES')},
+        state.VALIDATED: _counted(0),
+        state.OPTIMISE: _counted(0, 0 if tracks else 1),
+        state.IMPROVES: _counted(0, 0 if tracks else '(rows < joints)'),
         **{
             getattr(state, name): _counted(0, MOST_STEPS)
-            for name in ('MAX_ITERATIONS', 'MAX_SEARCHES', 'PROGRESS_STEPS', 'POLISH_STEPS')
+            for name in ('MAX_ITERATIONS', 'PROGRESS_STEPS', 'POLISH_STEPS')
         },
+        state.MAX_SEARCHES: _counted(0, MOST_SEARCHES),
+        state.OPTIMISE_NS: _real('0.0', repr(MOST_NANOSECONDS)),
         state.LAW: _counted(laws.NEWTON, laws.POSE_IK),
         state.ERROR_SQUARED: _real(*POSITIVE),
         state.RANDOM_SEED: _counted(0, 1 << 52),
@@ -427,7 +500,7 @@ def _search_options() -> list[Table]:
         Table('1', tuple(cells.get(k, _real(*FINITE)) for k in range(state.OPTIONS))),
         Table('4', (_real(*NUMBER, 'joints'),)),
         Table('2', (_real(*FINITE, 'joints'),)),
-        Table('1', (_real(*POSITIVE, state.TOLERANCES),)),
+        Table('tips', (_real(*POSITIVE, state.TOLERANCES),)),
         Table('3', (_real(*FINITE, 'joints'),)),
     ]
 
@@ -450,12 +523,17 @@ SECTIONS = {
         *_SEARCH.ints(),
         Table('1', (_whole(0, count=CLOCK_WORDS + state.STATE_SIZE),)),
         *_SEARCH.reals(),
-        *_search_options(),
+        *_search_options(tracks=False),
     ],
+    'TRACK': _search_options(tracks=True),
     'FK_INTS': _KINEMATICS.ints(),
     'FK_REALS': _KINEMATICS.reals(),
     'LIMITS': [Table('2', (_real(*NUMBER, 'joints'),))],
-    'NAMES': [Table('1', (_whole('-INT64_MAX - 1', 'INT64_MAX', count='name_words'),))],
+    'NAMES': [
+        Table('name_words - 1', (_whole('-INT64_MAX - 1', 'INT64_MAX'),)),
+        # The last byte is zero and ends the text.
+        Table('1', (_whole(0, (1 << 56) - 1),)),
+    ],
 }
 """The sections in their order, with their rules."""
 
@@ -503,15 +581,16 @@ def _parts() -> dict[str, Room]:
         'STACK': Room(f'{arcs} * STACK_OF[samples]'),
         'SCRATCH': Room(f'{arcs} * SCRATCH_OF[samples]'),
         'SEARCH': Room(f'search_work + {work.reals}'),
-        # A solution and the candidate: joints, two errors, their norm, distance to the seed.
-        'CANDIDATES': Room('2 * (joints + 4)'),
+        # A solution and the candidate: joints, two errors of each tip, their norm, distance to the seed.
+        'CANDIDATES': Room('2 * (joints + 2 * tips + 2)', 'joints + 2 * tips + 2'),
         'TRACK': Room('option_count'),
         'TRACK_REPORT': Room(tracking.NUMBERS),
         'TRACK_SCRATCH': Room(_step_scratch('joints')),
         'CYCLE': Room(f'{tracking.CYCLE_ROWS} * joints'),
         'FK': Room(fk_work.reals),
         **dict.fromkeys(('JOINTS', 'JOINT_INTS', 'START'), Room('joints')),
-        **dict.fromkeys(('TARGET', 'PREVIOUS'), Room(16)),
+        'TARGET': Room('16 * tips'),
+        'PREVIOUS': Room(16),
         **dict.fromkeys(('WIND_BRANCHES', 'WIND_SIZES'), Room(0, once=f'{rows} * {n}')),
         **dict.fromkeys(('WIND_VALUES', 'WIND_COSTS'), Room(0, once=f'{rows} * {n} * widest')),
         'WIND_OWNER': Room(0, form),

@@ -48,17 +48,17 @@ class ArmLibrary(NamedTuple):
             'chain': f'{group.base_link} to {group.tip}, {n} joints',
             'closed form': self.arm.reason,
             'memory of a solver': f'{memory} bytes',
-            'accuracy of `solve` and `track`': f'{self.arm.plain.tolerance:g} (m and rad)',
+            'accuracy of `solve` and `track`': f'{self.arm.tolerance:g} (m and rad)',
             'architecture': tools.architecture,
         }
         return {
             **_values(self.name, f'Inverse kinematics of {self.arm.robot.name}', self.version),
             'CONSTANTS': constants,
             'FRAMES': f'{group.tip} in {group.base_link}',
-            'TOLERANCE': f'{self.arm.plain.tolerance:g}',
+            'TOLERANCE': f'{self.arm.tolerance:g}',
             'SEED': ', '.join(f'{value:.6f}' for value in seed),
             'BOUNDS': ', '.join(['0.01'] * n),
-            'LARGEST_ERROR': repr(max(1e-6, 2.0 * self.arm.plain.tolerance)),
+            'LARGEST_ERROR': repr(max(1e-6, 2.0 * self.arm.tolerance)),
             'FACTS': '\n'.join(f'| {name} | {value} |' for name, value in facts.items()),
             'VALIDATION': f'The self-test solves {len(self.poses)} recorded poses.',
         }

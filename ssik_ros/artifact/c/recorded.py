@@ -71,6 +71,7 @@ def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | No
     :param arm: the arm.
     :param pose: (4, 4); seed: (n,).
     """
+    assert arm.plain is not None
     first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
     if not isinstance(first, OneSolution):
         return None

@@ -25,6 +25,7 @@ EXAMPLES = (
     'ssik build --robot ur5e --out ur5e_ik.py --force',
     'ssik build arm.urdf --target c --arch aarch64 -o arm_c',
     'ssik build --robot ur5e --blocks -o ur5e.blocks; ssik build --target libssik -o libssik',
+    'ssik build --moveit-config panda --group panda_arm --kinematics kinematics.yaml --blocks',
     'python -c "import ur5e_ik; print(ur5e_ik.solve(ur5e_ik.fk([0.1] * 6)))"',
 )
 C_SUFFIXES = ('.a', '.c', '.cc', '.cpp', '.h', '.hpp', '.so')
@@ -41,7 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('result')
     text = 'python: a module that needs numpy only; c: a library for one arm; libssik: the C library that reads blocks'
     add_option(group, '--target NAME', f'{text} (default: python)', default='python')
-    add_option(group, '--blocks', 'write the blocks of the arm, which libssik reads')
+    add_option(group, '--blocks', 'write the blocks of the arm or group, which libssik reads')
+    text = 'with --blocks: a kinematics.yaml with solver and parameters of the group'
+    add_option(group, '--kinematics PATH', text, type=Path)
+    text = 'with --blocks: links that poses are for, with commas (default: the tips of the group)'
+    add_option(group, '--tips LINKS', text)
     text = 'file or folder to write (default: named after the robot)'
     add_option(group, '-o --out --output PATH', text, type=Path, dest='out')
     text = f'of the C library: {", ".join(ARCHITECTURES)} (default: this machine)'
@@ -74,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise InvalidOption(
                 f'{quote(arguments.out)} is no name of a Python module; add --target c for a C library.'
             )
+    if not arguments.blocks and (arguments.kinematics or arguments.tips):
+        raise InvalidOption('--kinematics and --tips are for blocks; add --blocks.')
     return write_blocks(arguments) if arguments.blocks else TARGETS[target](arguments)
 
 

@@ -157,6 +157,16 @@ class AutoSolver:
         """Return the knowledge that this solver has of the branches of a pose."""
         return Knowledge.NOTHING if self._uses_pose_ik else self._knowledge
 
+    @property
+    def search(self) -> SearchSolver:
+        """Return the search that begins with a request: PoseIK if it solves every request."""
+        return self._pose_ik if self._uses_pose_ik else self._first_starts
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Return whether some requests are solved by a closed form."""
+        return self._closed_form is not None and not self._uses_pose_ik
+
     @functools.cached_property
     def _pose_ik(self) -> PoseIkSolver:
         """Return PoseIK with the parameters of this solver."""

@@ -14,11 +14,11 @@ int main() {
   pose[11] += 0.001;  // 1 mm up
   if (!solver.solve(pose, q)) return 1;
   for (double value : q) std::printf("%.6f ", value);
-  @NAME@::Vector other = q;
-  const double first = q[0];
-  const bool is_other = solver.solve_accepted(pose, other, [first](const double *values) { return values[0] != first; });
-  std::printf("another one: %d\n", is_other);
   std::printf("\n");
+  @NAME@_conditions conditions = {};
+  conditions.accept = [](void *context, const double *values) { return static_cast<int>(values[0] != *static_cast<double *>(context)); };
+  conditions.context = q.data();
+  std::printf("others: %d\n", static_cast<int>(solver.solve_several(pose, q, conditions, 10).size()));
   const @NAME@::Vector bounds = {@BOUNDS@};
   std::printf("there: %d\n", solver.track(pose, q, bounds));
 }

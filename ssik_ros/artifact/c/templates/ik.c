@@ -155,7 +155,8 @@ int32_t ssik_ros_clock(int32_t which, word *scratch);
 
 int32_t ssik_ros_clock(int32_t which, word *scratch) {
   const struct clock *clock = (const struct clock *)(const void *)(scratch - CLOCK_BEFORE);
-  const int64_t now = clock->now(clock->context);
+  /* A search for the nearest solution asks for the time even if no caller sets a limit. */
+  const int64_t now = clock->now ? clock->now(clock->context) : 0;
   (void)which;
   scratch[0] = now / 1000000000;
   scratch[1] = now % 1000000000;
@@ -174,7 +175,7 @@ static void fill_parts(solver_t *s) {
   copy_words(part(s, P_OPTIONS), section(image, S_OPTIONS), section_size(image, S_OPTIONS));
   copy_words(part(s, P_OWN), section(image, S_OWN), section_size(image, S_OWN));
   copy_words(part(s, P_SEARCH), section(image, S_SEARCH), section_size(image, S_SEARCH));
-  copy_words(part(s, P_TRACK), section(image, S_SEARCH) + number(s, N_BASE), part_size(s, P_TRACK));
+  copy_words(part(s, P_TRACK), section(image, S_TRACK), part_size(s, P_TRACK));
   write_head(s);
 }
 
@@ -351,6 +352,12 @@ int @NAME@_init(solver_t **solver, const void *blocks, size_t blocks_size, int64
 
 int @NAME@_joints(const solver_t *s) { return is_solver(s) ? (int)number(s, N_JOINTS) : @UPPER@_BAD_MEMORY; }
 
+int @NAME@_tips(const solver_t *s) { return is_solver(s) ? (int)number(s, N_TIPS) : @UPPER@_BAD_MEMORY; }
+
+const char *@NAME@_names(const solver_t *s) {
+  return is_solver(s) ? (const char *)(const void *)section(image_of(s), S_NAMES) : NULL;
+}
+
 int @NAME@_limits(const solver_t *s, double *lower, double *upper) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
   if (!lower || !upper) return @UPPER@_BAD_ARGUMENT;
@@ -468,10 +475,9 @@ static word search_arcs(solver_t *s, double low, double high) {
 
 /* The range over which the values of the held joint are spread. */
 static void held_range(solver_t *s, int mode, double *low, double *high) {
-  const word n = number(s, N_JOINTS), held = number(s, N_HELD);
-  const double *limits = image_reals(image_of(s), S_LIMITS);
-  *low = limits[held];
-  *high = limits[n + held];
+  const word held = number(s, N_HELD);
+  *low = reals(s, P_REALS)[number(s, N_FORM_LOWER) + held];
+  *high = reals(s, P_REALS)[number(s, N_FORM_UPPER) + held];
   if (number(s, N_HELD_SLIDES)) {
     word words[40], *at = put_part(words, s, P_INTS);
     double range[2] = {0.0, 0.0};
@@ -521,6 +527,12 @@ static word search_held(solver_t *s, int mode, word *tried) {
   word count, *counters = part(s, P_COUNTERS);
   held_range(s, mode, &low, &high);
   if (!(high - low <= LARGEST_FINITE)) return 0;
+  if (!(low < high)) {
+    /* A request holds the joint. */
+    reals(s, P_SAMPLES)[0] = low;
+    *tried = 1;
+    return search_values(s, 1);
+  }
   const int on_arcs = number(s, N_ARCS) && mode == @UPPER@_WITHIN_LIMITS;
   count = on_arcs ? search_arcs(s, low, high) : search_samples(s, low, high, number(s, N_SAMPLES), tried);
   if (on_arcs) *tried = (word)reals(s, P_SPREAD)[3];
@@ -688,11 +700,11 @@ static double *search_options(solver_t *s) { return search_reals(s, N_SEARCH_OPT
 static const word *search_counters(solver_t *s) { return part(s, P_SEARCH) + number(s, N_SEARCH_COUNTERS); }
 
 /* The first arguments of the kernels of a search: the packed problem and the options. */
-static word *put_problem(word *at, solver_t *s) {
+static word *put_problem(word *at, solver_t *s, const void *options) {
   const word *head = part(s, P_SEARCH);
   at = put_list(at, head + 3, head[0]);
   at = put_list(at, search_reals(s, N_SEARCH_REALS), head[1]);
-  return put_list(at, search_options(s), head[2]);
+  return put_list(at, options, head[2]);
 }
 
 static word *put_search_work(word *at, solver_t *s) {
@@ -734,6 +746,9 @@ struct plain {
   word branches;
   double energy;
 };
+
+/* Numbers for each joint in the options of the search: ROW_LOWER and so on. */
+static double *option_row(solver_t *s, int row) { return search_options(s) + FIRST_ROW + row * number(s, N_JOINTS); }
 
 static void set_budget(solver_t *s, const @NAME@_budget *budget) {
   const double *own = (const double *)(const void *)(section(image_of(s), S_SEARCH) + number(s, N_SEARCH_OPTIONS));
@@ -784,7 +799,7 @@ static int is_budget(const @NAME@_budget *budget) { return !budget || budget->ti
 /* Copy pose and seed, which may lie in the caller's result, and begin a report. */
 static void keep_request(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, report_t *report) {
   copy(reals(s, P_START), seed, number(s, N_JOINTS));
-  copy(reals(s, P_TARGET), pose, 16);
+  copy(reals(s, P_TARGET), pose, 16 * number(s, N_TIPS));
   set_budget(s, budget);
   clear(report);
 }
@@ -793,14 +808,11 @@ static int is_within_tolerance(solver_t *s, double position, double rotation) {
   return sqrt(position * position + rotation * rotation) <= reals(s, P_OWN)[OWN_TOLERANCE];
 }
 
-int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q,
-                     report_t *report) {
-  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !seed || !q || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
+/* The solution of the kernels of plain requests. */
+static int64_t solve_plain(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q,
+                           report_t *report) {
   const word n = number(s, N_JOINTS);
-  const double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
-  keep_request(s, pose, seed, budget, report);
-  const struct plain result = run_plain(s, own_pose, own_seed, budget, q);
+  const struct plain result = run_plain(s, pose, seed, budget, q);
   if (result.code == CODE_FOUND) {
     report_plain(s, &result, report);
     return 1;
@@ -808,7 +820,7 @@ int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const 
   if (result.code == CODE_EXHAUSTED && number(s, N_FORM_LAST)) {
     /* A complete closed form that takes longer than the starts. */
     report_t found;
-    const word count = find(s, own_pose, own_seed, @UPPER@_WITHIN_LIMITS, 1, &found);
+    const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, &found);
     if (count > 0 && is_within_tolerance(s, found.position_error, found.rotation_error)) {
       copy(q, reals(s, P_ROWS), n);
       found.searches = result.searches;
@@ -821,96 +833,234 @@ int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const 
   return 0;
 }
 
-/* A caller's verdicts on candidates. */
-struct verdicts {
-  @NAME@_accept accept;
-  void *context;
-  word refused;
+/* A request with conditions; all arrays are the solver's but q. */
+struct request {
+  const double *pose, *seed;
+  const @NAME@_conditions *conditions;
+  const @NAME@_budget *budget;
+  word most; /* solutions that fit */
+  double *q;
+  report_t *report;
+  word refused; /* candidates that the verdict refused */
 };
 
-static int is_accepted(struct verdicts *v, const double *q) {
-  if (v->accept(v->context, q)) return 1;
-  ++v->refused;
+static int is_accepted(struct request *r, const double *q) {
+  if (!r->conditions->accept || r->conditions->accept(r->conditions->context, q)) return 1;
+  ++r->refused;
   return 0;
 }
 
-/* The branches of a pose, the nearest to the seed first, until one is accepted. */
-static int64_t accept_branch(solver_t *s, const double *pose, const double *seed, struct verdicts *v, double *q, report_t *report) {
-  const word n = number(s, N_JOINTS), count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
-  for (word k = 0; k < count; ++k) {
-    const double *row = reals(s, P_ROWS) + (n + 3) * k;
-    if (!is_within_tolerance(s, row[n], row[n + 1]) || !is_accepted(v, row)) continue;
-    copy(q, row, n);
-    report->position_error = row[n];
-    report->rotation_error = row[n + 1];
-    return 1;
+/*
+ * Narrow the limits of closed form and search to the consistency around the seed; 0 if a joint has no room. A joint that
+ * is held stays at the seed, or at the limit next to it.
+ */
+static int narrow(solver_t *s, const struct request *r) {
+  const word n = number(s, N_JOINTS);
+  const double *consistency = r->conditions->consistency, *limits = image_reals(image_of(s), S_LIMITS);
+  double *lower = option_row(s, ROW_LOWER), *upper = option_row(s, ROW_UPPER);
+  double *first = option_row(s, ROW_SAMPLING_LOWER), *last = option_row(s, ROW_SAMPLING_UPPER);
+  if (!consistency) return 1;
+  for (word k = 0; k < n; ++k) {
+    const double seed = r->seed[k], width = consistency[k];
+    double low = limits[k] > seed - width ? limits[k] : seed - width;
+    double high = limits[n + k] < seed + width ? limits[n + k] : seed + width;
+    if (width == 0.0) low = high = seed < limits[k] ? limits[k] : seed > limits[n + k] ? limits[n + k] : seed;
+    if (!(low <= high)) return 0;
+    lower[k] = low;
+    upper[k] = high;
+    first[k] = first[k] < low ? low : first[k] > high ? high : first[k];
+    last[k] = last[k] < low ? low : last[k] > high ? high : last[k];
+    if (number(s, N_CLOSED_FORM) == NO_FORM) continue;
+    reals(s, P_REALS)[number(s, N_FORM_LOWER) + k] = low;
+    reals(s, P_REALS)[number(s, N_FORM_UPPER) + k] = high;
   }
-  return 0;
-}
-
-/* A search whose candidates are accepted or refused; it goes on after a refusal. */
-static int64_t accept_search(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, struct verdicts *v,
-                             double *q, report_t *report) {
-  const word n = number(s, N_JOINTS), *counters = search_counters(s);
-  double *rows = reals(s, P_CANDIDATES), *candidate = rows + n + 4;
-  word phase = PHASE_FRESH, code = 0, words[80], *at;
-  copy(search_reals(s, N_MATRICES), pose, 16);
-  copy(search_reals(s, N_REFERENCE), seed, n);
-  search_options(s)[O_VALIDATED] = 1.0;
-  do {
-    at = put_problem(words, s);
-    *at++ = phase;
-    *at++ = budget && budget->clock_ns ? budget->timeout_ns : 0;
-    at = put_list(at, budget && budget->cancel ? budget->cancel : &s->never, 1);
-    at = put_list(at, counters, SEARCH_COUNTERS);
-    at = put_search_work(at, s);
-    put_table(at, rows, 2, n + 4);
-    ssik_ros_search__restart_search__search(&code, words);
-    if (code == CODE_CANDIDATE) phase = is_accepted(v, candidate) ? PHASE_ACCEPTED : PHASE_REFUSED;
-  } while (code == CODE_CANDIDATE);
-  search_options(s)[O_VALIDATED] = 0.0;
-  report->searches = counters[C_SEARCHES];
-  report->iterations = counters[C_ITERATIONS];
-  report->status = status_of(code);
-  report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_search(s, code);
-  if (code != CODE_FOUND) return 0;
-  copy(q, rows, n);
-  report->position_error = rows[n];
-  report->rotation_error = rows[n + 1];
   return 1;
 }
 
-int64_t @NAME@_solve_accepted(solver_t *s, const double *pose, const double *seed, @NAME@_accept accept, void *context,
-                              const @NAME@_budget *budget, double *q, report_t *report) {
-  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !seed || !accept || !q || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
-  report_t own, searched;
-  if (!report) report = &own;
-  struct verdicts v = {accept, context, 0};
-  const double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
-  keep_request(s, pose, seed, budget, report);
-  const int has_form = number(s, N_CLOSED_FORM) != NO_FORM, is_first = has_form && number(s, N_IS_COMPLETE);
+/* Undo `narrow`. */
+static void widen(solver_t *s) {
+  const word n = number(s, N_JOINTS);
+  const double *limits = image_reals(image_of(s), S_LIMITS);
+  const word *options = section(image_of(s), S_SEARCH) + number(s, N_SEARCH_OPTIONS);
+  copy_words((word *)(void *)search_options(s), options, number(s, N_OPTION_COUNT));
+  if (number(s, N_CLOSED_FORM) == NO_FORM) return;
+  copy(reals(s, P_REALS) + number(s, N_FORM_LOWER), limits, n);
+  copy(reals(s, P_REALS) + number(s, N_FORM_UPPER), limits + n, n);
+}
+
+/*
+ * Whether the closed form may meet a request: if joints are held, only one that samples just this joint does. The
+ * other joints are too few to reach a pose, except by chance.
+ */
+static int form_serves(const solver_t *s, const struct request *r) {
+  if (number(s, N_CLOSED_FORM) == NO_FORM) return 0;
+  if (!r->conditions->consistency || number(s, N_FORM_ONLY)) return 1;
+  for (word k = 0; k < number(s, N_JOINTS); ++k)
+    if (r->conditions->consistency[k] == 0.0 && k != number(s, N_HELD)) return 0;
+  return 1;
+}
+
+/* Write the branches of a pose that are accepted, the nearest to the seed first; return how many. */
+static int64_t take_branches(solver_t *s, struct request *r) {
+  const word n = number(s, N_JOINTS);
+  const word count = find(s, r->pose, r->seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, r->report);
+  int64_t taken = 0;
+  for (word k = 0; k < count && taken < r->most; ++k) {
+    const double *row = reals(s, P_ROWS) + (n + 3) * k;
+    if (!is_within_tolerance(s, row[n], row[n + 1]) || !is_accepted(r, row)) continue;
+    copy(r->q + n * taken, row, n);
+    if (taken++) continue;
+    r->report->position_error = row[n];
+    r->report->rotation_error = row[n + 1];
+  }
+  return taken;
+}
+
+/* The largest position and rotation error over all tips. */
+static void report_errors(const solver_t *s, const double *errors, report_t *report) {
+  report->position_error = report->rotation_error = 0.0;
+  for (word k = 0; k < number(s, N_TIPS); ++k, errors += 2) {
+    if (!(errors[0] <= report->position_error)) report->position_error = errors[0];
+    if (!(errors[1] <= report->rotation_error)) report->rotation_error = errors[1];
+  }
+}
+
+/* One run of the search, which goes on after each verdict; return the code of the kernel. */
+static word run_search(solver_t *s, struct request *r) {
+  const word n = number(s, N_JOINTS), width = n + 2 * number(s, N_TIPS) + 2;
+  const @NAME@_budget *budget = r->budget;
+  double *rows = reals(s, P_CANDIDATES), *candidate = rows + r->most * width;
+  word phase = PHASE_FRESH, code = 0, words[80], *at;
+  copy(search_reals(s, N_MATRICES), r->pose, 16 * number(s, N_TIPS));
+  copy(search_reals(s, N_REFERENCE), r->seed, n);
+  do {
+    at = put_problem(words, s, search_options(s));
+    *at++ = phase;
+    *at++ = budget && budget->clock_ns ? budget->timeout_ns : 0;
+    at = put_list(at, budget && budget->cancel ? budget->cancel : &s->never, 1);
+    at = put_list(at, search_counters(s), SEARCH_COUNTERS);
+    at = put_search_work(at, s);
+    put_table(at, rows, r->most + 1, width);
+    ssik_ros_search__restart_search__search(&code, words);
+    if (code == CODE_CANDIDATE) phase = is_accepted(r, candidate) ? PHASE_ACCEPTED : PHASE_REFUSED;
+  } while (code == CODE_CANDIDATE);
+  return code;
+}
+
+/* Write the solutions that a search finds, the nearest to the seed first; return how many. */
+static int64_t take_searched(solver_t *s, struct request *r) {
+  const word n = number(s, N_JOINTS), width = n + 2 * number(s, N_TIPS) + 2, *counters = search_counters(s);
+  double *rows = reals(s, P_CANDIDATES), *options = search_options(s);
+  report_t *report = r->report;
+  clear(report);
+  options[O_VALIDATED] = r->conditions->accept ? 1.0 : 0.0;
+  options[O_KEEPS_LOOKING] = r->conditions->wants_nearest ? 1.0 : 0.0;
+  word code = run_search(s, r);
+  report->searches = counters[C_SEARCHES];
+  report->iterations = counters[C_ITERATIONS];
+  report->status = status_of(code);
+  if (code == CODE_FOUND) {
+    const word count = counters[C_COUNT_FOUND];
+    for (word k = 0; k < count; ++k) copy(r->q + n * k, rows + width * k, n);
+    report_errors(s, rows + n, report);
+    return count;
+  }
+  if (report->status != @UPPER@_REFUSED) {
+    copy(r->q, search_reals(s, N_BEST), n);
+    report_errors(s, search_reals(s, N_ERRORS), report);
+  }
+  report->cause = cause_of_search(s, code);
+  if (code == CODE_EXHAUSTED && r->conditions->wants_nearest) {
+    /* The search left out the proof that the pose is out of reach. */
+    options[O_MAX_SEARCHES] = options[O_KEEPS_LOOKING] = 0.0;
+    code = run_search(s, r);
+    if (code == CODE_OUT_OF_REACH) report->cause = cause_of_search(s, code);
+  }
+  if (r->refused && report->status == @UPPER@_UNSOLVED && code == CODE_EXHAUSTED) report->cause = @UPPER@_CAUSE_VALIDATION;
+  return 0;
+}
+
+/* The methods for a request with conditions, in their order; return the number of solutions. */
+static int64_t solve_by_methods(solver_t *s, struct request *r) {
+  const int has_form = form_serves(s, r), is_complete = has_form && number(s, N_IS_COMPLETE);
+  const int is_first = has_form && (is_complete || number(s, N_FORM_ONLY) || r->most > 1);
+  report_t known;
+  clear(&known);
   if (is_first) {
-    if (accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
-    if (report->status == @UPPER@_SOLVED) {
+    const int64_t count = take_branches(s, r);
+    if (count > 0 || r->report->status == @UPPER@_REFUSED) return count;
+    if (r->report->status == @UPPER@_SOLVED) {
       /* Every branch was offered. */
-      report->cause = v.refused ? @UPPER@_CAUSE_VALIDATION : @UPPER@_CAUSE_NOT_FOUND;
-      report->status = @UPPER@_UNSOLVED;
+      r->report->cause = r->refused ? @UPPER@_CAUSE_VALIDATION : @UPPER@_CAUSE_NOT_FOUND;
+      r->report->status = @UPPER@_UNSOLVED;
+    }
+    known = *r->report;
+    if (number(s, N_FORM_ONLY)) {
+      copy(r->q, r->seed, number(s, N_JOINTS));
       return 0;
     }
-    if (report->status == @UPPER@_REFUSED || report->branches > 0) return 0;
+    if (is_complete && known.branches > 0 && !r->conditions->wants_nearest) return 0;
   }
-  clear(&searched);
-  if (accept_search(s, own_pose, own_seed, budget, &v, q, &searched)) {
-    *report = searched;
-    return 1;
+  const int64_t count = take_searched(s, r);
+  const int cause = r->report->cause;
+  const int is_over = cause == @UPPER@_CAUSE_BAD_TARGET || cause == @UPPER@_CAUSE_DEADLINE || cause == @UPPER@_CAUSE_UNREACHABLE;
+  if (count > 0 || is_over) return count;
+  if (is_complete) {
+    /* The search has the nearest joint vector, the closed form the cause. If the vector is near, nothing is proved. */
+    const double position = r->report->position_error, rotation = r->report->rotation_error;
+    const double residual = sqrt(position * position + rotation * rotation);
+    r->report->cause = known.cause;
+    r->report->branches = known.branches;
+    r->report->dropped = known.dropped;
+    if (known.cause == @UPPER@_CAUSE_UNREACHABLE && residual <= AT_THE_EDGE * reals(s, P_OWN)[OWN_TOLERANCE])
+      r->report->cause = @UPPER@_CAUSE_NOT_FOUND;
+  } else if (has_form && !is_first) {
+    const report_t searched = *r->report;
+    const int64_t taken = take_branches(s, r);
+    if (taken > 0) return taken;
+    *r->report = searched;
+    if (r->refused) r->report->cause = @UPPER@_CAUSE_VALIDATION;
   }
-  const int is_over = searched.status == @UPPER@_REFUSED || searched.cause == @UPPER@_CAUSE_DEADLINE || searched.cause == @UPPER@_CAUSE_UNREACHABLE;
-  if (has_form && !is_first && !is_over && accept_branch(s, own_pose, own_seed, &v, q, report)) return 1;
-  if (is_first && report->cause == @UPPER@_CAUSE_UNREACHABLE && !is_over) return 0;
-  *report = searched;
-  if (v.refused && !is_over) report->cause = @UPPER@_CAUSE_VALIDATION;
   return 0;
+}
+
+int64_t @NAME@_solve_several(solver_t *s, const double *pose, const double *seed, const @NAME@_conditions *conditions,
+                             const @NAME@_budget *budget, int64_t capacity, double *q, report_t *report) {
+  static const @NAME@_conditions none = {0};
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !seed || !q || capacity < 1 || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
+  if (!conditions) conditions = &none;
+  for (word k = 0; conditions->consistency && k < number(s, N_JOINTS); ++k)
+    if (!(conditions->consistency[k] >= 0.0)) return @UPPER@_BAD_ARGUMENT;
+  report_t unread;
+  if (!report) report = &unread;
+  keep_request(s, pose, seed, budget, report);
+  const word room = s->windings > 1 ? s->windings : 1;
+  struct request r = {reals(s, P_TARGET), reals(s, P_START), conditions, budget, capacity < room ? capacity : room, q, report, 0};
+  if (!is_usable(s, r.seed)) {
+    refuse(report, @UPPER@_CAUSE_BAD_STATE);
+    return 0;
+  }
+  int64_t count = 0;
+  if (narrow(s, &r)) {
+    count = solve_by_methods(s, &r);
+    if (conditions->consistency && report->cause == @UPPER@_CAUSE_LIMITS) report->cause = @UPPER@_CAUSE_CONSISTENCY;
+  } else {
+    report->status = @UPPER@_UNSOLVED;
+    report->cause = @UPPER@_CAUSE_CONSISTENCY;
+    copy(q, r.seed, number(s, N_JOINTS));
+  }
+  widen(s);
+  return count;
+}
+
+int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q,
+                     report_t *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!number(s, N_PLAIN)) return @NAME@_solve_several(s, pose, seed, NULL, budget, 1, q, report);
+  if (!pose || !seed || !q || !is_budget(budget)) return @UPPER@_BAD_ARGUMENT;
+  keep_request(s, pose, seed, budget, report);
+  return solve_plain(s, reals(s, P_TARGET), reals(s, P_START), budget, q, report);
 }
 
 static int cause_of_step(solver_t *s, word code, const double *numbers) {
@@ -938,11 +1088,10 @@ static int64_t follow(solver_t *s, const double *pose, const double *previous, d
   double *numbers = reals(s, P_TRACK_REPORT);
   word words[96], code = 0, *at;
   clear(report);
-  set_budget(s, NULL);
   copy(search_reals(s, N_MATRICES), pose, 16);
   if (previous) copy(reals(s, P_PREVIOUS), previous, 16);
   copy(reals(s, P_JOINTS), q, n);
-  at = put_problem(words, s);
+  at = put_problem(words, s, section(image_of(s), S_TRACK));
   at = put_part(at, s, P_TRACK);
   at = put_part(at, s, P_CYCLE);
   at = put_list(at, reals(s, P_PREVIOUS), previous ? 16 : 0);
@@ -966,7 +1115,7 @@ static int64_t follow(solver_t *s, const double *pose, const double *previous, d
 
 int64_t @NAME@_track(@NAME@_solver *s, const double *pose, const double *bounds, double *q, @NAME@_report *report) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !q) return @UPPER@_BAD_ARGUMENT;
+  if (!pose || !q || number(s, N_TIPS) != 1) return @UPPER@_BAD_ARGUMENT;
   if (!put_bounds(s, T_LARGEST_MOTION, bounds, 1.0)) return @UPPER@_BAD_ARGUMENT;
   reals(s, P_TRACK)[O_POSTURE_GAIN] = reals(s, P_TRACK)[O_IMPROVES] = 0.0;
   put_bounds(s, T_LARGEST_CHANGE, NULL, 1.0);
@@ -976,7 +1125,7 @@ int64_t @NAME@_track(@NAME@_solver *s, const double *pose, const double *bounds,
 static double condition_number(solver_t *s) {
   word words[48], *at;
   double value = 0.0;
-  at = put_problem(words, s);
+  at = put_problem(words, s, section(image_of(s), S_TRACK));
   at = put_search_work(at, s);
   put_part(at, s, P_TRACK_SCRATCH);
   ssik_ros_search__tracking__condition_number(&value, words);
@@ -985,7 +1134,7 @@ static double condition_number(solver_t *s) {
 
 int64_t @NAME@_step(@NAME@_solver *s, const double *pose, @NAME@_cycle *cycle, double *q, @NAME@_report *report) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
-  if (!pose || !cycle || !q || !(cycle->period > 0.0)) return @UPPER@_BAD_ARGUMENT;
+  if (!pose || !cycle || !q || !(cycle->period > 0.0) || number(s, N_TIPS) != 1) return @UPPER@_BAD_ARGUMENT;
   const double period = cycle->period;
   if (!put_bounds(s, T_LARGEST_MOTION, cycle->velocity, period)) return @UPPER@_BAD_ARGUMENT;
   if (!put_bounds(s, T_LARGEST_CHANGE, cycle->acceleration, period * period)) return @UPPER@_BAD_ARGUMENT;

@@ -26,8 +26,8 @@
  * [rad]. Each goes on to 1e-6 where the arm can.
 @end@
  *
- * Not in here: collisions, other tools and other limits than those at the build. @NAME@_solve_accepted asks the caller
- * about each candidate. For poses of seven joints that all samples of the redundant joint miss, the Python package
+ * Not in here: collisions, other tools and other limits than those at the build. @NAME@_solve_several asks the
+ * caller about each candidate. For poses of seven joints that all samples of the redundant joint miss, the Python package
  * searches further; here the cause is NOT_FOUND.
  */
 #ifndef @UPPER@_H
@@ -111,7 +111,7 @@ typedef struct {
  * blocks: contents of a file of "ssik build --blocks", aligned to 8 bytes; they must stay as and where they are while a
  * solver uses them. Every word is checked here and by @NAME@_init, so that blocks from anywhere do no harm.
 @end@
- * windings: most joint vectors that @NAME@_solve_windings may write; 0 if it is never called.
+ * windings: most joint vectors that @NAME@_solve_windings and @NAME@_solve_several may write; 0 for at most one.
  */
 @if arm@
 int64_t @NAME@_memory_size(int64_t windings);
@@ -133,6 +133,15 @@ int @NAME@_init(@NAME@_solver **solver, const void *blocks, size_t blocks_size, 
 
 /* Number of joints. */
 int @NAME@_joints(const @NAME@_solver *solver);
+
+/* Number of tips. The pose of a request has 16 doubles for each, one tip after the other. */
+int @NAME@_tips(const @NAME@_solver *solver);
+
+/*
+ * Names, one in each line: the robot, the solver, the base link, each tip, each joint. The text lies in the image and ends
+ * with a zero. NULL if there is no solver.
+ */
+const char *@NAME@_names(const @NAME@_solver *solver);
 
 /* Write the limits of the joints, infinite for none [rad or m]. */
 int @NAME@_limits(const @NAME@_solver *solver, double *lower, double *upper);
@@ -174,18 +183,30 @@ int64_t @NAME@_solve_windings(@NAME@_solver *solver, const double *pose, const d
 int64_t @NAME@_solve(@NAME@_solver *solver, const double *pose, const double *seed, const @NAME@_budget *budget,
                      double *q, @NAME@_report *report);
 
-/* A verdict on a candidate: not zero if it may be the solution. It must not call the solver. */
+/* A verdict on a candidate: not zero if it may be a solution. It must not call the solver. */
 typedef int (*@NAME@_accept)(void *context, const double *q);
 
+/* Conditions on solutions beyond the pose and the limits; every pointer may be NULL. */
+typedef struct {
+  const double *consistency; /* largest distance of each joint from the seed [rad or m]: 0 holds a joint */
+  @NAME@_accept accept;      /* verdict on each candidate, such as a test for collisions */
+  void *context;             /* of the verdict */
+  int32_t wants_nearest;     /* not zero: without a solution q is the nearest joint vector of a search, wherever the pose is */
+} @NAME@_conditions;
+
 /*
- * As @NAME@_solve, with a verdict on each candidate, such as a test for collisions: the search goes on until one is
- * accepted. Every candidate reaches the pose within limits.
+ * Write different joint vectors that keep conditions, the nearest to the seed first, and return how many were written.
  *
- * An arm whose closed form is complete offers its branches, the nearest to the seed first; if all are refused the cause
- * is VALIDATION. Other arms search from the seed, then offer the branches of sampled values of the redundant joint.
+ * conditions: NULL for none. capacity: room in q, at least 1; more than 1 are written only if @NAME@_init was given as
+ * many `windings`. If the verdict refuses a candidate, the search goes on; if it refuses all, the cause is VALIDATION.
+ *
+ * A closed form that knows every branch offers those, without further windings. Other arms search from the seed, then
+ * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. With one
+ * solution as the capacity, q is the nearest joint vector seen if there is none.
  */
-int64_t @NAME@_solve_accepted(@NAME@_solver *solver, const double *pose, const double *seed, @NAME@_accept accept,
-                              void *context, const @NAME@_budget *budget, double *q, @NAME@_report *report);
+int64_t @NAME@_solve_several(@NAME@_solver *solver, const double *pose, const double *seed,
+                             const @NAME@_conditions *conditions, const @NAME@_budget *budget, int64_t capacity, double *q,
+                             @NAME@_report *report);
 
 /*
  * Move a joint vector towards a pose by one cycle of a control loop; return 1 if the pose is reached, 0 if not.

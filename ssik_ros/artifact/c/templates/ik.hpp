@@ -39,6 +39,8 @@ class Solver {
   Solver(Solver &&other) noexcept : memory_(std::move(other.memory_)), solver_(other.solver_) { other.solver_ = nullptr; }
 
   int joints() const { return @NAME@_joints(solver_); }
+  /* A pose has 16 numbers for each tip. */
+  int tips() const { return @NAME@_tips(solver_); }
 
   Vector fk(const Vector &q) {
     Vector pose(16);
@@ -72,39 +74,35 @@ class Solver {
   /* The branch nearest to q, which is overwritten; false without one. */
   bool solve_nearest(const Vector &pose, Vector &q, @NAME@_report *report = nullptr) {
     const Vector seed = q;
-    expect(pose.size() == 16 && q.size() == size());
+    expect(pose.size() == pose_size() && q.size() == size());
     return check(@NAME@_solve_nearest(solver_, pose.data(), seed.data(), q.data(), report)) > 0;
   }
 
   /* The first solution found from q, which is overwritten; false without one. */
   bool solve(const Vector &pose, Vector &q, const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
     const Vector seed = q;
-    expect(pose.size() == 16 && q.size() == size());
+    expect(pose.size() == pose_size() && q.size() == size());
     return check(@NAME@_solve(solver_, pose.data(), seed.data(), budget, q.data(), report)) > 0;
   }
 
-  /* The same with a verdict on each candidate, any callable of a pointer to the joint values; it must not throw. */
-  template <typename Accept>
-  bool solve_accepted(const Vector &pose, Vector &q, Accept &&accept, const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
-    const Vector seed = q;
-    expect(pose.size() == 16 && q.size() == size());
-    const @NAME@_accept ask = [](void *context, const double *values) {
-      return static_cast<int>((*static_cast<typename std::remove_reference<Accept>::type *>(context))(values));
-    };
-    void *context = const_cast<void *>(static_cast<const void *>(&accept));
-    return check(@NAME@_solve_accepted(solver_, pose.data(), seed.data(), ask, context, budget, q.data(), report)) > 0;
+  /* Different solutions that keep conditions, the nearest to the seed first. A verdict must not throw. */
+  std::vector<Vector> solve_several(const Vector &pose, const Vector &seed, const @NAME@_conditions &conditions, int64_t most,
+                                    const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
+    expect(most > 0 && !seed.empty());
+    Vector rows = room_for(most, pose, seed);
+    return split(rows, @NAME@_solve_several(solver_, pose.data(), seed.data(), &conditions, budget, most, rows.data(), report));
   }
 
   /* One cycle of a control loop: q moves towards the pose, each joint by its bound at most; true when it is there. */
   bool track(const Vector &pose, Vector &q, const Vector &bounds = Vector(), @NAME@_report *report = nullptr) {
-    expect(pose.size() == 16 && q.size() == size() && (bounds.empty() || bounds.size() == size()));
+    expect(pose.size() == pose_size() && q.size() == size() && (bounds.empty() || bounds.size() == size()));
     const double *widths = bounds.empty() ? nullptr : bounds.data();
     return check(@NAME@_track(solver_, pose.data(), widths, q.data(), report)) > 0;
   }
 
   /* The same with speeds and accelerations; the arrays of the cycle are the caller's, with one number for each joint. */
   bool step(const Vector &pose, @NAME@_cycle &cycle, Vector &q, @NAME@_report *report = nullptr) {
-    expect(pose.size() == 16 && q.size() == size());
+    expect(pose.size() == pose_size() && q.size() == size());
     return check(@NAME@_step(solver_, pose.data(), &cycle, q.data(), report)) > 0;
   }
 
@@ -112,6 +110,7 @@ class Solver {
 
  private:
   size_t size() const { return static_cast<size_t>(joints()); }
+  size_t pose_size() const { return 16 * static_cast<size_t>(tips()); }
   static void expect(bool fits) {
     if (!fits) throw std::invalid_argument("@NAME@: a vector has the wrong size");
   }
@@ -120,7 +119,7 @@ class Solver {
     return code;
   }
   Vector room_for(int64_t rows, const Vector &pose, const Vector &seed) const {
-    expect(rows >= 0 && pose.size() == 16 && (seed.empty() || seed.size() == size()));
+    expect(rows >= 0 && pose.size() == pose_size() && (seed.empty() || seed.size() == size()));
     return Vector(size() * static_cast<size_t>(rows));
   }
   std::vector<Vector> split(const Vector &rows, int64_t count) const {
