@@ -127,12 +127,13 @@ int Conditions::ask(void * context, const double * q)
 
 const ssik_conditions * Conditions::for_library()
 {
-  if (!has_bounds() && !has_callback()) {
+  if (!has_bounds() && !has_callback() && !request_.approximate) {
     return nullptr;
   }
   conditions_.consistency = has_bounds() ? bounds_.data() : nullptr;
   conditions_.accept = has_callback() ? &Conditions::ask : nullptr;
   conditions_.context = this;
+  conditions_.wants_nearest = request_.approximate;
   return &conditions_;
 }
 

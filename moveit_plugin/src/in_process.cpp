@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <random>
 #include <stdexcept>
@@ -610,6 +611,9 @@ std::unique_ptr<Kinematics> open_in_process(
     ssik::load_blocks(
       to_source(description, is_interrupted),
       [&kinematics](ssik::Blocks blocks) {return kinematics->open(std::move(blocks));});
+  } catch (const ssik::NotServed & error) {
+    throw LoadError(
+      description.where + ": " + error.what() + "\nA node serves this group: kinematics_solver_transport: service.");
   } catch (const std::runtime_error & error) {
     throw_if_interrupted();
     throw LoadError(description.where + ": " + error.what());

@@ -43,18 +43,19 @@ std::string find_fault(const GroupNames & names, const Request & request)
   if (!limits.empty() && limits.size() != size) {
     return count_of("consistency limits", limits.size(), size);
   }
-  if (!request.state.empty() && request.state.size() != names.state.size()) {
-    return count_of("values of the robot's state", request.state.size(), names.state.size());
-  }
   if (request.redundant.size() != request.steps.size()) {
     return count_of("steps of redundant joints", request.steps.size(), request.redundant.size());
+  }
+  const auto is_outside = [size](unsigned int joint) {return joint >= size;};
+  if (std::any_of(request.redundant.begin(), request.redundant.end(), is_outside)) {
+    return "There is no joint for the index of a redundant joint.";
   }
   if (!std::all_of(request.poses.begin(), request.poses.end(), is_pose)) {
     return "A pose is not finite, or has a quaternion of length zero.";
   }
   const auto is_nan = [](double value) {return std::isnan(value);};
-  if (!all_finite(request.seed) || !all_finite(request.state) || std::isnan(request.timeout)) {
-    return "The seed, the state or the timeout is not finite.";
+  if (!all_finite(request.seed) || std::isnan(request.timeout)) {
+    return "The seed or the timeout is not finite.";
   }
   if (std::any_of(limits.begin(), limits.end(), is_nan)) {
     return "A consistency limit is not a number.";

@@ -208,15 +208,8 @@ private:
   {
     // What is not named stays as the server knows it.
     state.is_diff = true;
-    if (!request.state.empty()) {
-      state.joint_state.name = names_.state;
-      state.joint_state.position.assign(request.state.begin(), request.state.end());
-    }
-    // Of a name that stands twice the last value counts: the seed's.
-    state.joint_state.name.insert(
-      state.joint_state.name.end(), names_.variables.begin(), names_.variables.end());
-    state.joint_state.position.insert(
-      state.joint_state.position.end(), request.seed.begin(), request.seed.end());
+    state.joint_state.name = names_.variables;
+    state.joint_state.position.assign(request.seed.begin(), request.seed.end());
   }
 
   void write_limits(const ServiceRequest & request, moveit_msgs::msg::Constraints & wishes) const

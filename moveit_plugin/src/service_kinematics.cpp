@@ -182,7 +182,6 @@ private:
     sent.seed = seed;
     sent.limits = limits;
     sent.reference = request.seed;
-    sent.state = request.state;
     sent.timeout = std::max(timeout, 0.0);
     return sent;
   }

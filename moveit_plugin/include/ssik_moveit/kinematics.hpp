@@ -90,7 +90,6 @@ struct Request
   View<double> seed;               ///< One for each variable of the group.
   double timeout = 0.0;            ///< [s]; zero or less: the group's own.
   View<double> consistency_limits; ///< Largest distance of each variable from the seed; empty: none.
-  View<double> state;              ///< All variables of the robot; empty: default values.
   const SolutionCallback * accepts = nullptr;
   const CostFunction * cost = nullptr;
   bool lock_redundant = false;
@@ -128,9 +127,11 @@ struct GroupNames
   std::vector<std::string> joints;     ///< Joints of the seed, in its order.
   std::vector<std::string> variables;  ///< Variables of the seed: a joint may have several.
   std::vector<std::string> links;
-  std::vector<std::string> state;      ///< Variables of the robot, the order of Request::state.
-  bool needs_state = false;            ///< Whether joints outside the group move its tips.
 };
+
+/// Computes poses of links in the base frame as the host can; returns nothing, or why it cannot.
+using Forward =
+  std::function<std::string(const std::vector<std::string> &, View<double>, std::vector<Pose> &)>;
 
 /// The solver of a group; every method may be called by several threads at once.
 class Kinematics

@@ -1,7 +1,6 @@
 // The transport by service: requests to a server, and what is made of its responses. Who carries both is not known here.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +18,6 @@ struct ServiceRequest
   View<double> seed;
   View<double> limits;  ///< Largest distance of each variable from the reference, infinite for any; empty: none.
   View<double> reference;
-  View<double> state;   ///< All variables of the robot; empty: as the server knows them.
   double timeout = 0.0; ///< [s]
 };
 
@@ -43,10 +41,6 @@ public:
   /// Ask for every solution. @return nothing where no response comes, or the server does not offer it.
   virtual std::optional<ServiceReply> ask_all(const ServiceRequest & request, double wait) = 0;
 };
-
-/// Computes poses of links where the host itself can; returns nothing, or why it cannot.
-using Forward =
-  std::function<std::string(const std::vector<std::string> &, View<double>, std::vector<Pose> &)>;
 
 /// A group whose solver is behind a service.
 struct ServiceGroup

@@ -52,6 +52,12 @@ struct BlocksSource {
   std::function<void(const std::string &)> warn;  /* gets each line that the command wrote; may be empty */
 };
 
+/* Thrown if the command has understood everything, and says that the library cannot serve the robot. */
+class NotServed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /* Takes blocks into use; returns why it cannot, such as "has the blocks of another arm", or an empty text. */
 using BlocksReader = std::function<std::string(Blocks)>;
 
@@ -158,8 +164,11 @@ inline pid_t start_command(const std::vector<std::string> &words, const std::str
   return process;
 }
 
-/* Wait for a process, and end it when its time is over; return why it has not succeeded, or an empty text. */
-inline std::string wait_for(pid_t process, const BlocksSource &source) {
+/* Why a command has no exit code. */
+enum { NO_TIME_LEFT = -1, INTERRUPTED = -2, CRASHED = -3 };
+
+/* Wait for a process, and end it when its time is over; return its exit code, or a number from the list above. */
+inline int wait_for(pid_t process, const BlocksSource &source) {
   using Clock = std::chrono::steady_clock;
   const auto last = Clock::now() + std::chrono::duration<double>(source.patience);
   int status = 0;
@@ -168,13 +177,11 @@ inline std::string wait_for(pid_t process, const BlocksSource &source) {
     if (is_over || Clock::now() > last) {
       kill(-process, SIGKILL);
       waitpid(process, &status, 0);
-      std::ostringstream late;
-      late << "within " << source.patience << " s";
-      return is_over ? "before it was interrupted" : late.str();
+      return is_over ? INTERRUPTED : NO_TIME_LEFT;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "" : "for this robot";
+  return WIFEXITED(status) ? WEXITSTATUS(status) : CRASHED;
 }
 
 /* Return the end of a file of messages. */
@@ -225,11 +232,16 @@ inline Blocks make_blocks(const BlocksSource &source) {
     words.insert(words.end(), {each.option, folder.file(each.name)});
   }
   words.insert(words.end(), source.words.begin(), source.words.end());
-  const std::string failure = detail::wait_for(detail::start_command(words, messages), source);
+  const int code = detail::wait_for(detail::start_command(words, messages), source);
   const std::string said = detail::read_messages(messages);
-  if (!failure.empty()) {
-    const std::string reason = said.empty() ? "" : ": " + said;
-    throw std::runtime_error("'" + command + " build --blocks' has made no solver " + failure + reason);
+  if (code != 0) {
+    std::ostringstream text;
+    text << "'" << command << " build --blocks' has made no solver";
+    if (code == detail::NO_TIME_LEFT) text << " within " << source.patience << " s";
+    if (code == detail::INTERRUPTED) text << " before it was interrupted";
+    if (!said.empty()) text << ": " << said;
+    if (code == 1) throw NotServed(text.str());
+    throw std::runtime_error(text.str());
   }
   Blocks blocks = read_blocks(output);
   if (blocks.empty()) throw std::runtime_error("'" + command + " build --blocks' has written nothing");
