@@ -120,6 +120,12 @@ double length_between(const double * a, const double * b)
   return std::hypot(a[3] - b[3], a[7] - b[7], a[11] - b[11]);
 }
 
+/// Return whether more starts may find a solution. A closed form without a search has offered every branch.
+bool may_go_on(const ssik_report & report)
+{
+  return report.cause == SSIK_CAUSE_BUDGET || (report.cause == SSIK_CAUSE_VALIDATION && report.searches > 0);
+}
+
 /// Return why a step does not reach its pose.
 const char * reason_of(std::int32_t cause)
 {
@@ -291,9 +297,8 @@ public:
     const auto begun = Clock::now();
     const std::int64_t capacity = has_cost ? COMPARED : 1;
     std::size_t count = solver->solve(conditions, timeout, has_cost ? STARTS : USUAL, capacity);
-    const double left = count > 0 || solver->report.cause != SSIK_CAUSE_BUDGET ? 0.0 :
-      timeout - seconds_since(begun);
-    if (left > 0.0) {
+    const double left = timeout - seconds_since(begun);
+    if (count == 0 && left > 0.0 && may_go_on(solver->report)) {
       count = solver->solve(conditions, left, MOST_STARTS, capacity);
     }
     if (count == 0) {

@@ -1,7 +1,31 @@
-// Opens the scenarios as a class loader opens a plugin: locally, and without Python among the program's own libraries.
+// Opens the scenarios as a class loader opens a plugin, and counts the allocations of C++.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace
+{
+
+std::atomic<long> allocations{0};
+
+}  // namespace
+
+void * operator new(std::size_t size)
+{
+  ++allocations;
+  if (void * memory = std::malloc(size)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
+
+extern "C" long count_allocations() { return allocations; }
 
 int main(int argc, char ** argv)
 {

@@ -1,12 +1,14 @@
 // What a host may do with the transport, one scenario for each run; the tests read what is printed.
 //
 // Arguments: SCENARIO URDF SRDF GROUP REQUESTS COUNT [KEY=VALUE ...]. REQUESTS is a file with one request in a line:
-// a pose (position, quaternion xyzw) and a seed. Responses are printed as "code value value ...".
+// a pose (position, quaternion xyzw) and a seed. Responses are printed as "code value value ...". Keys that begin with
+// a colon are for the transport: :command, :blocks, :patience, :base, :tips, :joints, :velocity.
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <condition_variable>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -23,6 +25,9 @@
 #include "ssik_moveit/host_parameters.hpp"
 #include "ssik_moveit/in_process.hpp"
 #include "ssik_moveit/robot_text.hpp"
+
+// Of scenario_host.
+extern "C" long count_allocations();
 
 namespace
 {
@@ -186,10 +191,6 @@ int run_faults(const Setting & setting)
   tell("too_far", asked);
   tell("short_limits", good, {0.1});
   tell("nan_limits", good, std::vector<double>(good.seed.size(), nan));
-  std::vector<Pose> poses;
-  std::printf("forward %s\n", kinematics->forward({"nobody"}, good.seed, poses).c_str());
-  const std::vector<double> few{1.0};
-  std::printf("forward %s\n", kinematics->forward({}, few, poses).c_str());
   return 0;
 }
 
@@ -245,7 +246,7 @@ int run_callbacks(const Setting & setting)
   return 0;
 }
 
-/// Eight threads whose callback waits for a lock that others hold while they ask.
+/// Eight threads whose callback waits for a lock that others hold during a request.
 int run_locks(const Setting & setting)
 {
   const auto kinematics = open(setting);
@@ -258,14 +259,14 @@ int run_locks(const Setting & setting)
     };
   const auto ask = [&](std::size_t first) {
       std::vector<double> solution;
-      std::vector<Pose> poses;
       for (int i = 0; i < setting.count; ++i) {
         const Asked & asked = setting.requests[(first + static_cast<std::size_t>(i)) % setting.requests.size()];
         Request request = to_request(asked);
         request.accepts = &slow;
         solved += kinematics->search(request, solution).solved();
         std::lock_guard<std::mutex> lock(scene);
-        held += kinematics->forward(kinematics->names().tip_frames, solution, poses).empty();
+        request.accepts = nullptr;
+        held += kinematics->search(request, solution).solved();
       }
     };
   std::vector<std::thread> threads;
@@ -279,26 +280,19 @@ int run_locks(const Setting & setting)
   return 0;
 }
 
-/// Print names, forward kinematics, and all kinds of responses to the first request.
+/// Print names and all kinds of responses to the first request.
 int run_everything(const Setting & setting)
 {
-  ssik_moveit::send_log_to(
-    [](int level, const std::string & text) {std::printf("log %d %s\n", level, text.c_str());}, 20);
   const auto kinematics = open(setting);
   const auto & names = kinematics->names();
   std::printf("solver %s\nbase %s\n", names.solver.c_str(), names.base_frame.c_str());
+  for (const auto & tip : names.tip_frames) {
+    std::printf("tip %s\n", tip.c_str());
+  }
   for (const auto & joint : names.joints) {
     std::printf("joint %s\n", joint.c_str());
   }
   const Asked & asked = setting.requests[0];
-  std::vector<Pose> poses;
-  kinematics->forward(names.links, asked.seed, poses);
-  for (std::size_t i = 0; i < poses.size(); ++i) {
-    std::vector<double> values(poses[i].position.begin(), poses[i].position.end());
-    values.insert(values.end(), poses[i].orientation.begin(), poses[i].orientation.end());
-    std::printf("link %s ", names.links[i].c_str());
-    print_values(0, values);
-  }
   Request request = to_request(asked);
   std::vector<double> solution;
   const int code = kinematics->nearest(request, solution).code;
@@ -334,14 +328,107 @@ int run_everything(const Setting & setting)
   return 0;
 }
 
+/// A callback waits until another thread has solved all other requests.
+int run_overlap(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_waiting = false, is_done = false;
+  const ssik_moveit::SolutionCallback waits = [&](const std::vector<double> &) {
+      std::unique_lock<std::mutex> lock(mutex);
+      is_waiting = true;
+      changed.notify_all();
+      return changed.wait_for(lock, std::chrono::seconds(30), [&]() {return is_done;}) ?
+             ssik_moveit::code::SUCCESS : REFUSED;
+    };
+  std::thread other([&]() {
+      {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&]() {return is_waiting;});
+      }
+      std::vector<double> solution;
+      for (const Asked & asked : setting.requests) {
+        kinematics->search(to_request(asked), solution);
+      }
+      const std::lock_guard<std::mutex> lock(mutex);
+      is_done = true;
+      changed.notify_all();
+    });
+  Request request = to_request(setting.requests[0]);
+  request.accepts = &waits;
+  request.timeout = 60.0;
+  std::vector<double> solution;
+  const Response response = kinematics->search(request, solution);
+  other.join();
+  std::printf("overlap %d\n", response.code);
+  return 0;
+}
+
+/// Print how often memory is allocated while every request is solved once more.
+int run_allocations(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  std::vector<double> solution;
+  std::vector<Request> requests;
+  for (const Asked & asked : setting.requests) {
+    requests.push_back(to_request(asked));
+    kinematics->search(requests.back(), solution);
+  }
+  const long before = count_allocations();
+  int solved = 0;
+  for (const Request & request : requests) {
+    solved += kinematics->search(request, solution).solved();
+  }
+  std::printf("allocations %ld solved %d\n", count_allocations() - before, solved);
+  return 0;
+}
+
+/// Send each request as Servo does: a budget of half a cycle, and any step towards the pose is welcome.
+int run_steps(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  for (const Asked & asked : setting.requests) {
+    Request request = to_request(asked);
+    request.approximate = true;
+    request.timeout = 0.005;
+    std::vector<double> solution;
+    const Response response = kinematics->search(request, solution);
+    std::printf("%d|%s|", response.is_approximate, response.text.c_str());
+    print_values(response.code, solution);
+  }
+  return 0;
+}
+
+/// Print the nearest solution and all solutions of each request, for a comparison with the package.
+int run_solutions(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  for (const Asked & asked : setting.requests) {
+    const Request request = to_request(asked);
+    std::vector<double> solution;
+    const int code = kinematics->search(request, solution).code;
+    std::printf("search ");
+    print_values(code, solution);
+    solution.clear();
+    const int nearest = kinematics->nearest(request, solution).code;
+    std::printf("nearest ");
+    print_values(nearest, solution);
+    const auto several = kinematics->several(request);
+    std::printf("several %zu\n", several.solutions.size());
+    for (const auto & values : several.solutions) {
+      print_values(static_cast<int>(several.error), values);
+    }
+  }
+  return 0;
+}
+
 volatile std::sig_atomic_t interrupted = 0;
 
-/// Load a group until the process is told to end; the exit status says whether the transport noticed.
+/// Load a group until the process is told to end.
 int run_interrupted_loading(const Setting & setting)
 {
   std::signal(SIGINT, [](int) {interrupted = 1;});
-  std::printf("loading\n");
-  std::fflush(stdout);
   ssik_moveit::open_in_process(setting.description, []() {return interrupted != 0;});
   return 0;
 }
@@ -476,11 +563,50 @@ int run_plugin_class(const Setting & setting)
   return 0;
 }
 
+std::vector<std::string> split(const std::string & text)
+{
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ','); ) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// Write a key of the command line into a description.
+void set_key(GroupDescription & description, const std::string & key, const std::string & value)
+{
+  constexpr double ANY = std::numeric_limits<double>::infinity();
+  if (key == ":command") {
+    description.command = value;
+  } else if (key == ":blocks") {
+    description.blocks = value;
+  } else if (key == ":patience") {
+    description.patience = std::atof(value.c_str());
+  } else if (key == ":base") {
+    description.base_frame = value;
+  } else if (key == ":tips") {
+    description.tip_frames = split(value);
+    description.is_chain = true;
+  } else if (key == ":joints") {
+    for (const std::string & name : split(value)) {
+      description.joints.push_back({name, -ANY, ANY, ANY});
+    }
+  } else if (key == ":velocity") {
+    for (auto & joint : description.joints) {
+      joint.velocity = std::atof(value.c_str());
+    }
+  } else {
+    description.parameters[key] = value;
+  }
+}
+
 int run(int argc, char ** argv)
 {
   const std::map<std::string, int (*)(const Setting &)> scenarios{
     {"threads", run_threads}, {"faults", run_faults}, {"callbacks", run_callbacks},
-    {"locks", run_locks}, {"everything", run_everything},
+    {"locks", run_locks}, {"everything", run_everything}, {"overlap", run_overlap},
+    {"allocations", run_allocations}, {"steps", run_steps}, {"solutions", run_solutions},
     {"interrupted_loading", run_interrupted_loading},
     {"until_interrupted", run_until_interrupted}, {"times", run_times},
     {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters},
@@ -488,7 +614,7 @@ int run(int argc, char ** argv)
     {"service", [](const Setting &) {return scenarios::run_service();}}};
   const auto found = argc < 6 ? scenarios.end() : scenarios.find(argv[0]);
   if (found == scenarios.end()) {
-    std::fprintf(stderr, "what scenario?\n");
+    std::fprintf(stderr, "There is no scenario of this name.\n");
     return 2;
   }
   Setting setting;
@@ -497,10 +623,11 @@ int run(int argc, char ** argv)
   setting.description.group = argv[3];
   setting.requests = read_requests(argv[4]);
   setting.count = std::atoi(argv[5]);
+  setting.description.warn = [](const std::string & line) {std::printf("log %s\n", line.c_str());};
   for (int i = 6; i < argc; ++i) {
     const std::string pair = argv[i];
     const auto place = pair.find('=');
-    setting.description.parameters[pair.substr(0, place)] = pair.substr(place + 1);
+    set_key(setting.description, pair.substr(0, place), pair.substr(place + 1));
   }
   try {
     return found->second(setting);
