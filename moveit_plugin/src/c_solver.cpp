@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "matrices.hpp"
+
 namespace ssik_moveit
 {
 namespace
@@ -19,27 +21,6 @@ std::int64_t read_clock(void *)
 {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
-/// Write a pose as a matrix of 4 by 4, row by row.
-void write_matrix(const Pose & pose, double * m)
-{
-  auto [x, y, z, w] = pose.orientation;
-  const double length = std::sqrt(x * x + y * y + z * z + w * w);
-  x /= length;
-  y /= length;
-  z /= length;
-  w /= length;
-  const double rows[3][3] = {
-    {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)},
-    {2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)},
-    {2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)}};
-  for (std::size_t i = 0; i < 3; ++i) {
-    std::copy(rows[i], rows[i] + 3, m + 4 * i);
-    m[4 * i + 3] = pose.position[i];
-  }
-  m[12] = m[13] = m[14] = 0.0;
-  m[15] = 1.0;
 }
 
 const char * text_of(std::int32_t cause)
@@ -180,6 +161,13 @@ SolverNames CSolver::names() const
     }
   }
   return names;
+}
+
+std::pair<double, double> CSolver::sampling_range(std::size_t joint) const
+{
+  constexpr double HALF_TURN = 3.14159265358979323846;
+  const bool is_bounded = std::isfinite(lower[joint]) && std::isfinite(upper[joint]);
+  return is_bounded ? std::make_pair(lower[joint], upper[joint]) : std::make_pair(-HALF_TURN, HALF_TURN);
 }
 
 void CSolver::take(const Request & request)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ssik_moveit/kinematics.hpp"
@@ -77,6 +78,9 @@ public:
   SolverNames names() const;
   std::size_t size() const { return seed.size(); }
   ssik_solver * get() const { return solver_; }
+
+  /// Return the limits of a joint; half a turn to both sides, or 3.14 m, if it has none.
+  std::pair<double, double> sampling_range(std::size_t joint) const;
 
   /// Write the poses and the seed of a request into the arrays.
   void take(const Request & request);

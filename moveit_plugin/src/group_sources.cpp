@@ -136,6 +136,16 @@ std::vector<std::string> read_group(
   return joints;
 }
 
+/// Return a pose of Eigen as ours.
+Pose to_pose(const Eigen::Isometry3d & transform)
+{
+  const Eigen::Quaterniond turn(transform.linear());
+  Pose pose;
+  pose.position = {transform(0, 3), transform(1, 3), transform(2, 3)};
+  pose.orientation = {turn.x(), turn.y(), turn.z(), turn.w()};
+  return pose;
+}
+
 /// Return the prefix of the group's parameters: that of a second robot has another name.
 std::string find_prefix(
   const std::map<std::string, rclcpp::ParameterValue> & given, const std::string & group)
@@ -181,6 +191,60 @@ RobotText read_robot(const moveit::core::RobotModel & model, const std::string &
     }
   }
   return robot;
+}
+
+std::vector<HostJoint> read_joints(const moveit::core::JointModelGroup & group)
+{
+  constexpr double ANY = std::numeric_limits<double>::infinity();
+  std::vector<HostJoint> joints;
+  for (const JointModel * joint : group.getActiveJointModels()) {
+    for (const std::string & name : joint->getVariableNames()) {
+      const auto & bounds = joint->getVariableBounds(name);
+      joints.push_back(
+        {name, bounds.position_bounded_ ? bounds.min_position_ : -ANY,
+          bounds.position_bounded_ ? bounds.max_position_ : ANY,
+          bounds.velocity_bounded_ ? bounds.max_velocity_ : ANY});
+    }
+  }
+  return joints;
+}
+
+std::vector<std::string> names_of(const std::vector<HostJoint> & joints)
+{
+  std::vector<std::string> names;
+  for (const HostJoint & joint : joints) {
+    names.push_back(joint.name);
+  }
+  return names;
+}
+
+Forward make_forward(
+  const moveit::core::RobotModelConstPtr & model, const std::vector<std::string> & variables,
+  const std::string & base_frame)
+{
+  return [model, variables, base_frame](
+    const std::vector<std::string> & links, View<double> values, std::vector<Pose> & poses) -> std::string {
+           if (values.size() != variables.size()) {
+             return "There have to be " + std::to_string(variables.size()) + " values.";
+           }
+           for (const std::string & link : links) {
+             if (!model->hasLinkModel(link)) {
+               return "There is no link '" + link + "'.";
+             }
+           }
+           moveit::core::RobotState state(model);
+           state.setToDefaultValues();
+           state.setVariablePositions(variables, {values.begin(), values.end()});
+           state.update();
+           // The frame of the whole model is no link.
+           const Eigen::Isometry3d to_base = model->hasLinkModel(base_frame) ?
+             state.getGlobalLinkTransform(base_frame).inverse() : Eigen::Isometry3d::Identity();
+           poses.clear();
+           for (const std::string & link : links) {
+             poses.push_back(to_pose(to_base * state.getGlobalLinkTransform(link)));
+           }
+           return "";
+         };
 }
 
 GroupKeys read_keys(rclcpp::Node & node, const std::string & group)

@@ -3,10 +3,12 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <rclcpp/node.hpp>
 
 #include "moveit_headers.hpp"
+#include "ssik_moveit/in_process.hpp"
 #include "ssik_moveit/robot_text.hpp"
 
 namespace ssik_moveit
@@ -19,6 +21,19 @@ namespace ssik_moveit
  * joint_limits.yaml in them.
  */
 RobotText read_robot(const moveit::core::RobotModel & model, const std::string & group);
+
+/// Return the variables of the joints that a group moves, as MoveIt's model has them.
+std::vector<HostJoint> read_joints(const moveit::core::JointModelGroup & group);
+
+/// Return names of variables.
+std::vector<std::string> names_of(const std::vector<HostJoint> & joints);
+
+/**
+ * Return forward kinematics by MoveIt's model. It takes values of these variables; all others have their defaults.
+ */
+Forward make_forward(
+  const moveit::core::RobotModelConstPtr & model, const std::vector<std::string> & variables,
+  const std::string & base_frame);
 
 /// The keys of a group.
 struct GroupKeys

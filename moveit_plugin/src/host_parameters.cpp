@@ -18,14 +18,15 @@ namespace
 {
 
 constexpr std::string_view COMMON = "kinematics_solver";
+constexpr const char * BLOCKS = "kinematics_solver_blocks";
 constexpr const char * TRANSPORT = "kinematics_solver_transport";
 constexpr const char * SERVICE = "kinematics_solver_service_name";
 constexpr const char * SERVICE_WAIT = "kinematics_solver_service_wait";
 
 /// Every key that begins as MoveIt's own do.
-constexpr std::array<std::string_view, 7> KNOWN{
+constexpr std::array<std::string_view, 8> KNOWN{
   COMMON, "kinematics_solver_timeout", "kinematics_solver_search_resolution",
-  "kinematics_solver_attempts", TRANSPORT, SERVICE, SERVICE_WAIT};
+  "kinematics_solver_attempts", BLOCKS, TRANSPORT, SERVICE, SERVICE_WAIT};
 
 /// Return how many letters have to be changed, added or left out.
 std::size_t distance(std::string_view a, std::string_view b)
@@ -77,6 +78,7 @@ HostParameters take_host_parameters(
       const auto node = parameters.extract(key);
       return node.empty() ? std::string() : plain(node.mapped());
     };
+  host.blocks = take(BLOCKS);
   const std::string transport = take(TRANSPORT), service = take(SERVICE), wait = take(SERVICE_WAIT);
   if (transport == "service") {
     host.transport = Transport::SERVICE;

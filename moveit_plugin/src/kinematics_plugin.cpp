@@ -22,18 +22,6 @@ rclcpp::Logger logger()
   return rclcpp::get_logger("ssik_moveit");
 }
 
-/// Python's levels are ten times its names' order: 20 information, 30 warnings, 40 errors.
-void log_as_ros(int level, const std::string & text)
-{
-  if (level >= 40) {
-    RCLCPP_ERROR(logger(), "%s", text.c_str());
-  } else if (level >= 30) {
-    RCLCPP_WARN(logger(), "%s", text.c_str());
-  } else {
-    RCLCPP_INFO(logger(), "%s", text.c_str());
-  }
-}
-
 Pose from_message(const geometry_msgs::msg::Pose & pose)
 {
   Pose own;
@@ -71,6 +59,40 @@ void set_text(Code &, const std::string &, long)
 
 }  // namespace
 
+std::unique_ptr<Kinematics> KinematicsPlugin::open(rclcpp::Node & node) const
+{
+  GroupKeys keys = read_keys(node, group_name_);
+  const HostParameters host = take_host_parameters(keys.values, keys.prefix);
+  if (host.transport == Transport::SERVICE) {
+    return open_service_group(node, robot_model_, group_name_, base_frame_, tip_frames_, host);
+  }
+  const std::string warning = set_solver(keys.values, solver_, keys.prefix);
+  if (!warning.empty()) {
+    RCLCPP_WARN(logger(), "%s", warning.c_str());
+  }
+  const RobotText robot = read_robot(*robot_model_, group_name_);
+  const moveit::core::JointModelGroup & group = *robot_model_->getJointModelGroup(group_name_);
+  GroupDescription description;
+  description.urdf = write_urdf(robot);
+  description.srdf = write_srdf(robot);
+  description.group = group_name_;
+  description.base_frame = base_frame_;
+  description.tip_frames = tip_frames_;
+  description.is_chain = group.isChain();
+  description.joints = read_joints(group);
+  description.links = group.getLinkModelNames();
+  description.parameters = keys.values;
+  description.where = keys.prefix;
+  description.blocks = host.blocks;
+  description.forward = make_forward(robot_model_, names_of(description.joints), base_frame_);
+  description.warn = [](const std::string & line) {RCLCPP_WARN(logger(), "%s", line.c_str());};
+  RCLCPP_INFO(
+    logger(), "Loading %s for group '%s'. The first time takes a few seconds. Ctrl-C stops it.", solver_.c_str(),
+    group_name_.c_str());
+  const auto context = node.get_node_base_interface()->get_context();
+  return open_in_process(description, [context]() {return !rclcpp::ok(context);});
+}
+
 bool KinematicsPlugin::initialize(
   const rclcpp::Node::SharedPtr & node, const moveit::core::RobotModel & robot_model,
   const std::string & group_name, const std::string & base_frame,
@@ -79,37 +101,14 @@ bool KinematicsPlugin::initialize(
   node_ = node;
   storeValues(robot_model, group_name, base_frame, tip_frames, search_discretization);
   try {
-    GroupKeys keys = read_keys(*node, group_name);
-    const HostParameters host = take_host_parameters(keys.values, keys.prefix);
-    const RobotText robot = read_robot(robot_model, group_name);
-    GroupDescription description;
-    description.urdf = write_urdf(robot);
-    description.srdf = write_srdf(robot);
-    description.group = group_name;
-    description.base_frame = base_frame_;
-    description.tip_frames = tip_frames_;
-    description.search_discretization = search_discretization;
-    description.parameters = keys.values;
-    description.where = keys.prefix;
-    if (host.transport == Transport::SERVICE) {
-      kinematics_ = open_service_group(*node, robot_model_, group_name, base_frame_, tip_frames_, host);
-    } else {
-      const std::string warning = set_solver(description.parameters, solver_, keys.prefix);
-      if (!warning.empty()) {
-        RCLCPP_WARN(logger(), "%s", warning.c_str());
-      }
-      send_log_to(&log_as_ros);
-      RCLCPP_INFO(
-        logger(), "Loading %s for group '%s'. This takes a few seconds. Ctrl-C stops it.", solver_.c_str(), group_name.c_str());
-      const auto context = node->get_node_base_interface()->get_context();
-      kinematics_ = open_in_process(description, [context]() {return !rclcpp::ok(context);});
-    }
+    kinematics_ = open(*node);
     names_ = kinematics_->names();
-    tip_frames_ = names_.tip_frames;
-    state_indices_.clear();
-    for (const std::string & variable : names_.state) {
-      state_indices_.push_back(static_cast<int>(robot_model.getVariableIndex(variable)));
+    if (names_.tip_frames != tip_frames_) {
+      RCLCPP_INFO(
+        logger(), "Group '%s' branches. Its solver takes poses of '%s'.", group_name.c_str(),
+        names_.tip_frames[0].c_str());
     }
+    tip_frames_ = names_.tip_frames;
   } catch (const std::exception & error) {
     kinematics_.reset();
     names_ = GroupNames();
@@ -147,18 +146,6 @@ KinematicsPlugin::Values KinematicsPlugin::steps_of_redundant() const
     steps.push_back(getSearchDiscretization(static_cast<int>(joint)));
   }
   return steps;
-}
-
-KinematicsPlugin::Values KinematicsPlugin::read_state(
-  const moveit::core::RobotState * context) const
-{
-  Values values;
-  if (context != nullptr && names_.needs_state) {
-    for (const int index : state_indices_) {
-      values.push_back(context->getVariablePosition(index));
-    }
-  }
-  return values;
 }
 
 SolutionCallback KinematicsPlugin::to_callback(const Asked & asked) const
@@ -205,7 +192,7 @@ bool KinematicsPlugin::search(
     poses.push_back(from_message(asked.poses[i]));
   }
   Request request = to_request(poses, asked.seed, options);
-  const Values steps = steps_of_redundant(), state = read_state(asked.context);
+  const Values steps = steps_of_redundant();
   const SolutionCallback callback = to_callback(asked);
   const CostFunction cost = to_cost(asked);
   if (options.lock_redundant_joints) {
@@ -213,7 +200,6 @@ bool KinematicsPlugin::search(
     request.steps = steps;
   }
   request.timeout = asked.timeout > 0.0 ? asked.timeout : default_timeout_;
-  request.state = state;
   request.accepts = &callback;
   request.cost = &cost;
   if (asked.limits != nullptr) {

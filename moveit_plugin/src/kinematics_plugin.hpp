@@ -84,18 +84,17 @@ private:
     const moveit::core::RobotState * context;
   };
 
+  std::unique_ptr<Kinematics> open(rclcpp::Node & node) const;
   bool search(
     const Asked & asked, const Options & options, Values & solution, ErrorCode & error) const;
   SolutionCallback to_callback(const Asked & asked) const;
   CostFunction to_cost(const Asked & asked) const;
   Request to_request(View<ssik_moveit::Pose> poses, const Values & seed, const Options & options) const;
   Values steps_of_redundant() const;
-  Values read_state(const moveit::core::RobotState * context) const;
 
   const std::string solver_;
   std::unique_ptr<Kinematics> kinematics_;
   GroupNames names_;
-  std::vector<int> state_indices_;  ///< Where MoveIt keeps the variables of the transport's state.
 };
 
 }  // namespace ssik_moveit

@@ -1,7 +1,9 @@
 #include "service_group.hpp"
 
+#include <cmath>
 #include <utility>
 
+#include "group_sources.hpp"
 #include "ros_caller.hpp"
 #include "ssik_moveit/service_kinematics.hpp"
 
@@ -31,61 +33,13 @@ std::vector<std::string> find_tips(
   return named;
 }
 
-GroupNames read_names(
-  const moveit::core::JointModelGroup & group, const std::string & base_frame,
-  const std::vector<std::string> & tip_frames, const HostParameters & host)
+void refuse_several_variables(const moveit::core::JointModelGroup & group)
 {
-  GroupNames names;
-  names.solver = "the service " + host.service;
-  names.base_frame = base_frame;
-  names.tip_frames = tip_frames;
   for (const auto * joint : group.getActiveJointModels()) {
     if (joint->getVariableCount() != 1) {
-      throw LoadError(
-        "Joint '" + joint->getName() + "' has several variables, which a service does not name; "
-        "kinematics_solver_transport: in_process can.");
-    }
-    names.joints.push_back(joint->getName());
-  }
-  names.variables = names.joints;
-  names.links = group.getLinkModelNames();
-  return names;
-}
-
-/// Return a pose of Eigen as ours.
-Pose to_pose(const Eigen::Isometry3d & transform)
-{
-  const Eigen::Quaterniond turn(transform.linear());
-  Pose pose;
-  pose.position = {transform(0, 3), transform(1, 3), transform(2, 3)};
-  pose.orientation = {turn.x(), turn.y(), turn.z(), turn.w()};
-  return pose;
-}
-
-std::string forward_by_moveit(
-  const moveit::core::RobotModelConstPtr & model, const GroupNames & names,
-  const std::vector<std::string> & links, View<double> values, std::vector<Pose> & poses)
-{
-  if (values.size() != names.variables.size()) {
-    return "There have to be " + std::to_string(names.variables.size()) + " values.";
-  }
-  for (const std::string & link : links) {
-    if (!model->hasLinkModel(link)) {
-      return "There is no link '" + link + "'.";
+      throw LoadError("Joint '" + joint->getName() + "' has several variables, which a service does not name.");
     }
   }
-  moveit::core::RobotState state(model);
-  state.setToDefaultValues();
-  state.setVariablePositions(names.variables, {values.begin(), values.end()});
-  state.update();
-  // The frame of the whole model is no link.
-  const Eigen::Isometry3d to_base = model->hasLinkModel(names.base_frame) ?
-    state.getGlobalLinkTransform(names.base_frame).inverse() : Eigen::Isometry3d::Identity();
-  poses.clear();
-  for (const std::string & link : links) {
-    poses.push_back(to_pose(to_base * state.getGlobalLinkTransform(link)));
-  }
-  return "";
 }
 
 }  // namespace
@@ -95,19 +49,21 @@ std::unique_ptr<Kinematics> open_service_group(
   const std::string & base_frame, const std::vector<std::string> & tip_frames,
   const HostParameters & host)
 {
-  ServiceGroup own;
   const moveit::core::JointModelGroup & joints = *model->getJointModelGroup(group);
-  own.names = read_names(joints, base_frame, find_tips(*model, joints, tip_frames), host);
-  own.wait = host.service_wait;
-  for (const std::string & variable : own.names.variables) {
-    const auto & bounds = model->getVariableBounds(variable);
-    own.lower.push_back(bounds.position_bounded_ ? bounds.min_position_ : -HALF_TURN);
-    own.upper.push_back(bounds.position_bounded_ ? bounds.max_position_ : HALF_TURN);
+  refuse_several_variables(joints);
+  ServiceGroup own;
+  for (const HostJoint & joint : read_joints(joints)) {
+    own.names.joints.push_back(joint.name);
+    own.lower.push_back(std::isfinite(joint.lower) ? joint.lower : -HALF_TURN);
+    own.upper.push_back(std::isfinite(joint.upper) ? joint.upper : HALF_TURN);
   }
-  own.forward = [model, names = own.names](
-    const std::vector<std::string> & links, View<double> values, std::vector<Pose> & poses) {
-      return forward_by_moveit(model, names, links, values, poses);
-    };
+  own.names.solver = "the service " + host.service;
+  own.names.base_frame = base_frame;
+  own.names.tip_frames = find_tips(*model, joints, tip_frames);
+  own.names.variables = own.names.joints;
+  own.names.links = joints.getLinkModelNames();
+  own.wait = host.service_wait;
+  own.forward = make_forward(model, own.names.variables, base_frame);
   auto caller = make_ros_caller(node, host.service, group, own.names);
   return open_by_service(std::move(own), std::move(caller));
 }

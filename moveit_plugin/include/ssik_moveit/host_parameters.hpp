@@ -14,6 +14,7 @@ enum class Transport { IN_PROCESS, SERVICE };
 struct HostParameters
 {
   Transport transport = Transport::IN_PROCESS;
+  std::string blocks;         ///< File of `ssik build --blocks` for the transport in_process; empty: cache or command.
   std::string service = "solve_ik";  ///< A server's, for the transport by service.
   double service_wait = 1.0;  ///< Longest wait for a response beyond the budget of the request [s].
 };

@@ -34,7 +34,7 @@ struct GroupDescription
   std::vector<std::string> links;       ///< Names for Kinematics::names().
   std::map<std::string, std::string> parameters;  ///< The group's keys of a kinematics.yaml; values are YAML.
   std::string where = "kinematics";     ///< Place of the parameters, for messages.
-  Forward forward;                      ///< Forward kinematics of the host; also checks the blocks.
+  Forward forward;                      ///< Of the host, for values in the order of `joints`; also checks the blocks.
 
   std::string blocks;                   ///< File of `ssik build --blocks`, package:// too; empty: cache or command.
   std::string command;                  ///< Empty: `ssik` of the installed ssik_ros, else of the PATH.
