@@ -1,4 +1,4 @@
-"""Groups in the C library: several tips, positions alone, every solver of the registry, requests with conditions."""
+"""Groups in the C library: several tips, only positions, every solver of the registry, requests with conditions."""
 
 import ctypes
 from pathlib import Path
@@ -35,7 +35,7 @@ def joint(name, kind, parent, child, origin, axis='0 0 1'):
 
 
 def two_arms():
-    """Return a robot with two arms on a torso that turns, and a head beside them."""
+    """Return a robot with two arms on a torso that turns, and with a head."""
     parts = [joint('torso', 'revolute', 'pelvis', 'chest', '0 0 0.3')]
     parts.append(joint('neck', 'revolute', 'chest', 'head', '0 0 0.3'))
     names = {}
@@ -201,7 +201,7 @@ def test_solutions_stay_near_the_seed(group_of, robot):
                 int(Cause.NOT_FOUND),
             )
     assert met >= 19
-    # What a request narrows is wide again afterwards.
+    # The next request has the limits of the group again.
     poses, seed, _ = next(iter(group.requests(1)))
     expected = group.package.solve(SolveRequest(targets=poses, seed=seed))
     np.testing.assert_array_equal(group.c.solve(poses, seed)[1], expected.q)
@@ -251,7 +251,7 @@ def test_several_solutions_are_different(group_of, robot, solver):
 
 @pytest.mark.parametrize('robot', ['panda', 'ur5e', 'two_arms'])
 def test_the_nearest_posture_of_a_pose_out_of_reach(group_of, robot):
-    """It is as near as the package's, and the cause stays that of the proof."""
+    """It is as near as the package's, and the cause is the one of the proof."""
     group = group_of(robot)
     for poses, seed, _ in group.requests(6):
         poses[0, :3, 3] *= 1.5 * 2.0 / np.linalg.norm(poses[0, :3, 3])
@@ -293,7 +293,7 @@ KINEMATICS = 'panda_arm:\n  kinematics_solver: ssik_ros/PoseIK\n  epsilon: 1.0e-
 
 
 def test_the_command_reads_a_kinematics_file(tmp_path, capsys):
-    """A host knows a group by its URDF, SRDF and parameters alone."""
+    """A host knows a group by its URDF, SRDF and parameters, and by nothing else."""
     kinematics, out = tmp_path / 'kinematics.yaml', tmp_path / 'panda.blocks'
     kinematics.write_text(KINEMATICS)
     words = [

@@ -139,7 +139,7 @@ int @NAME@_tips(const @NAME@_solver *solver);
 
 /*
  * Names, one in each line: the robot, the solver, the base link, each tip, each joint. The text lies in the image and ends
- * with a zero. NULL if there is no solver.
+ * with a zero. NULL without a solver.
  */
 const char *@NAME@_names(const @NAME@_solver *solver);
 
@@ -201,8 +201,8 @@ typedef struct {
  * many `windings`. If the verdict refuses a candidate, the search goes on; if it refuses all, the cause is VALIDATION.
  *
  * A closed form that knows every branch offers those, without further windings. Other arms search from the seed, then
- * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. With one
- * solution as the capacity, q is the nearest joint vector seen if there is none.
+ * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. If none
+ * is found, the first of them in q is the nearest joint vector seen.
  */
 int64_t @NAME@_solve_several(@NAME@_solver *solver, const double *pose, const double *seed,
                              const @NAME@_conditions *conditions, const @NAME@_budget *budget, int64_t capacity, double *q,
