@@ -201,8 +201,8 @@ typedef struct {
  * many `windings`. If the verdict refuses a candidate, the search goes on; if it refuses all, the cause is VALIDATION.
  *
  * A closed form that knows every branch offers those, without further windings. Other arms search from the seed, then
- * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. If none
- * is found, the first of them in q is the nearest joint vector seen.
+ * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. Without
+ * a solution q begins with the nearest joint vector seen.
  */
 int64_t @NAME@_solve_several(@NAME@_solver *solver, const double *pose, const double *seed,
                              const @NAME@_conditions *conditions, const @NAME@_budget *budget, int64_t capacity, double *q,
