@@ -14,6 +14,10 @@ import tempfile
 from ssik_ros.artifact.c import blocks, image, library, texts, toolchain
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.kernels.native import portable
+from ssik_ros.manipulator.named_robot import load_named
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 HERE = Path(__file__).parent
 ARMS = (
@@ -21,11 +25,47 @@ ARMS = (
     *('iiwa14', 'irb120', 'stanford', 'xarm5', 'sawyer'),
 )
 """Each method: closed forms of each class, on arcs, by elimination, with slides, with fewer joints."""
+GROUPS = {
+    'nearest': GroupKinematics(
+        'panda_arm', solver='ssik_ros/PoseIK', parameters={'solve_mode': 'optimize_distance'}
+    ),
+    'objective': GroupKinematics(
+        'panda_arm', solver='ssik_ros/LevenbergMarquardt', parameters={'kq': 0.1, 'km': 0.1}
+    ),
+    'branches': GroupKinematics('panda_arm', solver='ssik_ros/Analytic'),
+    'positions': GroupKinematics('panda_arm', position_only=True),
+    'two_tips': GroupKinematics('both'),
+}
+"""Groups of a Panda with other solvers, and a tree with two tips."""
 SANITIZERS = 'address,undefined'
 
 
+def two_arms() -> RobotModel:
+    """Return a robot with two arms of three joints."""
+    parts, joints = [], []
+    for side in 'ab':
+        above = 'base'
+        for number, axis in enumerate(('0 0 1', '0 1 0', '1 0 0')):
+            name = f'{side}{number}'
+            parts.append(
+                f'<link name="{name}"/><joint name="j{name}" type="revolute"><parent link="{above}"/>'
+                f'<child link="{name}"/><origin xyz="0.1 0.2 0.3"/><axis xyz="{axis}"/>'
+                '<limit lower="-2" upper="2" effort="1" velocity="1"/></joint>'
+            )
+            joints.append(f'<joint name="j{name}"/>')
+            above = name
+    head = '<robot name="tree">'
+    urdf = f'{head}<link name="base"/>{"".join(parts)}</robot>'
+    return load_robot(urdf, f'{head}<group name="both">{"".join(joints)}</group></robot>')
+
+
 def pack(name: str) -> image.IntArray:
-    """Return the blocks of an arm of the catalogue."""
+    """Return the blocks of an arm of the catalogue, or of a group."""
+    if name in GROUPS:
+        kinematics = GROUPS[name]
+        robot = two_arms() if kinematics.group == 'both' else load_named('panda').robot
+        arm = blocks.find_arm(robot, robot.group(kinematics.group), kinematics=kinematics)
+        return blocks.pack(arm, portable.digest())
     parser = argparse.ArgumentParser()
     add_robot_options(parser)
     chosen = choose_arm(parser.parse_args(['--robot', name]))
@@ -113,7 +153,7 @@ def main() -> None:
     parser.add_argument(
         '--kernels', type=Path, help='object of the kernels; default: the installed one'
     )
-    parser.add_argument('--arms', nargs='+', default=ARMS, metavar='ARM')
+    parser.add_argument('--arms', nargs='+', default=(*ARMS, *GROUPS), metavar='ARM')
     parser.add_argument(
         '--trust-digest',
         action='store_true',

@@ -108,6 +108,12 @@ class CArm:
         """Call a function of the library with the solver, and return its result."""
         return getattr(self.library, f'{self.name}_{function}')(self.solver, *arguments)
 
+    def call_text(self, function):
+        """Call a function that returns text, and return its address."""
+        called = getattr(self.library, f'{self.name}_{function}')
+        called.restype = ctypes.c_void_p
+        return called(self.solver)
+
     def solve_all(self, pose, seed=None, mode=1, capacity=CAPACITY):
         """Return all branches (k, n) with their errors (k, 3), or a code."""
         q, errors = np.full((capacity, self.n), np.nan), np.full((capacity, 3), np.nan)

@@ -242,7 +242,7 @@ def build_harness(path, *options):
 def test_hostile_blocks_do_no_harm(tmp_path):
     """Changed blocks with a right digest are refused, or every function runs clean between forbidden pages."""
     program = tmp_path / 'blocks'
-    build_harness(program, '--arms', *ARMS)
+    build_harness(program, '--arms', *ARMS, 'nearest', 'objective', 'positions', 'two_tips')
     said = subprocess.run([program, '1500', '3'], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     runs, _, accepted = said.stdout.split()[:3]

@@ -248,8 +248,9 @@ class _Problem(NamedTuple):
     def ints(self) -> list[Table]:
         """Return the rules of the integers."""
         tables, work = self.places
-        counts = self.nodes, 'joints', 'joints', self.constraints, self.rows, 0
-        counts += self.paths, self.targets
+        variables = 'joints', 'joints'
+        rows = self.constraints, self.rows, '0'
+        counts = self.nodes, *variables, *rows, self.paths, self.targets
         places = *tables.fields.values(), *work.fields.values(), work.reals
         below = f'{self.nodes} - 1'
         frame = layout.WORLD if self.is_search else layout.FRAME_A

@@ -139,17 +139,17 @@ int @NAME@_tips(const @NAME@_solver *solver);
 
 /*
  * Names, one in each line: the robot, the solver, the base link, each tip, each joint. The text lies in the image and ends
- * with a zero. NULL if there is no solver.
+ * with a zero. NULL without a solver.
  */
 const char *@NAME@_names(const @NAME@_solver *solver);
 
 /* Write the limits of the joints, infinite for none [rad or m]. */
 int @NAME@_limits(const @NAME@_solver *solver, double *lower, double *upper);
 
-/* Write the pose (16 doubles) of the tip in the base at a joint vector. */
+/* Write the pose (16 doubles) of the tip in the base at a joint vector; of several tips the first. */
 int @NAME@_fk(@NAME@_solver *solver, const double *q, double *pose);
 
-/* Write the Jacobian, 6 rows of one number for each joint: linear, then angular velocity in base axes. */
+/* Write the Jacobian of the same tip, 6 rows of one number for each joint: linear, then angular velocity in base axes. */
 int @NAME@_jacobian(@NAME@_solver *solver, const double *q, double *jacobian);
 
 /*
@@ -201,8 +201,8 @@ typedef struct {
  * many `windings`. If the verdict refuses a candidate, the search goes on; if it refuses all, the cause is VALIDATION.
  *
  * A closed form that knows every branch offers those, without further windings. Other arms search from the seed, then
- * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. With one
- * solution as the capacity, q is the nearest joint vector seen if there is none.
+ * offer the branches of sampled values of the redundant joint; if several are wanted, these come first. Without
+ * a solution q begins with the nearest joint vector seen.
  */
 int64_t @NAME@_solve_several(@NAME@_solver *solver, const double *pose, const double *seed,
                              const @NAME@_conditions *conditions, const @NAME@_budget *budget, int64_t capacity, double *q,
@@ -212,7 +212,7 @@ int64_t @NAME@_solve_several(@NAME@_solver *solver, const double *pose, const do
  * Move a joint vector towards a pose by one cycle of a control loop; return 1 if the pose is reached, 0 if not.
  *
  * bounds: largest motion of each joint in this cycle [rad or m]; NULL for none. q is read and overwritten: it stays within
- * limits and bounds, and never moves away from the pose.
+ * limits and bounds, and never moves away from the pose. For groups with one tip, as @NAME@_step.
  */
 int64_t @NAME@_track(@NAME@_solver *solver, const double *pose, const double *bounds, double *q, @NAME@_report *report);
 
