@@ -539,7 +539,8 @@ int run_host_parameters(const Setting & setting)
   auto parameters = setting.description.parameters;
   const auto host = ssik_moveit::take_host_parameters(parameters, "here");
   std::printf(
-    "%d %s %g\n", static_cast<int>(host.transport), host.service.c_str(), host.service_wait);
+    "%d %s %g %s\n", static_cast<int>(host.transport), host.service.c_str(), host.service_wait,
+    host.blocks.c_str());
   for (const auto & [key, value] : parameters) {
     std::printf("%s: %s\n", key.c_str(), value.c_str());
   }

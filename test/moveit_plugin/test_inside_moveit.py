@@ -1,5 +1,6 @@
 """The plugin inside real MoveIt; everything here is skipped where MoveIt is not sourced."""
 
+import os
 from pathlib import Path
 import signal
 import subprocess
@@ -7,7 +8,14 @@ import sys
 import time
 
 import pytest
-from transport_programs import CONFIG, GROUP, host_environment, missing_tool, PATIENCE, ROOT
+from transport_programs import (
+    description_of,
+    GROUP,
+    missing_tool,
+    PATIENCE,
+    ROOT,
+    write_command,
+)
 import yaml
 
 from ssik_ros.solvers.registry import list_solvers
@@ -38,6 +46,7 @@ def prefix(tmp_path_factory):
         *('cmake', '-S', str(ROOT / 'moveit_plugin'), '-B', str(build)),
         *(f'-DCMAKE_INSTALL_PREFIX={install}', '-DSSIK_MOVEIT_SCENARIOS=ON'),
         *('-DCMAKE_BUILD_TYPE=Release', f'-DPython3_EXECUTABLE={sys.executable}'),
+        f'-DSSIK_COMMAND={write_command(build / "ssik")}',
     ]
     for command in (configure, ['cmake', '--build', str(build), '--target', 'install']):
         done = subprocess.run(command, capture_output=True, text=True, timeout=10 * PATIENCE)
@@ -48,9 +57,10 @@ def prefix(tmp_path_factory):
 
 
 def write_parameters(path, **more):
+    urdf, srdf = description_of('panda')
     parameters = {
-        'robot_description': (CONFIG / 'panda.urdf').read_text(),
-        'robot_description_semantic': (CONFIG / 'panda.srdf').read_text(),
+        'robot_description': urdf.read_text(),
+        'robot_description_semantic': srdf.read_text(),
         'group': GROUP,
         **more,
     }
@@ -59,9 +69,14 @@ def write_parameters(path, **more):
 
 
 def start(program, prefix, parameters):
-    """Start a program that finds the plugin below its prefix."""
-    environment = host_environment()
-    for name, folder in (('AMENT_PREFIX_PATH', prefix), ('LD_LIBRARY_PATH', prefix / 'lib')):
+    """Start a program that finds the plugin below its prefix, and the command and a cache beside it."""
+    install, build = prefix
+    environment = {**os.environ, 'XDG_CACHE_HOME': str(build / 'cache')}
+    for name, folder in (
+        ('AMENT_PREFIX_PATH', install),
+        ('LD_LIBRARY_PATH', install / 'lib'),
+        ('PATH', build),
+    ):
         environment[name] = f'{folder}:{environment.get(name, "")}'
     command = [str(program), '--ros-args', '--params-file', parameters]
     pipe = subprocess.PIPE
@@ -75,14 +90,14 @@ def run_scenario(*arguments, **more):
 
 def run_and_read_log(prefix, folder, scenario, kinematics=OVERRIDES, **more):
     """Run a scenario inside MoveIt; return its lines and the log."""
-    install, build = prefix
+    _, build = prefix
     parameters = write_parameters(
         folder / 'parameters.yaml',
         scenario=scenario,
         robot_description_kinematics={GROUP: kinematics},
         **more,
     )
-    process = start(build / 'moveit_scenarios', install, parameters)
+    process = start(build / 'moveit_scenarios', prefix, parameters)
     try:
         out, err = process.communicate(timeout=4 * PATIENCE)
     finally:
@@ -95,6 +110,9 @@ def test_every_name_alone_loads_its_own_solver(prefix, tmp_path):
     lines, log = run_and_read_log(prefix, tmp_path, 'names', NO_SOLVER)
     told = dict(line.split(' ', 1) for line in lines)
     names = [name for name in list_solvers() if name.startswith('ssik_ros/')]
+    assert told.pop('ssik_ros/ClosedChain') == '0 0'
+    assert 'kinematics_solver_transport: service' in log
+    names.remove('ssik_ros/ClosedChain')
     assert told == dict.fromkeys(names, '1 1')
     assert all(log.count(f"group '{GROUP}': {name}.") == 1 for name in names)
 
@@ -121,13 +139,13 @@ def test_a_server_that_is_not_there_is_waited_for_with_a_limit(prefix, tmp_path)
 
 
 def test_an_interrupted_program_ends_by_itself(prefix, tmp_path):
-    install, build = prefix
+    _, build = prefix
     parameters = write_parameters(
         tmp_path / 'parameters.yaml',
         scenario='until_interrupted',
         robot_description_kinematics={GROUP: OVERRIDES},
     )
-    process = start(build / 'moveit_scenarios', install, parameters)
+    process = start(build / 'moveit_scenarios', prefix, parameters)
     try:
         assert process.stdout.readline().strip() == 'begun'
         time.sleep(0.5)
@@ -149,7 +167,7 @@ def test_the_benchmark_compares_solvers(prefix, tmp_path):
         tmp_path / 'parameters.yaml', solvers=solvers, samples=200, output_dir=str(tmp_path)
     )
     program = Path(install, 'lib/ssik_moveit/plugin_benchmark')
-    process = start(program, install, parameters)
+    process = start(program, prefix, parameters)
     try:
         out, err = process.communicate(timeout=4 * PATIENCE)
     finally:

@@ -4,13 +4,19 @@ import os
 from pathlib import Path
 import re
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from transport_programs import build, missing_tool, needs_tools, PATIENCE, ROOT
+from transport_programs import (
+    build,
+    missing_tool,
+    needs_tools,
+    PATIENCE,
+    ROOT,
+    write_command,
+)
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
@@ -53,7 +59,9 @@ def test_every_source_is_built():
 
 def test_the_nodes_reader_knows_the_plugins_keys(caplog):
     """One kinematics.yaml serves both."""
-    parse_kinematics({'arm': {'kinematics_solver_transport': 'service'}})
+    keys = {'kinematics_solver_transport': 'service', 'kinematics_solver_blocks': 'arm.blocks'}
+    parse_kinematics({'arm': keys})
+    assert all(key in caplog.text for key in keys)
     assert 'not used by' in caplog.text
 
 
@@ -81,8 +89,8 @@ needs_no_moveit = pytest.mark.skipif(is_moveit_here(), reason='MoveIt is install
 
 def configure(folder, *options):
     """Configure the package as colcon does; return how that ended."""
-    python = f'-DPython3_EXECUTABLE={sys.executable}'
-    command = ['cmake', '-S', str(PACKAGE), '-B', str(folder), python, *options]
+    ssik = f'-DSSIK_COMMAND={write_command(folder / "ssik")}'
+    command = ['cmake', '-S', str(PACKAGE), '-B', str(folder), ssik, *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
@@ -158,10 +166,11 @@ def test_the_plugins_keys_are_taken_out(programs, tmp_path):
         kinematics_solver_transport='"service"',
         kinematics_solver_service_name='/other/solve_ik',
         kinematics_solver_service_wait='0.25',
+        kinematics_solver_blocks='package://my_robot/arm.blocks',
         kinematics_solver='ssik_ros/Auto',
         epsilon='1e-4',
     )
-    assert first == '1 /other/solve_ik 0.25'
+    assert first == '1 /other/solve_ik 0.25 package://my_robot/arm.blocks'
     assert left == ['epsilon: 1e-4', 'kinematics_solver: ssik_ros/Auto']
     assert parse_yaml(values) == ['a "b" \\ # c: \n', 1.0, 0.1, True, -np.inf]
     assert isinstance(parse_yaml(values)[1], float)

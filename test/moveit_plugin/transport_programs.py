@@ -1,4 +1,8 @@
-"""The programs that use the transport as a plugin of MoveIt does: built once for each kind, run by scenario."""
+"""
+The programs that use the transport as a plugin of MoveIt does: built once for each kind, run by scenario.
+
+Parameters that begin with ``its_`` are for the transport, such as ``its_command``; others are of a kinematics.yaml.
+"""
 
 from dataclasses import dataclass
 import os
@@ -6,7 +10,6 @@ from pathlib import Path
 import shutil
 import subprocess
 import sys
-import sysconfig
 
 import numpy as np
 import pytest
@@ -24,33 +27,43 @@ PATIENCE = 120.0
 """A run that takes longer than this hangs [s]."""
 COMPILING = 900.0
 """A build that takes longer than this hangs, whatever else the machine does [s]."""
+COMMAND = """#!/bin/sh
+{before}
+export PYTHONPATH="{root}${{PYTHONPATH:+:$PYTHONPATH}}"
+exec "{python}" -c "import sys; from ssik_ros.cli.command import main; sys.exit(main())" "$@"
+"""
 SANITIZERS = '-O0 -fno-omit-frame-pointer -fsanitize=address,undefined'
+
+
+def description_of(robot):
+    """Return the files of a robot."""
+    folder = ROOT / f'config/robots/{robot}_moveit_config/config'
+    return folder / f'{robot}.urdf', folder / f'{robot}.srdf'
 
 
 def missing_tool():
     """Return the reason why the programs cannot be built; empty if they can."""
-    for tool in ('cmake', 'c++'):
+    for tool in ('cmake', 'c++', 'cc', 'objcopy', 'ar'):
         if shutil.which(tool) is None:
             return f'{tool} is not installed'
-    headers = Path(sysconfig.get_paths()['include'], 'Python.h')
-    if not headers.is_file():
-        return f'{headers} is not there'
-    library = Path(
-        sysconfig.get_config_var('LIBDIR') or '', str(sysconfig.get_config_var('LDLIBRARY'))
-    )
-    if library.suffix == '.a' or not library.is_file():
-        return f'this Python has no shared library ({library})'
     return ''
 
 
+def write_command(path, before=''):
+    """Write the command ssik of this checkout, after other lines of a shell script."""
+    path.write_text(COMMAND.format(before=before, root=ROOT, python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
 def build(folder, flags=''):
-    """Build the programs below a folder; skip with the compiler's words where the flags are not known."""
+    """Build the programs below a folder."""
+    folder.mkdir(exist_ok=True)
     arguments = [
         *('cmake', '-S', str(ROOT / 'moveit_plugin'), '-B', str(folder)),
         *('-DSSIK_MOVEIT_SCENARIOS=ON', '-DSSIK_MOVEIT_CORE_ONLY=ON', '-DCMAKE_BUILD_TYPE=None'),
-        *(f'-DCMAKE_CXX_FLAGS={flags} -Werror', f'-DPython3_EXECUTABLE={sys.executable}'),
+        *(f'-DCMAKE_CXX_FLAGS={flags} -Werror', f'-DSSIK_COMMAND={write_command(folder / "ssik")}'),
     ]
-    # The prefixes of a sourced workspace are of no use here, and may hold another Python.
     for command in (arguments, ['cmake', '--build', str(folder)]):
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
@@ -69,25 +82,26 @@ def knows_sanitizers(folder):
 
 @dataclass
 class Programs:
-    """Programs of one build."""
+    """Programs of one build; the folder also holds the command ``ssik`` and a cache."""
 
     folder: Path
 
-    def command(self, scenario, questions, count=1, group=GROUP, **parameters):
+    def command(self, scenario, questions, count=1, group=GROUP, robot='panda', **parameters):
         """Return the command line of a scenario."""
+        urdf, srdf = description_of(robot)
         return [
             str(self.folder / 'scenario_host'),
             str(self.folder / 'libtransport_scenarios.so'),
-            *self.arguments(scenario, questions, count, group, **parameters),
+            *(scenario, str(urdf), str(srdf), group, str(questions), str(count)),
+            *(f'{key.replace("its_", ":")}={value}' for key, value in parameters.items()),
         ]
 
-    def arguments(self, scenario, questions, count=1, group=GROUP, **parameters):
-        """Return the arguments of a scenario."""
-        return [
-            *(scenario, str(CONFIG / 'panda.urdf'), str(CONFIG / 'panda.srdf'), group),
-            *(str(questions), str(count)),
-            *(f'{key}={value}' for key, value in parameters.items()),
-        ]
+    def environment(self, **more):
+        """Return the environment of a host that finds the command, with a cache of this build."""
+        path = f'{self.folder}{os.pathsep}{os.environ.get("PATH", "")}'
+        cache = self.folder / 'cache'
+        own = {'PATH': path, 'XDG_CACHE_HOME': str(cache), 'AMENT_PREFIX_PATH': ''}
+        return {**os.environ, **own, **more}
 
     def run(self, scenario, questions, count=1, status=0, environment=None, **more):
         """Run a scenario; return its lines."""
@@ -96,27 +110,25 @@ class Programs:
             capture_output=True,
             text=True,
             timeout=PATIENCE,
-            env=host_environment() if environment is None else environment,
+            env=self.environment() if environment is None else environment,
         )
         assert done.returncode == status, done.stdout[-2000:] + done.stderr[-8000:]
         return done.stdout.splitlines()
 
 
-def host_environment(**more):
-    """Return the environment of a host that finds this package."""
-    # Python keeps its memory until the end of the process, so that looking for leaks finds only that.
-    paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
-    own = {'PYTHONPATH': os.pathsep.join(paths), 'ASAN_OPTIONS': 'detect_leaks=0'}
-    if sys.prefix != sys.base_prefix:
-        own['VIRTUAL_ENV'] = sys.prefix
-    return {**os.environ, **own, **more}
+def write_requests(path, poses, seeds):
+    """Write poses (4, 4) with seeds (n,) to a file."""
+    with path.open('w') as file:
+        for pose, seed in zip(poses, seeds, strict=True):
+            turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
+            file.write(' '.join(repr(float(x)) for x in [*pose[:3, 3], *turn, *seed]) + '\n')
 
 
 class Judge:
-    """Knows, by pinocchio, where links of the arm are."""
+    """Knows, by pinocchio, where links of the Panda are."""
 
     def __init__(self):
-        self.robot = load_robot(CONFIG / 'panda.urdf', CONFIG / 'panda.srdf')
+        self.robot = load_robot(*description_of('panda'))
         self.group = self.robot.group(GROUP)
         self._kinematics = ReferenceKinematics(self.robot)
 
@@ -138,11 +150,7 @@ class Judge:
         rng = np.random.default_rng(seed)
         poses = [self.pose(self.robot.sample(self.group, rng)) for _ in range(count)]
         seeds = [self.robot.sample(self.group, rng) for _ in range(count)]
-        with path.open('w') as file:
-            for pose, own in zip(poses, seeds):
-                turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
-                numbers = [*pose[:3, 3], *turn, *own]
-                file.write(' '.join(repr(float(x)) for x in numbers) + '\n')
+        write_requests(path, poses, seeds)
         return poses, seeds
 
 
