@@ -17,7 +17,6 @@ MANIFESTS = ('package.xml', 'interfaces/ssik_msgs/package.xml', 'moveit_plugin/p
 SYSTEMS = ('bookworm', 'noble', 'trixie', 'resolute')
 # Packages of Debian 12, Ubuntu 24.04, Debian 13 and Ubuntu 26.04: the upstream versions that apt installs.
 SYSTEM_KEYS = {
-    'python3-dev': ('3.11.2', '3.12.3', '3.13.5', '3.14.3'),
     'python3-hypothesis': ('6.67.1', '6.98.15', '6.130.5', '6.151.5'),
     'python3-matplotlib': ('3.6.3', '3.6.3', '3.10.1', '3.10.7'),
     'python3-numpy': ('1.24.2', '1.26.4', '2.2.4', '2.3.5'),
@@ -108,9 +107,7 @@ def test_the_tables_hold_no_key_that_nothing_depends_on():
     assert set(SYSTEM_KEYS) | set(ROS_KEYS) == set().union(*map(keys_of, MANIFESTS))
 
 
-@pytest.mark.parametrize(
-    'key', [key for key in (*SYSTEM_KEYS, 'pinocchio') if key != 'python3-dev']
-)
+@pytest.mark.parametrize('key', [*SYSTEM_KEYS, 'pinocchio'])
 def test_every_version_that_a_key_brings_is_within_the_bounds(key):
     lower, upper = bounds()[key]
     versions = {**SYSTEM_KEYS, **ROS_KEYS}[key]

@@ -104,9 +104,11 @@ bool KinematicsPlugin::initialize(
     kinematics_ = open(*node);
     names_ = kinematics_->names();
     if (names_.tip_frames != tip_frames_) {
-      RCLCPP_INFO(
-        logger(), "Group '%s' branches. Its solver takes poses of '%s'.", group_name.c_str(),
-        names_.tip_frames[0].c_str());
+      std::string tips;
+      for (const std::string & tip : names_.tip_frames) {
+        tips += (tips.empty() ? "" : ", ") + tip;
+      }
+      RCLCPP_INFO(logger(), "Group '%s' branches. Its solver takes poses of %s.", group_name.c_str(), tips.c_str());
     }
     tip_frames_ = names_.tip_frames;
   } catch (const std::exception & error) {

@@ -62,6 +62,41 @@ def test_one_library_serves_many_arms(build_generic, tmp_path):
         compare(arm, CArm(build_generic, 'ssik', first=first), 20)
 
 
+BLOCKS_PROGRAM = """
+#include <ssik.hpp>
+#include <ssik_blocks.hpp>
+
+#include <cstdio>
+
+int main(int, char **arguments) {
+  ssik::BlocksSource source;
+  source.file = arguments[1];
+  try {
+    ssik::load_blocks(source, [](ssik::Blocks blocks) -> std::string {
+      if (blocks.empty()) return "has no blocks";
+      std::printf("%d", ssik::Solver(blocks.data(), 8 * blocks.size()).joints());
+      return "";
+    });
+  } catch (const std::runtime_error &error) {
+    std::printf("%s", error.what());
+  }
+}
+"""
+
+
+def test_the_header_for_blocks_is_part_of_the_generic_library(build, build_generic, tmp_path):
+    """The header is plain C++17 without warnings; a library of one arm has no such header."""
+    path, source, program = tmp_path / 'ur5e.blocks', tmp_path / 'main.cpp', tmp_path / 'main'
+    assert main(['build', '--robot', 'ur5e', '--blocks', '-o', str(path)]) == 0
+    source.write_text(BLOCKS_PROGRAM)
+    flags = ['-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror']
+    words = [source, f'-I{build_generic}/include', f'{build_generic}/lib/libssik.a', '-lm']
+    subprocess.run(['c++', *flags, *words, '-o', program], check=True)
+    for file, said in ((path, '6'), (tmp_path / 'none', f"'{tmp_path / 'none'}' has no blocks")):
+        assert subprocess.run([program, file], capture_output=True, text=True).stdout == said
+    assert not list(build('panda').rglob('*blocks*'))
+
+
 def test_bad_blocks_are_refused(build_generic, tmp_path):
     """Blocks that are cut off, changed or from elsewhere are refused with a code."""
     path = tmp_path / 'ur5e.blocks'

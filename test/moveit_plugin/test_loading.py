@@ -6,7 +6,6 @@ import time
 
 import pytest
 from transport_programs import (
-    build,
     description_of,
     GROUP,
     Judge,
@@ -19,11 +18,6 @@ from transport_programs import (
 from ssik_ros.cli.command import main
 
 pytestmark = needs_tools
-
-
-@pytest.fixture(scope='module')
-def programs(tmp_path_factory):
-    return build(tmp_path_factory.mktemp('loading') / 'plain')
 
 
 @pytest.fixture(scope='module')

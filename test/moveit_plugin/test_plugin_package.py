@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from transport_programs import (
-    build,
-    missing_tool,
     needs_tools,
     PATIENCE,
     ROOT,
@@ -68,7 +66,8 @@ def test_the_nodes_reader_knows_the_plugins_keys(caplog):
 def test_the_files_of_the_page_are_read_without_a_warning(caplog):
     page = (ROOT / 'docs/reference/moveit.md').read_text(encoding='utf-8')
     blocks = re.findall(r'^```yaml\n(.*?)^```', page, re.M | re.S)
-    blocks = [block for block in blocks if 'kinematics_solver_service' not in block]
+    keys = 'kinematics_solver_service', 'kinematics_solver_blocks'
+    blocks = [block for block in blocks if not any(key in block for key in keys)]
     read = [parse_kinematics(parse_yaml(block)) for block in blocks]
     assert not caplog.records
     assert {k.solver for file in read for k in file.values()} == {
@@ -110,13 +109,6 @@ def test_without_moveit_a_warning_names_the_missing_packages(tmp_path):
 def test_the_transport_alone_is_configured_without_moveit(tmp_path):
     done = configure(tmp_path, '-DSSIK_MOVEIT_CORE_ONLY=ON')
     assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(scope='module')
-def programs(tmp_path_factory):
-    if missing_tool():
-        pytest.skip(missing_tool())
-    return build(tmp_path_factory.mktemp('parts') / 'plain')
 
 
 def placed(rotation, translation):

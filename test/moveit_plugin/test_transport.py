@@ -43,11 +43,6 @@ def asked(judge, folder):
     return path, *judge.ask(path, QUESTIONS)
 
 
-@pytest.fixture(scope='module')
-def programs(folder):
-    return build(folder / 'plain')
-
-
 def values_of(line):
     """Return the code of a line and the numbers after it."""
     code, *numbers = line.split()
