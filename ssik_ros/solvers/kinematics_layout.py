@@ -20,7 +20,11 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
         # Common to all, of the past or of the service plugin.
         *('kinematics_solver_attempts', 'kinematics_solver_service_name', 'link_prefix'),
         # How MoveIt's plugin of ours reaches the solver.
-        *('kinematics_solver_transport', 'kinematics_solver_service_wait', 'kinematics_solver_blocks'),
+        *(
+            'kinematics_solver_transport',
+            'kinematics_solver_service_wait',
+            'kinematics_solver_blocks',
+        ),
         # KDL and TRAC-IK.
         *('epsilon', 'max_solver_iterations', 'orientation_vs_position', 'joints', 'solve_type'),
         # pick_ik.

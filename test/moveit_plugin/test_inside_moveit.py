@@ -69,7 +69,7 @@ def write_parameters(path, **more):
 
 
 def start(program, prefix, parameters):
-    """Start a program that finds the plugin below its prefix, and the command and a cache beside it."""
+    """Start a program that finds the plugin below its prefix, the command, and a cache."""
     install, build = prefix
     environment = {**os.environ, 'XDG_CACHE_HOME': str(build / 'cache')}
     for name, folder in (

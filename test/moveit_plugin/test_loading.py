@@ -1,4 +1,4 @@
-"""The ways of blocks into the plugin: a file, the cache, the command; and what the user is told if there are none."""
+"""The ways of blocks into the plugin: a file, the cache, the command; and the messages if there are none."""
 
 import signal
 import subprocess
@@ -81,7 +81,7 @@ def test_files_of_other_groups_and_versions_are_refused(programs, requests, bloc
     cut = tmp_path / 'cut.blocks'
     cut.write_bytes(blocks.read_bytes()[:-8])
     for change, said in (
-        ({'its_blocks': ur}, "has blocks for poses of tool0, but the tip of the group is panda_link8"),
+        ({'its_blocks': ur}, 'has blocks for poses of tool0, but the tip of the group is panda_link8'),
         ({'its_blocks': ur, 'its_tips': 'tool0'}, 'has blocks for the joints elbow_joint,'),
         ({'its_joints': 'a,b'}, "but the group 'panda_arm' moves a,b"),
         ({'its_tips': 'panda_link7'}, 'the tip of the group is panda_link7'),
@@ -158,7 +158,7 @@ def test_a_command_without_end_is_ended_in_time(programs, requests, tmp_path):
 
 
 def is_alive(process_id):
-    """Return whether a process runs and is no zombie."""
+    """Return whether a process runs; a zombie does not."""
     done = subprocess.run(
         ['ps', '-o', 'stat=', '-p', process_id], capture_output=True, text=True, check=False
     )

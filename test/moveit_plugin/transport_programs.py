@@ -62,7 +62,10 @@ def build(folder, flags=''):
     arguments = [
         *('cmake', '-S', str(ROOT / 'moveit_plugin'), '-B', str(folder)),
         *('-DSSIK_MOVEIT_SCENARIOS=ON', '-DSSIK_MOVEIT_CORE_ONLY=ON', '-DCMAKE_BUILD_TYPE=None'),
-        *(f'-DCMAKE_CXX_FLAGS={flags} -Werror', f'-DSSIK_COMMAND={write_command(folder / "ssik")}'),
+        *(
+            f'-DCMAKE_CXX_FLAGS={flags} -Werror',
+            f'-DSSIK_COMMAND={write_command(folder / "ssik")}',
+        ),
     ]
     for command in (arguments, ['cmake', '--build', str(folder)]):
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING)

@@ -31,7 +31,7 @@ struct GroupDescription
   std::vector<std::string> tip_frames;  ///< Empty: the group's.
   bool is_chain = false;                ///< True: the solver must take poses of these tips, and of no others.
   std::vector<HostJoint> joints;        ///< Empty: unknown.
-  std::vector<std::string> links;       ///< Names for Kinematics::names().
+  std::vector<std::string> links;       ///< Of the group, for Kinematics::names().
   std::map<std::string, std::string> parameters;  ///< The group's keys of a kinematics.yaml; values are YAML.
   std::string where = "kinematics";     ///< Place of the parameters, for messages.
   Forward forward;                      ///< Of the host, for values in the order of `joints`; also checks the blocks.
