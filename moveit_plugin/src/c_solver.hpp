@@ -37,7 +37,7 @@ public:
   bool has_bounds() const { return !bounds_.empty(); }
   bool has_callback() const { return callback_ != nullptr; }
 
-  /// Return whether a joint vector keeps the conditions. Throws what the callback throws.
+  /// Return whether a joint vector keeps the conditions. Passes on the exceptions of the callback.
   bool accepts(const double * q);
 
   /// Return the conditions for the C library, or null if there are none. They point into this object.

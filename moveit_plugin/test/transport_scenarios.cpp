@@ -1,4 +1,4 @@
-// What a host may do with the transport, one scenario for each run; the tests read what is printed.
+// Uses of the transport by a host, one scenario for each run; the tests read the output.
 //
 // Arguments: SCENARIO URDF SRDF GROUP REQUESTS COUNT [KEY=VALUE ...]. REQUESTS is a file with one request in a line:
 // a pose (position, quaternion xyzw) and a seed. Responses are printed as "code value value ...". Keys that begin with
@@ -478,7 +478,7 @@ int run_times(const Setting & setting)
   return 0;
 }
 
-/// Write a robot with every kind of joint, open it from what was written, and print both.
+/// Write a robot with every kind of joint, and print both files.
 int run_robot_text(const Setting & setting)
 {
   ssik_moveit::RobotText robot;
@@ -533,7 +533,7 @@ int run_robot_text(const Setting & setting)
   return 0;
 }
 
-/// Read the parameters as a plugin does, and print what is left for the solver.
+/// Read the parameters as a plugin does, and print the keys that are left for the solver.
 int run_host_parameters(const Setting & setting)
 {
   auto parameters = setting.description.parameters;
