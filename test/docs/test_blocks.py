@@ -213,7 +213,7 @@ def folder(tmp_path_factory):
     (path / 'tasks.csv').write_text('x,y,z,qw,qx,qy,qz\n0.3,0.2,0.3,0,1,0,0\n')
     write_file_of_page(path / 'weld.yaml', 'tool_paths.md', 'name: weld')
     write_file_of_page(path / 'cell.yaml', 'placement.md', 'name: press')
-    write_file_of_page(path / 'kinematics.yaml', 'moveit.md', 'panda_arm:')
+    (path / 'kinematics.yaml').write_text('panda_arm:\n  kinematics_solver: ssik_ros/Auto\n')
     return path
 
 
