@@ -43,7 +43,7 @@ PoseSolver::PoseSolver(const Chain &chain, const SolverSource &source) : size_(c
   blocks.patience = source.patience;
   blocks.is_over = source.is_over;
   ssik::load_blocks(blocks, [&](ssik::Blocks words) -> std::string {
-    if (!start(std::move(words))) return "has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them";
+    if (!start(std::move(words))) return ssik::NOT_BLOCKS;
     return is_of(chain) ? "" : "has the blocks of another chain";
   });
 }
@@ -51,7 +51,7 @@ PoseSolver::PoseSolver(const Chain &chain, const SolverSource &source) : size_(c
 bool PoseSolver::start(std::vector<std::int64_t> blocks) {
   blocks_ = std::move(blocks);
   const std::int64_t bytes = ssik_memory_size(blocks_.data(), 8 * blocks_.size(), MOST_WINDINGS);
-  if (blocks_.empty() || bytes < 0) return false;
+  if (bytes < 0) return false;
   memory_.assign(static_cast<std::size_t>(bytes) / 8, 0);
   if (ssik_init(&solver_, blocks_.data(), 8 * blocks_.size(), MOST_WINDINGS, memory_.data(), 8 * memory_.size())) return false;
   if (static_cast<std::size_t>(ssik_joints(solver_)) != size_) return false;

@@ -129,8 +129,8 @@ CSolver::CSolver(const ssik::Blocks & blocks)
 {
   const std::size_t bytes = 8 * blocks.size();
   const std::int64_t memory = ssik_memory_size(blocks.data(), bytes, MOST_SOLUTIONS);
-  if (blocks.empty() || memory < 0) {
-    throw std::runtime_error("has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them");
+  if (memory < 0) {
+    throw std::runtime_error(ssik::NOT_BLOCKS);
   }
   memory_.resize(static_cast<std::size_t>(memory) / 8);
   if (ssik_init(&solver_, blocks.data(), bytes, MOST_SOLUTIONS, memory_.data(), 8 * memory_.size()) != 0) {

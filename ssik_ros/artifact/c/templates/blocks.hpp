@@ -27,6 +27,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 extern char **environ;
@@ -58,8 +59,12 @@ class NotServed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/* Takes blocks into use; returns why it cannot, such as "has the blocks of another arm", or an empty text. */
+/*
+ * Takes words into use that may be blocks; there is at least one. Returns why it cannot, such as NOT_BLOCKS or "has the
+ * blocks of another arm", or an empty text.
+ */
 using BlocksReader = std::function<std::string(Blocks)>;
+constexpr const char *NOT_BLOCKS = "has no blocks for this version of ssik_ros; 'ssik build --blocks' writes them";
 
 /* Return the prefix of an installed ROS package, or an empty text. */
 inline std::string find_package(const std::string &name) {
@@ -253,12 +258,14 @@ inline Blocks make_blocks(const BlocksSource &source) {
 /* Give a reader the blocks of the file of the source, else of the cache, else of the command, which fills the cache. */
 inline void load_blocks(const BlocksSource &source, const BlocksReader &reader) {
   if (!source.file.empty()) {
-    const std::string reason = reader(read_blocks(resolve_path(source.file)));
+    Blocks kept = read_blocks(resolve_path(source.file));
+    const std::string reason = kept.empty() ? NOT_BLOCKS : reader(std::move(kept));
     if (!reason.empty()) throw std::runtime_error("'" + source.file + "' " + reason);
     return;
   }
   const std::string cache = cache_file(source);
-  if (!cache.empty() && reader(read_blocks(cache)).empty()) return;
+  Blocks kept = cache.empty() ? Blocks() : read_blocks(cache);
+  if (!kept.empty() && reader(std::move(kept)).empty()) return;
   const Blocks blocks = make_blocks(source);
   const std::string reason = reader(blocks);
   if (!reason.empty()) throw std::runtime_error("the output of '" + find_command(source) + " build --blocks' " + reason);
