@@ -50,7 +50,7 @@ from bench.soak import add_memory_bound, memory_of
 
 ROBOT, GROUP = 'panda', 'panda_arm'
 START_LIMIT = 400.0
-"""Time that the services have to appear, compiling their kernels if need be [s]."""
+"""Time that the services have to appear; the machine may be busy [s]."""
 RESPONSE_LIMIT = 30.0
 """Time after which a response counts as lost, and a judgement as failed [s]."""
 IN_FLIGHT = 8

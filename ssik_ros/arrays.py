@@ -4,20 +4,44 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TURN = 2.0 * math.pi
 
 
-def wrap_angles(angles: FloatArray) -> FloatArray:
+def whole_turns(angles: ArrayLike) -> FloatArray:
     """
-    Return angles, or differences of angles, moved by whole turns into [-pi, pi) [rad].
+    Return the multiple of a turn that is nearest to each angle [rad].
 
     :param angles: of any shape [rad].
     """
-    return np.asarray(np.mod(angles + math.pi, TURN) - math.pi)
+    return np.asarray(TURN * np.round(np.asarray(angles) / TURN))
+
+
+def wrap_angles(angles: FloatArray) -> FloatArray:
+    """
+    Return angles, or differences of angles, moved by whole turns into [-pi, pi] [rad]; those inside keep every digit.
+
+    :param angles: of any shape [rad].
+    """
+    return np.asarray(angles - whole_turns(angles))
+
+
+def turns_within(
+    angles: ArrayLike, lower: ArrayLike, upper: ArrayLike, slack: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the least and the largest number of turns that move angles into a range; the least is larger if none does.
+
+    :param angles: of any shape [rad].
+    :param lower, upper: the range; infinite for no limit [rad].
+    :param slack: distance from the range that still counts as inside [rad].
+    """
+    values, room = np.asarray(angles, dtype=np.float64), np.asarray(slack, dtype=np.float64)
+    least = np.ceil((np.asarray(lower) - room - values) / TURN)
+    return least, np.floor((np.asarray(upper) + room - values) / TURN)
 
 
 def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:

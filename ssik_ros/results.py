@@ -16,6 +16,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.value_class import NEW_TUPLE
 
 
 class IkStatus(IntEnum):
@@ -103,9 +104,6 @@ Report = tuple[Any, int, int, float, float, float, Any]
 """Something, iterations, searches, residual, position error [m], rotation error [rad], something."""
 
 
-NEW = tuple.__new__
-
-
 _SOLVED_TEXT = '{}; the first is off by {:.3g} m and {:.3g} rad ({}, {}).'.format
 """Returns the sentence about a success from its number of solutions, errors, searches and iterations."""
 
@@ -161,7 +159,7 @@ class IkResult:
             searches,
             clock_ended,
         )
-        return NEW(_AllFields, said)
+        return NEW_TUPLE(_AllFields, said)
 
     def __len__(self) -> int:
         """Return the number of fields."""

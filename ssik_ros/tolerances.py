@@ -1,4 +1,4 @@
-"""Every numerical threshold of the package, with its unit and its reason."""
+"""The numerical thresholds that several parts of the package share; a threshold of one part is in its module."""
 
 from ssik_ros.value_class import dataclass
 

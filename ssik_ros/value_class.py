@@ -16,6 +16,9 @@ from typing import Any, TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 
+NEW_TUPLE = tuple.__new__
+"""Make a named tuple from its class and its fields. The usual constructor takes longer, which counts at every solve."""
+
 
 def _dataclass(
     cls: type | None = None, /, *, eq: bool = True, frozen: bool = False, slots: bool = False

@@ -6,7 +6,7 @@ Poses are (4, 4) transforms of a group's tips in the group's base frame.
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, whole_turns
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -117,8 +117,7 @@ class GroupOracle:
             return float('nan')
         difference = positions - seed
         if self._wrapping.shape == difference.shape:
-            windings = np.round(difference / (2.0 * np.pi)) * self._wrapping
-            difference = difference - 2.0 * np.pi * windings
+            difference = difference - whole_turns(difference) * self._wrapping
         return float(np.linalg.norm(difference))
 
     def joint_order(self, solver: IkSolver) -> IntArray:

@@ -49,11 +49,12 @@ from ssik_ros.solvers.search.requests import nanoseconds
 from ssik_ros.solvers.search.settings import make_settings, SearchSettings
 from ssik_ros.solvers.search.solver import Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import NEW_TUPLE
 
 NO_CAUSE = Cause.NONE
 FOUND, MISSHAPEN = state.FOUND, plain_request.MISSHAPEN
 NDARRAY = np.ndarray
-EMPTY, NEW = np.empty, tuple.__new__
+EMPTY = np.empty
 FLOAT64 = np.dtype(np.float64)
 MOST_SOLVERS = 64
 """Combinations of arguments whose solvers an arm keeps."""
@@ -149,7 +150,7 @@ class NewtonFamily:
             pool.append(arrays)
             return failure
         pool.append(arrays)
-        solution = NEW(IkSolution, (q, True, report[1], report[2], report[7]))
+        solution = NEW_TUPLE(IkSolution, (q, True, report[1], report[2], report[7]))
         solution._facts = (report, self._group, NO_CAUSE, False)
         return solution
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.errors import tells_near_names
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import Cause, CAUSE_TEXT
@@ -155,8 +155,7 @@ class IkSolutions(tuple[Any, ...]):
         if len(self.q) == 0:
             return np.zeros(0)
         change = np.diff(self.q, axis=0)
-        windings = 2.0 * np.pi * np.round(change / (2.0 * np.pi))
-        change = change - np.where(self.endless, windings, 0.0)
+        change = np.where(self.endless, wrap_angles(change), change)
         return np.concatenate([[0.0], np.abs(change).max(axis=1)])
 
     @property

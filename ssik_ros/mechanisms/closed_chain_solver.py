@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import descent
 from ssik_ros.kernels.rows import layout
@@ -122,7 +122,7 @@ class ClosedChainSolver(SearchSolver):
         """Sort solutions by the distance to the seed, modulo 2 pi for joints without limits."""
         difference = found[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
-        difference[:, endless] -= math.tau * np.round(difference[:, endless] / math.tau)
+        difference[:, endless] = wrap_angles(difference[:, endless])
         found[:] = found[np.argsort(np.linalg.norm(difference, axis=1), kind='stable')]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS
 from ssik_ros.paths.control import PlanControl
 from ssik_ros.paths.layered_search import (
@@ -342,8 +342,7 @@ class CorridorSearch:
         """Return the rows that have nearly the parameters, and the branch, of a piece in their layer."""
         of_row = piece.rows[layers.layer_of(np.arange(len(layers.q)))]
         away = layers.parameters - layers.parameters[of_row]
-        turn = np.round(away / (2.0 * math.pi)) * (2.0 * math.pi)
-        away = np.abs(np.where(self.space.is_endless, away - turn, away))
+        away = np.abs(np.where(self.space.is_endless, wrap_angles(away), away))
         steps = np.abs(wrap_steps(layers.q - layers.q[of_row], layers.limits.turning))
         near = (away < NEAR * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
         return np.flatnonzero(near)

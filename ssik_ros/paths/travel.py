@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES, SUM_OF_STEPS
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.requests import Stretch
@@ -195,8 +195,7 @@ class TravelSearch:
         found = chain.find_postures(shifted[None], q[None, : chain.outer], np.array([[held]])).q
         if not len(found):
             return None
-        turns = 2.0 * math.pi * np.round((q - found) / (2.0 * math.pi))
-        found = found + np.where(chain.has_windings, turns, 0.0)
+        found = found + np.where(chain.has_windings, whole_turns(q - found), 0.0)
         away = np.abs(found - q).max(axis=1)
         best = found[int(np.argmin(away))]
         own = chain.chain

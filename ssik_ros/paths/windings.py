@@ -1,10 +1,8 @@
 """Windings of joints that may turn further than once: chosen for a whole path, so that it stays within limits."""
 
-import math
-
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN, wrap_angles
+from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within, whole_turns, wrap_angles
 from ssik_ros.model.serial_chain import SerialChain
 
 ROUNDING = 1e-9
@@ -33,7 +31,7 @@ def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) ->
     first = q[:1].copy()
     if start is not None:
         away = start - first[0]
-        first[0] += np.where(turning != 0, TURN * np.round(away / TURN), 0.0)
+        first[0] += np.where(turning != 0, whole_turns(away), 0.0)
     return np.concatenate([first, first + np.cumsum(steps, axis=0)])
 
 
@@ -53,8 +51,10 @@ def put_within_limits(
     for joint in np.flatnonzero(turning):
         low, high = chain.lower[joint], chain.upper[joint]
         least, most = q[:, joint].min(), q[:, joint].max()
-        first = math.ceil((low - ROUNDING - least) / TURN) if math.isfinite(low) else -math.inf
-        last = math.floor((high + ROUNDING - most) / TURN) if math.isfinite(high) else math.inf
+        first, last = (
+            turns_within(least, low, np.inf, ROUNDING)[0],
+            turns_within(most, -np.inf, high, ROUNDING)[1],
+        )
         if first > last or (is_fixed and not first <= 0 <= last):
             return q, int(joint)
         # The winding nearest to zero.
@@ -75,8 +75,7 @@ def every_winding(
     :param low, high: its limits, finite.
     """
     value = q[:, joint]
-    first = np.ceil((low - ROUNDING - value) / TURN).astype(np.int64)
-    last = np.floor((high + ROUNDING - value) / TURN).astype(np.int64)
+    first, last = (turns.astype(np.int64) for turns in turns_within(value, low, high, ROUNDING))
     rows, turns = [], []
     for shift in range(int(first.min(initial=0)), int(last.max(initial=-1)) + 1):
         fits = np.flatnonzero((first <= shift) & (shift <= last))

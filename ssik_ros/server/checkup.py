@@ -30,7 +30,7 @@ SHORT_TIMEOUT = 1e-3
 """A time-out below this ends most searches of arms before their second start [s]."""
 
 
-class Papers(NamedTuple):
+class RobotFiles(NamedTuple):
     """The files of one robot."""
 
     urdf: Path
@@ -41,19 +41,19 @@ class Papers(NamedTuple):
     """Of the URDF and the SRDF, where they are xacro files."""
 
 
-def examine(papers: Papers) -> list[Finding]:
+def examine(files: RobotFiles) -> list[Finding]:
     """
     Return the findings in the order of the checks.
 
-    :param papers: the files.
+    :param files: the files.
     """
     findings: list[Finding] = []
-    robot = _load(papers, findings)
+    robot = _load(files, findings)
     if robot is None:
         return findings
-    findings += _examine_semantics(robot, papers)
+    findings += _examine_semantics(robot, files)
     findings += _examine_geometry(robot)
-    kinematics = _read_kinematics(papers, robot, findings)
+    kinematics = _read_kinematics(files, robot, findings)
     findings += _examine_states(robot)
     server = RobotServer(robot, robot.groups.values(), kinematics)
     for group in server.groups.values():
@@ -61,20 +61,20 @@ def examine(papers: Papers) -> list[Finding]:
     return findings
 
 
-def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
+def _load(files: RobotFiles, findings: list[Finding]) -> RobotModel | None:
     """Return the robot; if it does not load, a finding names the file at fault."""
     steps = (
-        ('URDF', papers.urdf, (papers.urdf,), 'mend the line that is named'),
+        ('URDF', files.urdf, (files.urdf,), 'mend the line that is named'),
         (
             'SRDF',
-            papers.srdf,
-            (papers.urdf, papers.srdf),
+            files.srdf,
+            (files.urdf, files.srdf),
             'use the names of the URDF; MoveIt Setup Assistant writes such a file',
         ),
         (
             'joint_limits.yaml',
-            papers.joint_limits,
-            (papers.urdf, papers.srdf, papers.joint_limits),
+            files.joint_limits,
+            (files.urdf, files.srdf, files.joint_limits),
             'mend the line that is named',
         ),
     )
@@ -87,7 +87,7 @@ def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
         try:
             semantics, limits = (*sources[1:], None, None)[:2]
             with heard('ssik_ros.model'):
-                robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
+                robot = load_robot(files.urdf, semantics, limits, files.xacro_args or None)
         except SsikError as error:
             findings.append(Finding(Level.FAULT, str(path), str(error), mend))
             return None
@@ -109,11 +109,11 @@ _LACKING = {
 }
 
 
-def _examine_semantics(robot: RobotModel, papers: Papers) -> Iterator[Finding]:
+def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding]:
     """Look at the groups and at the pairs that may touch."""
-    if papers.srdf is None:
+    if files.srdf is None:
         return
-    where = str(papers.srdf)
+    where = str(files.srdf)
     if not robot.groups:
         yield Finding(Level.FAULT, where, 'there is no group', 'name at least one <group>')
     if not robot.srdf.disabled_collisions:
@@ -165,18 +165,18 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
 
 
 def _read_kinematics(
-    papers: Papers, robot: RobotModel, findings: list[Finding]
+    files: RobotFiles, robot: RobotModel, findings: list[Finding]
 ) -> dict[str, GroupKinematics]:
     """Return the kinematics of the groups."""
-    if papers.kinematics is None:
+    if files.kinematics is None:
         findings.append(
             Finding(Level.NOTE, 'kinematics.yaml', 'there is none', _LACKING['kinematics.yaml'])
         )
         return {}
-    where = str(papers.kinematics)
+    where = str(files.kinematics)
     try:
         with heard('ssik_ros.solvers') as lines:
-            kinematics = read_kinematics_yaml(papers.kinematics, robot.groups)
+            kinematics = read_kinematics_yaml(files.kinematics, robot.groups)
     except SsikError as error:
         findings.append(Finding(Level.FAULT, where, str(error), 'mend the entry that is named'))
         return {}

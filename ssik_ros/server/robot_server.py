@@ -40,7 +40,6 @@ from ssik_ros.server.requests.ik_requests import (
     IkRequest,
     IkResponse,
     LinkGoal,
-    NEW,
     StateRequest,
 )
 from ssik_ros.server.requests.poses import IS_WITHIN
@@ -48,6 +47,7 @@ from ssik_ros.server.requests.refusals import explain_refusal, Refusal, refused_
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.state_responses import check_state, compute_fk, StateResponse
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.value_class import NEW_TUPLE
 
 PLANNING_TIMEOUT = 5.0
 WARM_UP_TIMEOUT = 0.05
@@ -169,7 +169,7 @@ class RobotServer:
                 return respond(request, resolved, result, solve_ns)
             solution = group.with_group(state, result.q)
             said = NO_REFUSAL, NO_CAUSE, result.summary(), solution, result, solve_ns, ()
-            return NEW(IkResponse, said)
+            return NEW_TUPLE(IkResponse, said)
         except SsikError as error:
             return IkResponse(*explain_refusal(error, *BLAMED))
 

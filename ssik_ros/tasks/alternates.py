@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import itertools
-import math
 import sys
 
 import numpy as np
 
 from ssik_ros.arguments import read_count, read_numbers
-from ssik_ros.arrays import FloatArray, TURN
+from ssik_ros.arrays import FloatArray, TURN, turns_within
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import IkJoint, joint_values
@@ -84,8 +83,7 @@ def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[f
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
     """Return all value + 2 pi k in a closed interval, increasing; the value itself is not touched."""
-    first = math.ceil((lower - value - SLACK) / TURN)
-    last = math.floor((upper - value + SLACK) / TURN)
+    first, last = map(int, turns_within(value, lower, upper, SLACK))
     return [
         value if k == 0 else min(max(value + TURN * k, lower), upper)
         for k in range(first, last + 1)

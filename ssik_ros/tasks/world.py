@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import check_kind, read_numbers, shown
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
@@ -434,4 +434,4 @@ def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
 
 def angle_difference(a: float, b: float) -> float:
     """Return the difference of two angles, within half a winding [rad]."""
-    return math.remainder(b - a, 2.0 * math.pi)
+    return math.remainder(b - a, TURN)

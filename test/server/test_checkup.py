@@ -7,7 +7,7 @@ import pytest
 from served_robots import joint, robot_text
 
 from ssik_ros.cli.command import main
-from ssik_ros.server.checkup import examine, Level, Papers
+from ssik_ros.server.checkup import examine, Level, RobotFiles
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 BALL = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'
@@ -21,7 +21,7 @@ LIMITS = 'joint_limits:\n  j1:\n    has_position_limits: true\n    min_position:
 
 
 @pytest.fixture
-def papers(tmp_path):
+def files(tmp_path):
     """Return a function that writes four files, some of them changed, and examines them."""
 
     def write(**changes):
@@ -38,25 +38,25 @@ def papers(tmp_path):
                 ending = 'yaml' if name in ('kinematics', 'joint_limits') else name
                 paths[name] = tmp_path / f'robot_{name}.{ending}'
                 paths[name].write_text(text(texts[name]) if callable(text) else text)
-        return Papers(**paths)
+        return RobotFiles(**paths)
 
     return write
 
 
-def faults(papers, level=Level.FAULT):
-    return [f for f in examine(papers) if f.level is level]
+def faults(files, level=Level.FAULT):
+    return [f for f in examine(files) if f.level is level]
 
 
 @pytest.mark.parametrize('name', ['panda', 'fanuc', 'gen3', 'ur5e'])
 def test_shipped_robots_have_no_fault(name):
     folder = CONFIG / f'{name}_moveit_config' / 'config'
     files = (f'{name}.urdf', f'{name}.srdf', 'kinematics.yaml', 'joint_limits.yaml')
-    found = faults(Papers(*(folder / file for file in files)))
+    found = faults(RobotFiles(*(folder / file for file in files)))
     assert [f for f in found if f.where != 'collisions'] == []
 
 
-def test_four_files_that_agree_are_fine(papers):
-    findings = examine(papers())
+def test_four_files_that_agree_are_fine(files):
+    findings = examine(files())
     assert {f.level for f in findings} == {Level.FINE}, findings
     assert any('10 of 10 random poses solved' in f.what for f in findings)
 
@@ -102,9 +102,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize('name', BROKEN)
-def test_what_does_not_work_is_found_with_what_to_do(papers, name):
+def test_what_does_not_work_is_found_with_what_to_do(files, name):
     changes, part = BROKEN[name]
-    found = faults(papers(**changes))
+    found = faults(files(**changes))
     assert found, name
     assert any(part in f.what for f in found), found
     assert all(f.mend for f in found)
@@ -134,32 +134,32 @@ NOTED = {
 
 
 @pytest.mark.parametrize('name', NOTED)
-def test_what_may_not_be_meant_is_noted(papers, name):
+def test_what_may_not_be_meant_is_noted(files, name):
     changes, part = NOTED[name]
-    found = faults(papers(**changes), Level.NOTE)
+    found = faults(files(**changes), Level.NOTE)
     assert any(part in f.what for f in found), found
     assert all(f.mend for f in found)
 
 
-def test_a_group_of_fixed_joints_that_no_kinematics_yaml_names_is_fine(papers):
+def test_a_group_of_fixed_joints_that_no_kinematics_yaml_names_is_fine(files):
     hand = '<group name="hand"><link name="tip"/></group><group_state'
-    findings = examine(papers(srdf=replaced('<group_state', hand)))
+    findings = examine(files(srdf=replaced('<group_state', hand)))
     (found,) = (f for f in findings if f.where == "group 'hand'")
     assert (found.level, found.what.startswith('no joint moves')) == (Level.FINE, True)
 
 
-def test_meshes_that_are_missing_are_not_called_no_geometry(papers):
+def test_meshes_that_are_missing_are_not_called_no_geometry(files):
     mesh = '<collision><geometry><mesh filename="package://gone/x.stl"/></geometry></collision>'
-    said = [f.what for f in examine(papers(urdf=replaced(BALL, mesh))) if f.where == 'collisions']
+    said = [f.what for f in examine(files(urdf=replaced(BALL, mesh))) if f.where == 'collisions']
     assert said and all('gone' in text for text in said)
 
 
-def test_the_command_says_so_by_its_exit_code(papers, capsys):
-    fine = papers()
+def test_the_command_says_so_by_its_exit_code(files, capsys):
+    fine = files()
     words = [str(fine.urdf), '--srdf', str(fine.srdf), '--kinematics', str(fine.kinematics)]
     assert main(['doctor', *words, '--joint-limits', str(fine.joint_limits)]) == 0
     assert '0 fault' in capsys.readouterr().out
-    broken = papers(srdf=replaced('value="0.5"', 'value="2.0"'))
+    broken = files(srdf=replaced('value="0.5"', 'value="2.0"'))
     assert main(['doctor', *words, '--json', '--joint-limits', str(broken.joint_limits)]) == 1
     assert '"fault"' in capsys.readouterr().out
     assert main(['doctor', 'no_such_robot']) == 2

@@ -88,18 +88,18 @@ def run(arguments: argparse.Namespace) -> int:
 def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> list[Finding]:
     """Return the findings about the files of a robot; these imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
-    from ssik_ros.server.checkup import examine, heard, Papers
+    from ssik_ros.server.checkup import examine, heard, RobotFiles
 
     xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
     if Path(arguments.robot).is_file():
         if arguments.urdf or arguments.robot_name:
             raise InvalidOption('--urdf and --robot-name go with a package, not with a URDF.')
-        return examine(Papers(Path(arguments.robot), xacro_args=xacro_args)._replace(**given))
+        return examine(RobotFiles(Path(arguments.robot), xacro_args=xacro_args)._replace(**given))
     with heard('ssik_ros.model') as lines:
         found = find_moveit_config(
             arguments.robot, arguments.robot_name, urdf=arguments.urdf, srdf=given.get('srdf')
         ).with_arguments(xacro_args)
-    papers = Papers(
+    files = RobotFiles(
         found.urdf_path,
         found.srdf_path,
         found.kinematics_path,
@@ -110,7 +110,7 @@ def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> l
         Finding(Level.NOTE, str(found.directory), line, 'see whether this is meant')
         for line in lines
     ]
-    return [*notes, *examine(papers._replace(**given))]
+    return [*notes, *examine(files._replace(**given))]
 
 
 def _print_lines(findings: list[Finding]) -> None:

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN
+from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
@@ -342,8 +342,7 @@ def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
     for joint in bounded.tolist():
         low, high = float(own.lower[joint]), float(own.upper[joint])
         value, half = nodes.q[:, joint], nodes.halves[:, joint]
-        first = np.ceil((low - half - value) / TURN).astype(np.int64)
-        last = np.floor((high + half - value) / TURN).astype(np.int64)
+        first, last = (turns.astype(np.int64) for turns in turns_within(value, low, high, half))
         counts = np.maximum(last - first + 1, 0)
         rows = np.repeat(np.arange(len(value)), counts)
         turn = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)

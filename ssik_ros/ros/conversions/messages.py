@@ -43,13 +43,13 @@ from ssik_ros.server.requests.ik_requests import (
     FullState,
     IkRequest,
     IkResponse,
-    NEW,
     NOTHING_CARRIED,
     StateGiven,
 )
 from ssik_ros.server.requests.index_ranges import index_range
 from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.server.requests.regions import RegionPart, Solid
+from ssik_ros.value_class import NEW_TUPLE
 
 NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
 
@@ -72,7 +72,9 @@ def read_state(message: RobotState) -> StateGiven:
         carried = NOTHING_ELSE_CARRIED
     if attached:
         carried = CarriedGiven([read_attached(entry) for entry in attached], carried.forgets)
-    return NEW(StateGiven, (names, joints.position, multi_names, transforms, multi_frame, carried))
+    return NEW_TUPLE(
+        StateGiven, (names, joints.position, multi_names, transforms, multi_frame, carried)
+    )
 
 
 def read_seconds(message: Duration) -> float:
@@ -109,7 +111,7 @@ def read_ik_request(message: GetPositionIK.Request) -> IkRequest:
         single = given.pose_stamped
         p, q, pose = single.pose.position, single.pose.orientation, np.empty(POSE)
         pose_matrix(pose, p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-        poses = [NEW(FramedPose, (single.header.frame_id, pose))]
+        poses = [NEW_TUPLE(FramedPose, (single.header.frame_id, pose))]
         links = (given.ik_link_name,)
     else:
         poses = [read_framed_pose(entry) for entry in stamped]

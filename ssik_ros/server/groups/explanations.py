@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.errors import counted, quote
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import position_rows
@@ -141,7 +141,7 @@ def _binding_limits(
         value, low, high = float(free[place]), float(group.lower[place]), float(group.upper[place])
         is_angle = kind != JointKind.PRISMATIC
         if is_angle and math.isfinite(low + high):
-            value -= 2.0 * math.pi * round((value - 0.5 * (low + high)) / (2.0 * math.pi))
+            value -= float(whole_turns(value - 0.5 * (low + high)))
         excess, limit = max((value - high, high), (low - value, low))
         if excess > AT_LIMIT:
             found.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))

@@ -14,12 +14,13 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, LinkGoal, NEW
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, LinkGoal
 from ssik_ros.server.requests.index_ranges import index_range
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
+from ssik_ros.value_class import NEW_TUPLE
 
 StateCheck = Callable[[FullState], bool]
 """Called with a candidate as a full state; false refuses it."""
@@ -228,7 +229,7 @@ class GroupServer:
         positions[self.places] = q
         if self._moves_leaders:
             self.robot.set_followers(positions)
-        return NEW(FullState, (positions, state.root_pose, ()))
+        return NEW_TUPLE(FullState, (positions, state.root_pose, ()))
 
     def require_solver(self) -> IkSolver:
         """

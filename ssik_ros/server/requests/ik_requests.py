@@ -17,9 +17,6 @@ from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINT
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
 
-NEW = tuple.__new__
-"""Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which
-counts where every request makes one."""
 AT_MODEL_FRAME: FloatArray = np.eye(4)
 """Pose of the root link of most robots; this very object is recognised, and nothing is multiplied."""
 AT_MODEL_FRAME.setflags(write=False)

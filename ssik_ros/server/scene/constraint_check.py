@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, TURN, whole_turns
 from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
@@ -134,7 +134,7 @@ class ConstraintCheck:
             middle = wish.position
             if self._is_continuous(wish.joint):
                 seed = float(state.positions[group.idx_q[place]])
-                middle += 2.0 * math.pi * round((seed - middle) / (2.0 * math.pi))
+                middle += float(whole_turns(seed - middle))
             lower[place] = max(lower[place], middle - wish.below)
             upper[place] = min(upper[place], middle + wish.above)
         for name, low, high, own, end in zip(
@@ -172,7 +172,7 @@ class ConstraintCheck:
         def test(state: FullState) -> ConstraintVerdict:
             off = float(state.positions[place]) - wish.position
             if wraps:
-                off = math.remainder(off, 2.0 * math.pi)
+                off = math.remainder(off, TURN)
             holds = -wish.below - ROUNDING <= off <= wish.above + ROUNDING
             text = (
                 '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'

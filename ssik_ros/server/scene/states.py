@@ -12,7 +12,7 @@ from ssik_ros.errors import counted, describe_choices, list_names, quote
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
-from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, NEW, StateGiven
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, StateGiven
 from ssik_ros.server.requests.index_ranges import index_range, Places
 from ssik_ros.server.requests.poses import (
     FARTHEST,
@@ -22,6 +22,7 @@ from ssik_ros.server.requests.poses import (
     TOO_FAR,
 )
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.value_class import NEW_TUPLE
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')
 
@@ -118,7 +119,7 @@ class StateReader:
             wrong: tuple[str, ...] = ()
             if places.following:
                 wrong = _contradictions(given, places, written)
-            state = NEW(FullState, (written, current.root_pose, wrong))
+            state = NEW_TUPLE(FullState, (written, current.root_pose, wrong))
         if len(given.multi_dof_names) or len(given.multi_dof_poses):
             state = self._merge_multi_dof(state, given)
         return state

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import InvalidOption, list_names, quote
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
@@ -302,9 +302,7 @@ class TaskSetStream:
         if self._positions is None:
             return ''
         way = np.abs(self._positions[self.places] - current.positions[self.places])
-        way = np.where(
-            self._cyclic, np.abs(np.remainder(way + math.pi, 2.0 * math.pi) - math.pi), way
-        )
+        way = np.where(self._cyclic, np.abs(wrap_angles(way)), way)
         worst = int((way / self._lags).argmax()) if way.size else 0
         # In this form a value that is not a number is too far.
         if not way.size or way[worst] <= self._lags[worst]:

@@ -7,12 +7,11 @@ defines, so that a response depends on its request only.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-import math
 import threading
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.tasks import Environment, RobotScene
 from ssik_ros.tasks.files.task_set_builder import build_environment
@@ -85,7 +84,7 @@ class TaskSetWorlds:
         :param before, after: like ``Environment.q``.
         """
         way = after - before
-        way[self._cyclic] = np.remainder(way[self._cyclic] + math.pi, 2.0 * math.pi) - math.pi
+        way[self._cyclic] = wrap_angles(way[self._cyclic])
         return way
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:

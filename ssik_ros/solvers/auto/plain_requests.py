@@ -34,7 +34,7 @@ AT_THE_EDGE = 5.0
 """If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 LONGEST_WAY = 0.5
 """Largest change of a joint between the seed and an accepted solution next to it [rad or m]."""
-NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
+NDARRAY, FLOAT64, EMPTY, NEW_OBJECT = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """Kept as module constants: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH, ONE_TIP = state.FOUND, state.OUT_OF_REACH, (1, 4, 4)
 EXHAUSTED, NOT_CALLED = state.EXHAUSTED, plain_request.NOT_CALLED
@@ -168,7 +168,7 @@ class PlainRequests:
             self._pool.append(own)
             # A positional argument (write) takes half the time.
             q.setflags(False)  # type: ignore[call-arg]
-            found = NEW(OneSolution)
+            found = NEW_OBJECT(OneSolution)
             found._q, found._report = q, report
             return found
         result = self._result_without(request, arrays, q, report)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
@@ -292,7 +292,7 @@ def number_branches(q: FloatArray) -> list[int]:
 
     :param q: (k, n) joint angles [rad].
     """
-    wrapped = np.round((q - 2.0 * np.pi * np.round(q / (2.0 * np.pi))) / ROUNDING)
+    wrapped = np.round(wrap_angles(q) / ROUNDING)
     order = np.lexsort(wrapped.T[::-1])
     numbers: IntArray = np.empty(len(q), dtype=np.int64)
     numbers[order] = np.arange(1, len(q) + 1)

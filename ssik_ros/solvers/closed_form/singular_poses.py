@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, TURN
+from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.singular import singular_postures
@@ -169,7 +169,7 @@ class SingularPoses:
         is_limited = np.isfinite(lower) & np.isfinite(upper)
         low, high = np.where(is_limited, lower, q), np.where(is_limited, upper, q)
         middle = 0.5 * (low + high)
-        nearest = np.where(self._turns, q - TURN * np.rint((q - middle) / TURN), q)
+        nearest = np.where(self._turns, q - whole_turns(q - middle), q)
         return np.clip(nearest, lower, upper)
 
     def _settle(

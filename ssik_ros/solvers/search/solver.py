@@ -25,9 +25,10 @@ from ssik_ros.solvers.search.arrays import SearchArrays, SingleSearch
 from ssik_ros.solvers.search.failures import SearchFailures
 from ssik_ros.solvers.search.requests import checked_flag, nanoseconds, SearchRequests
 from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.value_class import NEW_TUPLE
 
 KEPT_TOOLS = 16
-SOLVED, NO_CAUSE, NEW = IkStatus.SOLVED, Cause.NONE, tuple.__new__
+SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Module constants, because attribute access and named tuples cost time at every solve."""
 NO_WORK = math.inf, 0, 0, False
 """Residual, iterations, searches and ``clock_ended`` of a request without a search."""
@@ -179,7 +180,7 @@ class SearchSolver:
             options = narrowed
         out = np.empty((request.max_solutions + 1, self.width))
         timeout_ns = 0 if request.timeout is None else nanoseconds(request.timeout)
-        run = NEW(Run, (problem, options, arrays, out, request))
+        run = NEW_TUPLE(Run, (problem, options, arrays, out, request))
         code = self.run(run, timeout_ns)
         if code == state.FOUND:
             return self._solved(arrays, out)

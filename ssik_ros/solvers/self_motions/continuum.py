@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points,
@@ -140,8 +140,7 @@ def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
         ends = v * v * (1.0 + 2.0 * u) * a[:k] + u * u * (1.0 + 2.0 * v) * b[:k]
         points.append(ends + u * v * rise)
     away = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
-    away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
-    return np.asarray(np.linalg.norm(away, axis=2).min(axis=1) < SPACING)
+    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < SPACING)
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.self_motions import folds, readout, segments, trace
@@ -251,7 +251,7 @@ class SelfMotion:
     def _differences(self, away: FloatArray) -> FloatArray:
         """Return differences of joints (dof,), with free joints wrapped to [-pi, pi]."""
         free = _are_free(self._pose)[: self._pose.dof]
-        return np.where(free, away - 2.0 * np.pi * np.round(away / (2.0 * np.pi)), away)
+        return np.where(free, wrap_angles(away), away)
 
     def _wind(self, q: FloatArray, wish: FloatArray | None = None) -> FloatArray:
         """Wind free joints of postures (m, 7) into their limits, nearest to ``wish`` or to the middle of the range."""

@@ -21,7 +21,8 @@ from ssik_ros.solvers.search.batches import BatchResult, BatchWork, solve_batch
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.requests import LARGEST_TIMEOUT
 from ssik_ros.solvers.search.settings import SearchSettings
-from ssik_ros.solvers.search.solver import Frames, GROUP_FRAMES, NEW, Run, SearchSolver
+from ssik_ros.solvers.search.solver import Frames, GROUP_FRAMES, Run, SearchSolver
+from ssik_ros.value_class import NEW_TUPLE
 
 FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
@@ -89,7 +90,7 @@ class PoseIkSolver(SearchSolver):
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
         first = self._first_slice if options is self.packed else _cut(options)
-        first_run = NEW(Run, (problem, first, arrays, out, request))
+        first_run = NEW_TUPLE(Run, (problem, first, arrays, out, request))
         code = super().run(first_run, timeout_ns, phase)
         if _is_cut(run, code):
             most = int(options[state.MAX_SEARCHES])
