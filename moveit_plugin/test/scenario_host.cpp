@@ -13,10 +13,15 @@ std::atomic<long> allocations{0};
 
 }  // namespace
 
-void * operator new(std::size_t size)
+void * operator new(std::size_t size, const std::nothrow_t &) noexcept
 {
   ++allocations;
-  if (void * memory = std::malloc(size)) {
+  return std::malloc(size);
+}
+
+void * operator new(std::size_t size)
+{
+  if (void * memory = operator new(size, std::nothrow)) {
     return memory;
   }
   throw std::bad_alloc();
