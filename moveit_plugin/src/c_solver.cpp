@@ -16,6 +16,7 @@ namespace
 
 constexpr double ROUNDING = 1e-9;  ///< A solution may be farther away than its conditions by this [rad or m].
 constexpr double LONGEST = 1e9;    ///< Timeouts are cut to this [s].
+constexpr std::size_t MOST_REFUSED = 256;  ///< Refused candidates that are remembered.
 
 std::int64_t read_clock(void *)
 {
@@ -97,7 +98,18 @@ int Conditions::ask(void * context, const double * q)
   auto & self = *static_cast<Conditions *>(context);
   try {
     self.candidate_.assign(q, q + self.request_.seed.size());
-    return (*self.callback_)(self.candidate_) == code::SUCCESS;
+    // A search that goes on with more starts meets its first candidates again.
+    const auto is_same = [&self](const std::vector<double> & other) {return other == self.candidate_;};
+    if (std::any_of(self.refused_.begin(), self.refused_.end(), is_same)) {
+      return 0;
+    }
+    if ((*self.callback_)(self.candidate_) == code::SUCCESS) {
+      return 1;
+    }
+    if (self.refused_.size() < MOST_REFUSED) {
+      self.refused_.push_back(self.candidate_);
+    }
+    return 0;
   } catch (...) {
     // No exception may pass through the C library.
     self.thrown_ = std::current_exception();

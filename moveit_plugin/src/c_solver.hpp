@@ -54,6 +54,7 @@ private:
   const SolutionCallback * callback_;
   std::vector<double> bounds_;  ///< Largest distance of each joint from the seed; empty: any.
   std::vector<double> candidate_;
+  std::vector<std::vector<double>> refused_;  ///< Candidates that the callback has refused.
   ssik_conditions conditions_{};
   std::int64_t cancel_ = 0;
   std::exception_ptr thrown_;

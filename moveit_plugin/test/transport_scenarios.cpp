@@ -3,6 +3,7 @@
 // Arguments: SCENARIO URDF SRDF GROUP REQUESTS COUNT [KEY=VALUE ...]. REQUESTS is a file with one request in a line:
 // a pose (position, quaternion xyzw) and a seed. Responses are printed as "code value value ...". Keys that begin with
 // a colon are for the transport: :command, :blocks, :patience, :base, :tips, :joints, :velocity.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -212,11 +214,20 @@ int run_callbacks(const Setting & setting)
   std::printf("third %d %zu %d\n", response.code, seen.size(), solution == seen.back());
   print_values(response.code, solution);
 
-  const ssik_moveit::SolutionCallback never = [](const std::vector<double> &) {return REFUSED;};
+  std::set<std::vector<double>> offered;
+  std::size_t calls = 0;
+  const ssik_moveit::SolutionCallback never = [&](const std::vector<double> & candidate) {
+      ++calls;
+      // The plugin remembers some of the refused candidates.
+      if (calls <= 200) {
+        offered.insert(candidate);
+      }
+      return REFUSED;
+    };
   request.accepts = &never;
   request.timeout = 0.05;
   response = kinematics->search(request, solution);
-  std::printf("never %d\n", response.code);
+  std::printf("never %d %d\n", response.code, offered.size() == std::min<std::size_t>(calls, 200));
   request.timeout = TIMEOUT;
 
   const ssik_moveit::SolutionCallback throws = [](const std::vector<double> &) -> int {
