@@ -16,7 +16,7 @@ namespace
 
 constexpr double ROUNDING = 1e-9;  ///< A solution may be farther away than its conditions by this [rad or m].
 constexpr double LONGEST = 1e9;    ///< Timeouts are cut to this [s].
-constexpr std::size_t MOST_REFUSED = 256;  ///< Refused candidates that are remembered.
+constexpr std::size_t MOST_REFUSED = 1024;  ///< Refused candidates that are remembered.
 
 std::int64_t read_clock(void *)
 {

@@ -219,7 +219,7 @@ int run_callbacks(const Setting & setting)
   const ssik_moveit::SolutionCallback never = [&](const std::vector<double> & candidate) {
       ++calls;
       // The plugin remembers some of the refused candidates.
-      if (calls <= 200) {
+      if (calls <= 1000) {
         offered.insert(candidate);
       }
       return REFUSED;
@@ -227,7 +227,7 @@ int run_callbacks(const Setting & setting)
   request.accepts = &never;
   request.timeout = 0.05;
   response = kinematics->search(request, solution);
-  std::printf("never %d %d\n", response.code, offered.size() == std::min<std::size_t>(calls, 200));
+  std::printf("never %d %d\n", response.code, offered.size() == std::min<std::size_t>(calls, 1000));
   request.timeout = TIMEOUT;
 
   const ssik_moveit::SolutionCallback throws = [](const std::vector<double> &) -> int {
