@@ -4,7 +4,7 @@ Install the distributions of dist/ into clean environments and use them: ``tools
 
 "make wheels" writes the distributions. Each Python gets a new environment for each numpy of ``NUMPY``. The wheel of this
 machine and the source distribution are installed there in turn. Both have to pass ``ssik doctor``, solve a pose, and print
-what the first pages of the documentation show. Only modules of Python's standard library are needed.
+the outputs of the first pages of the documentation. Only modules of Python's standard library are needed.
 """
 
 import argparse
@@ -18,7 +18,9 @@ import time
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-DIST = ROOT / 'dist'
+sys.path.insert(0, str(ROOT / 'tools'))
+import make_wheels  # noqa: E402
+
 NEWEST = 'newest'
 """Any numpy that setup.py allows: pip takes the newest one that has a wheel."""
 NUMPY = {
@@ -41,7 +43,7 @@ class Failure(Exception):
 
 
 class Row(NamedTuple):
-    """What was installed, and whether it worked."""
+    """The outcome for one distribution in one environment."""
 
     python: str
     numpy: str
@@ -59,8 +61,7 @@ def run(folder: Path, *words: object) -> str:
     :param words: the command.
     :raises Failure: if it ends with another exit code than 0, or takes too long.
     """
-    hidden = ('PYTHONPATH', 'PYTHONHOME', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'LD_LIBRARY_PATH')
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    kept = make_wheels.own_environment()
     command = [str(word) for word in words]
     try:
         done = subprocess.run(
@@ -99,7 +100,7 @@ def distributions(folder: Path) -> tuple[Path, Path]:
 
 def make_environment(folder: Path, python: str, numpy: str) -> Path:
     """
-    Return the interpreter of a new environment, which has what the package needs apart from the package.
+    Return the interpreter of a new environment, which has all dependencies of the package.
 
     :param folder: where it is made.
     :param python: the interpreter that makes it.
@@ -169,7 +170,7 @@ def version_of(folder: Path, python: str | Path, package: str | None = None) -> 
 
 def rows_of(python: str, files: tuple[Path, Path]) -> list[Row]:
     """
-    Return what worked with a Python, and print it.
+    Try both distributions with each numpy of a Python; return the outcomes.
 
     :param python: the interpreter.
     :param files: the wheel and the source distribution.
@@ -200,7 +201,7 @@ def rows_of(python: str, files: tuple[Path, Path]) -> list[Row]:
 
 
 def show(row: Row) -> None:
-    """Print what one distribution did in one environment."""
+    """Print an outcome."""
     outcome = 'failed' if row.fault else 'works'
     print(
         f'Python {row.python}, numpy {row.numpy}, {row.distribution}: {outcome}, {row.seconds:.0f} s',
@@ -216,7 +217,9 @@ def main() -> int:
     parser.add_argument(
         'pythons', nargs='*', metavar='PYTHON', default=[sys.executable], help='default: this one'
     )
-    parser.add_argument('--dist', type=Path, default=DIST, help='folder of the distributions')
+    parser.add_argument(
+        '--dist', type=Path, default=make_wheels.DIST, help='folder of the distributions'
+    )
     chosen = parser.parse_args()
     files = distributions(chosen.dist.resolve())
     rows = [row for python in chosen.pythons for row in rows_of(python, files)]
