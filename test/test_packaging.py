@@ -178,6 +178,15 @@ def test_the_conda_recipe_builds_and_runs_with_the_packages_of_pip(setup_argumen
     assert (ROOT / 'recipe' / recipe['source']['path'] / recipe['about']['license_file']).is_file()
 
 
+def test_the_conda_recipe_names_the_c_library_that_it_builds_with():
+    """rattler-build renders no recipe that calls stdlib('c') without these two variants."""
+    assert "stdlib('c')" in (ROOT / 'recipe/recipe.yaml').read_text()
+    variants = yaml.safe_load((ROOT / 'recipe/variants.yaml').read_text())
+    assert variants == {'c_stdlib': ['sysroot'], 'c_stdlib_version': ['2.17']}
+    glibc = re.search(r"^GLIBC = '(.*)'$", (ROOT / 'tools/make_wheels.py').read_text(), re.M)
+    assert variants['c_stdlib_version'] == [glibc[1]]
+
+
 def test_the_conda_recipe_tries_commands_that_exist():
     recipe = yaml.safe_load((ROOT / 'recipe/recipe.yaml').read_text())
     imports = [
