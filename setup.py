@@ -105,7 +105,7 @@ class DevelopWithLibrary(WritesEarlyScripts, develop):
 
 setup(
     name=package_name,
-    version='0.1.0',
+    version='0.2.0',
     packages=find_packages(include=[package_name, f'{package_name}.*']),
     package_data={
         '': ['*.yaml', 'py.typed'],

@@ -7,7 +7,7 @@ Names are imported when they are first used, so that ``import ssik_ros`` costs n
 import importlib
 from typing import Any, TYPE_CHECKING
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 _HOMES = {
     'ArmScene': 'ssik_ros.manipulator.arm_scene',

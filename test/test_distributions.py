@@ -307,6 +307,14 @@ def test_an_archive_has_the_same_bytes_whenever_it_is_packed(tmp_path):
     assert gzip.decompress(packed[0])
 
 
+def test_an_activated_environment_lends_no_packages_to_a_new_one(tmp_path, monkeypatch):
+    (tmp_path / 'lent.py').touch()
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    code = 'import importlib.util; print(importlib.util.find_spec("lent"))'
+    shown = make_wheels.run(sys.executable, '-c', code, folder=tmp_path.parent)
+    assert shown == 'None\n'
+
+
 def wheel_of(folder, *names):
     """Return a wheel that has files of these names among the native library's."""
     wheel = folder / 'ssik_ros-0.1.0-cp310-abi3-manylinux_2_17_aarch64.whl'

@@ -15,6 +15,7 @@ from repository import needs_git, tracked_files
 import setuptools
 import yaml
 
+import ssik_ros
 from ssik_ros.cli.command import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,6 +74,42 @@ def test_package_setup_and_changelog_name_the_same_version(setup_arguments, mani
     newest = re.search(r'^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)\n-{10,}\n\* ', changelog, re.M)
     assert newest, 'CHANGELOG.rst has no section that catkin tools can read'
     assert manifest.findtext('version') == setup_arguments['version'] == newest[1]
+
+
+RELEASE = re.compile(r'^(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)$', re.M)
+"""The heading of a release in a changelog: version and date."""
+
+
+def test_all_packages_are_released_together(setup_arguments):
+    version = setup_arguments['version']
+    ours = [path for path in MANIFESTS if 'ssik_' in ElementTree.parse(path).findtext('name')]
+    assert len(ours) == 4
+    headings = [RELEASE.search(path.with_name('CHANGELOG.rst').read_text()) for path in ours]
+    assert {heading[1] for heading in headings} == {version} == {ssik_ros.__version__}
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
+    assert {heading[2] for heading in headings} == {citation['date-released']}
+
+
+def test_the_notes_of_a_release_are_short_and_in_four_groups():
+    sections = RELEASE.split((ROOT / 'CHANGELOG.rst').read_text())
+    bodies = sections[3::3]
+    assert len(bodies) >= 2
+    for body in bodies:
+        # The heading is another line, which the split takes away.
+        assert len(body.splitlines()) <= 40
+    groups = re.findall(r'^\* \*\*(\w+)\*\*$', bodies[0], re.M)
+    assert groups == ['Added', 'Changed', 'Fixed', 'Faster']
+
+
+def test_pages_name_the_archives_and_the_version_of_the_release(setup_arguments):
+    version = setup_arguments['version']
+    pages = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', ROOT / 'QUALITY_DECLARATION.md']
+    text = '\n'.join(path.read_text() for path in [*pages, *(ROOT / 'docs').rglob('*.md')])
+    archives = re.findall(r'ssik_ros-(\d+\.\d+\.\d+)-ros', text)
+    stated = re.findall(r'(?:It is|the) version (?:is )?(\d+\.\d+\.\d+)[.;]', text)
+    cited = re.findall(r'version = \{(.*)\}', text)
+    assert len(archives) >= 6 and len(stated) == 2 and len(cited) == 1
+    assert {*archives, *stated, *cited} == {version}
 
 
 def test_package_and_setup_agree_on_name_license_and_people(setup_arguments, manifest):
@@ -139,6 +176,15 @@ def test_the_conda_recipe_builds_and_runs_with_the_packages_of_pip(setup_argumen
     assert recipe['context']['version'] == setup_arguments['version']
     assert recipe['about']['license'] == setup_arguments['license']
     assert (ROOT / 'recipe' / recipe['source']['path'] / recipe['about']['license_file']).is_file()
+
+
+def test_the_conda_recipe_names_the_c_library_that_it_builds_with():
+    """rattler-build renders no recipe that calls stdlib('c') without these two variants."""
+    assert "stdlib('c')" in (ROOT / 'recipe/recipe.yaml').read_text()
+    variants = yaml.safe_load((ROOT / 'recipe/variants.yaml').read_text())
+    assert variants == {'c_stdlib': ['sysroot'], 'c_stdlib_version': ['2.17']}
+    glibc = re.search(r"^GLIBC = '(.*)'$", (ROOT / 'tools/make_wheels.py').read_text(), re.M)
+    assert variants['c_stdlib_version'] == [glibc[1]]
 
 
 def test_the_conda_recipe_tries_commands_that_exist():

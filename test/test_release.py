@@ -1,12 +1,15 @@
 """The release tree: our ROS packages as siblings, and packages of other projects hidden."""
 
 from pathlib import Path
+import re
 import shutil
 import sys
 
 import pytest
 from repository import needs_git, tracked_files
 import yaml
+
+import ssik_ros
 
 pytest.importorskip('catkin_pkg', reason='catkin_pkg is not installed')
 
@@ -62,7 +65,9 @@ def test_packages_of_other_projects_that_are_not_hidden_are_a_fault(tree):
 
 def test_versions_that_differ_are_a_fault(tree):
     manifest = tree / 'ssik_msgs' / 'package.xml'
-    manifest.write_text(manifest.read_text().replace('<version>0.1.0<', '<version>0.9.9<'))
+    text, count = re.subn('<version>.*<', '<version>0.9.9<', manifest.read_text())
+    assert count == 1
+    manifest.write_text(text)
     found = make_release.faults(tree)
     assert any('ssik_msgs has version 0.9.9' in line for line in found)
     assert 'The changelog of ssik_msgs has no version 0.9.9.' in found
@@ -70,7 +75,8 @@ def test_versions_that_differ_are_a_fault(tree):
 
 def test_a_missing_changelog_is_a_fault(tree):
     (tree / 'ssik_moveit' / 'CHANGELOG.rst').unlink()
-    assert make_release.faults(tree) == ['The changelog of ssik_moveit has no version 0.1.0.']
+    (fault,) = make_release.faults(tree)
+    assert fault == f'The changelog of ssik_moveit has no version {ssik_ros.__version__}.'
 
 
 def test_the_index_for_bloom_names_every_dependency_and_our_packages_apart(tree, tmp_path):

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 import setuptools
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ('package.xml', 'interfaces/ssik_msgs/package.xml', 'moveit_plugin/package.xml')
@@ -121,6 +122,18 @@ def test_every_version_that_a_key_brings_is_within_the_bounds(key):
 def test_the_pinocchio_for_systems_without_ros_packages_is_that_of_ros():
     pinned = re.search(r'^pin==(.+)$', (ROOT / 'requirements/pinocchio.txt').read_text(), re.M)
     assert pinned is not None and pinned[1] in ROS_KEYS['pinocchio']
+
+
+def test_distributions_are_tried_with_each_python_and_the_numpy_of_each_system():
+    table = runpy.run_path(str(ROOT / 'tools/try_distributions.py'))['NUMPY']
+    pythons = [f'3.{minor}' for minor in range(10, 15)]
+    assert list(table) == pythons
+    assert set(SYSTEM_KEYS['python3-numpy']) <= {name for row in table.values() for name in row}
+    for system, python in zip(SYSTEMS, SYSTEM_KEYS['python3-dev'], strict=True):
+        numpy = SYSTEM_KEYS['python3-numpy'][SYSTEMS.index(system)]
+        assert numpy in table[python.rpartition('.')[0]], system
+    workflow = yaml.safe_load((ROOT / '.github/workflows/nightly.yml').read_text())
+    assert workflow['jobs']['install']['strategy']['matrix']['python'] == pythons
 
 
 @pytest.mark.sampled

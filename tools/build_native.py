@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable
 import contextlib
 import functools
+import gc
 import hashlib
 import importlib
 import importlib.metadata
@@ -387,6 +388,9 @@ def build(
 
     is_checked = link.CHECKED in targets
     prepare_numba(is_checked)
+    # Each step is a process of a few seconds. The collector would copy the pages that it shares with this process.
+    gc.freeze()
+    gc.disable()
     whole = Build(targets, is_checked)
     scheduler = Scheduler(processes, output)
     scheduler.run('Kernels: compile', whole.steps_of_code())

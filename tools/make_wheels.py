@@ -41,6 +41,8 @@ LARGEST = 8_000_000
 """Size that no wheel may exceed [B]."""
 REPORT_EVERY = 5.0
 """Time between two lines of progress [s]."""
+OF_A_SHELL = ('PYTHONPATH', 'PYTHONHOME', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'LD_LIBRARY_PATH')
+"""Variables of an activated environment, which would lend its packages to a new one."""
 POSE = ['--robot', 'ur5e', '--xyz-rpy', '0.4', '0.2', '0.3', '3.14', '0', '0']
 
 
@@ -67,6 +69,11 @@ def progress(title: str) -> Iterator[None]:
         reporter.join()
 
 
+def own_environment() -> dict[str, str]:
+    """Return the environment of this process without the packages of an activated environment."""
+    return {name: value for name, value in os.environ.items() if name not in OF_A_SHELL}
+
+
 def run(*command: object, folder: Path = WORK, **environment: str) -> str:
     """
     Return the output of a command.
@@ -80,7 +87,7 @@ def run(*command: object, folder: Path = WORK, **environment: str) -> str:
     result = subprocess.run(
         words,
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**own_environment(), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
