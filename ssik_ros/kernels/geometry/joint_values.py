@@ -1,10 +1,30 @@
-"""Largest allowed joint value of seeds and states, for kernels and their callers."""
+"""Values of joints: their largest size in seeds and states, and windings of angles."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.kernels._jit import inline_kernel
+
 LARGEST = 1e150
 """Largest value of a joint in a seed or a state [rad or m]; squares of larger values would overflow."""
+
+
+@inline_kernel
+def winding(value, near):
+    """
+    Return the winding of an angle nearest to another angle [rad].
+
+    :param value, near: both angles.
+    """
+    return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
+
+
+@inline_kernel
+def wrapped(angle):
+    """Return an angle moved by whole turns to [-pi, pi) [rad]."""
+    return angle - 2.0 * math.pi * math.floor(angle / (2.0 * math.pi) + 0.5)
 
 
 def are_usable(values: NDArray[np.float64]) -> bool:

@@ -5,6 +5,8 @@ The formulas are in :mod:`ssik_ros.kernels.geometry.subproblems`. Sine and cosin
 angle, without a trigonometric function.
 """
 
+import math
+
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import lanes, vectors
 
@@ -13,6 +15,12 @@ from ssik_ros.kernels.geometry import lanes, vectors
 def spread_vector(v):
     """Return a vector of numbers that is the same in all lanes."""
     return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
+
+
+@inline_kernel
+def wrapped(angle):
+    """Return angles moved by whole turns to [-pi, pi) [rad]."""
+    return angle - 2.0 * math.pi * lanes.floor(angle * (0.5 / math.pi) + 0.5)
 
 
 @inline_kernel

@@ -123,7 +123,7 @@ def _distance(bodies, pair, wanted, clearance):
 
 @inline_kernel
 def _is_hull(bodies, pair):
-    """Return whether a body of a pair is a hull around something."""
+    """Return whether a body of a pair is a convex hull that stands for a mesh, so that a contact needs a closer look."""
     a, b = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     return bodies.kinds[a] == convex.HULL or bodies.kinds[b] == convex.HULL
 

@@ -286,11 +286,12 @@ def _start(h, first, last, x1, y1, x2, y2):
 @inline_kernel
 def reflect_rows(a, start, n, count, tau, v, w):
     """
-    Reflect three rows of a matrix.
+    Multiply three neighbouring rows of a matrix from the left by the reflection I - tau u u^T with u = (1, v, w).
 
     :param a: (n n,) matrix by rows.
     :param start: place of the first entry of the first row that takes part.
     :param count: entries of each row that take part.
+    :param tau, v, w: numbers of the reflection.
     """
     next_row = start + n
     first, second = vector(a, start, count), vector(a, next_row, count)
@@ -306,11 +307,12 @@ def reflect_rows(a, start, n, count, tau, v, w):
 @inline_kernel
 def reflect_columns(a, start, n, count, tau, v, w):
     """
-    Reflect three columns of a matrix.
+    Multiply three neighbouring columns of a matrix from the right by the same reflection as :func:`reflect_rows`.
 
     :param a: (n n,) matrix by rows.
     :param start: place of the first entry of the first column that takes part.
     :param count: entries of each column that take part.
+    :param tau, v, w: numbers of the reflection.
     """
     tau_v, tau_w = tau * v, tau * w
     for i in range(count):

@@ -44,7 +44,7 @@ from typing import NamedTuple
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import held_branches as hb
-from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import lane_angles, lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LEAST_BEND = 0.03
@@ -127,13 +127,6 @@ def _interval(places, n, p, a, b, r):
 
 
 @inline_kernel
-def _turned(a, b):
-    """Return b - a modulo 2 pi, in [-pi, pi)."""
-    d = b - a
-    return d - 2.0 * math.pi * lanes.floor(d * (0.5 / math.pi) + 0.5)
-
-
-@inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
     Return the course of a joint for all branches, with angles modulo 2 pi [rad].
@@ -143,16 +136,16 @@ def _step(places, ranges, n, interval, joint):
     """
     at_a = lanes.load(places, hb.row_at(interval.a, joint, n))
     at_b = lanes.load(places, hb.row_at(interval.b, joint, n))
-    before = _turned(lanes.load(places, hb.row_at(interval.p, joint, n)), at_a)
-    after = _turned(at_b, lanes.load(places, hb.row_at(interval.r, joint, n)))
-    change = _turned(at_a, at_b)
+    before = lane_angles.wrapped(at_a - lanes.load(places, hb.row_at(interval.p, joint, n)))
+    after = lane_angles.wrapped(lanes.load(places, hb.row_at(interval.r, joint, n)) - at_b)
+    change = lane_angles.wrapped(at_b - at_a)
     slope = change * interval.between
     # At an end of the range one neighbour is missing: assume half of the slope there.
     left = before * interval.before if interval.before > 0.0 else 0.5 * slope
     right = after * interval.after if interval.after > 0.0 else 0.5 * slope
     turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
     bend = interval.width * (0.5 * turn + LEAST_BEND)
-    return _turned(lanes.spread(ranges[joint]), at_a), change, before, after, bend
+    return lane_angles.wrapped(at_a - lanes.spread(ranges[joint])), change, before, after, bend
 
 
 @inline_kernel
@@ -229,7 +222,7 @@ def _leaves_once(start, change, before, after, half, is_forward):
     :param is_forward: true for branches that are inside at a.
     """
     out = lanes.select(is_forward, start + change, start)
-    out = out - 2.0 * math.pi * lanes.floor(out * (0.5 / math.pi) + 0.5)
+    out = lane_angles.wrapped(out)
     side = lanes.select(out > 0.0, 1.0, lanes.spread(-1.0))
     side = lanes.select(is_forward, side, -side)
     back = lanes.lesser(before * side, after * side)

@@ -11,7 +11,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, plan_places, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline, spherical_wrist
-from ssik_ros.kernels.geometry import lanes, se3
+from ssik_ros.kernels.geometry import joint_values, lane_angles, lanes, se3
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows.places import at
@@ -135,8 +135,7 @@ def margin(value, center, half):
     :param value: the angle [rad].
     :param center, half: middle and half width of the range; the half width is infinite if the range covers a full turn.
     """
-    away = value - center
-    return half - abs(away - 2.0 * math.pi * math.floor(away / (2.0 * math.pi) + 0.5))
+    return half - abs(joint_values.wrapped(value - center))
 
 
 @kernel
@@ -308,7 +307,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     for place in range(int(ranges[2 * n])):
         k = int(ranges[2 * n + 1 + place])
         away = lanes.load(places, row_at(at, k, n)) - ranges[k]
-        away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+        away = lane_angles.wrapped(away)
         least = lanes.lesser(ranges[n + k] - lanes.absolute(away), least)
     marks, room = lanes.load(places, row_at(at, n + ROOM, n)), lanes.spread(0.0)
     is_marked = marks > 0.0

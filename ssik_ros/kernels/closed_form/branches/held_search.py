@@ -334,7 +334,13 @@ def _count_bits(bits):
 
 @inline_kernel
 def _stretch(places, at, n):
-    """Return the width of the interval after a place, and the number of branches within limits at both ends."""
+    """
+    Return the width of an interval of the held joint [rad], and the number of branches within limits at both ends.
+
+    :param places: the values with their branches, a linked list.
+    :param at: number of the first value; the interval ends at the next value.
+    :param n: number of joints.
+    """
     behind = hb.bits_at(places, at, hb.NEXT, n)
     if behind < 0:
         return 0.0, 0

@@ -114,7 +114,7 @@ def work_size(n: int, capacity: int) -> int:
 
 @inline_kernel
 def _area(n):
-    """Return the offset of the candidates that are measured together."""
+    """Return the offset in the scratch ``work`` of the area in which eight candidates are measured together."""
     return at(AT_CERTIFICATION, n) + singular_refinement.scratch_size(n)
 
 

@@ -261,7 +261,7 @@ def _cut_last(items, out):
     centre, radius = _joint_of(out, 5, is_second)
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
     away = centre - middle
-    away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+    away = lane_angles.wrapped(away)
     radius = radius + hr.BESIDE
     # Cut only if both ranges together are shorter than a turn; otherwise they overlap on both sides.
     is_narrow = radius + half < math.pi

@@ -492,7 +492,7 @@ def _inside(limits, joint, place):
     if not half < math.pi:
         return lanes.spread(math.inf), lanes.spread(0.0) > 1.0
     away = place[0] - limits[joint]
-    away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+    away = lane_angles.wrapped(away)
     margin = half - lanes.absolute(away)
     return margin, margin + place[1] + BESIDE < 0.0
 

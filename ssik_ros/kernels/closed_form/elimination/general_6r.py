@@ -516,7 +516,7 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
     """
-    # Copies: a read-only array would be another type, and all kernels be compiled once more.
+    # The kernels take arrays that are writable.
     axes = np.array(axes, dtype=float).ravel()
     points = np.array(points, dtype=float).ravel()
     trials = [_trial(axes.reshape(6, 3), points.reshape(6, 3), i) for i in range(TRIALS)]

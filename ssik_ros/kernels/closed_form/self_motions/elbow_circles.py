@@ -49,7 +49,7 @@ from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments, trace
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
-from ssik_ros.kernels.geometry import lanes, se3, vectors
+from ssik_ros.kernels.geometry import joint_values, lanes, se3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
@@ -165,7 +165,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     for choice in range(2):
         bend = first if choice == 0 else second
         if c.lower[3] > -math.inf:
-            bend = segments.winding(bend, 0.5 * (c.lower[3] + c.upper[3]))
+            bend = joint_values.winding(bend, 0.5 * (c.lower[3] + c.upper[3]))
             if not c.lower[3] - trace.OUTSIDE <= bend <= c.upper[3] + trace.OUTSIDE:
                 continue
             bend = min(max(bend, c.lower[3]), c.upper[3])
@@ -451,7 +451,7 @@ def _images_inside(run, knot):
                 low, high = c.lower[joint], c.upper[joint]
                 if low > -math.inf:
                     value = _in_image(run, knot[joint], joint, flip)
-                    value = segments.winding(value, 0.5 * (low + high))
+                    value = joint_values.winding(value, 0.5 * (low + high))
                     is_inside = is_inside and low - trace.OUTSIDE <= value <= high + trace.OUTSIDE
             bits += (1 << (2 * side + flip)) if is_inside else 0
     return bits
@@ -586,7 +586,7 @@ def _put(run, knots, at, first, knot, image):
             near = 0.5 * (c.lower[k] + c.upper[k])
         elif at > first:
             near = knots[at - 1, k]
-        knots[at, k] = segments.winding(_in_image(run, knot[k], k, flip), near)
+        knots[at, k] = joint_values.winding(_in_image(run, knot[k], k, flip), near)
         is_turned = flip == 1 and k % 4 == 1
         knots[at, TANGENT + k] = -knot[TANGENT + k] if is_turned else knot[TANGENT + k]
     knots[at, segments.ROOM], knots[at, KIND], knots[at, ARC] = knot[segments.ROOM], 0.0, 0.0

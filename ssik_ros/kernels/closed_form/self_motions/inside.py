@@ -34,6 +34,7 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC
+from ssik_ros.kernels.geometry import joint_values
 
 PIECES = 8
 """Number of parts of a segment; in each, a joint is assumed to pass a limit at most once."""
@@ -79,7 +80,7 @@ def write_inside(out, knots, ints, reals, target, free, work):
 @inline_kernel
 def _winding(c, k, value, near):
     """Return the winding of a joint's value nearest to ``near``; prismatic joints keep their value."""
-    return value if is_slide(c.slides, k) else segments.winding(value, near)
+    return value if is_slide(c.slides, k) else joint_values.winding(value, near)
 
 
 @kernel

@@ -42,7 +42,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
-from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import lane_angles, lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
 ROOM = 128
@@ -479,7 +479,7 @@ def _beside(run, row, k, start, aside):
     before, behind = knots[row, k], knots[row + 1, k]
     away = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (before + behind)
     if not c.lower[k] > -math.inf:
-        away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+        away = lane_angles.wrapped(away)
     reach = segments.BESIDE_CHORD * abs(behind - before) + aside
     return lanes.bits_of(lanes.absolute(away) <= reach)
 

@@ -26,8 +26,9 @@ import math
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.branches import held_search, search as common
-from ssik_ros.kernels.closed_form.self_motions import lane_trace, segments
+from ssik_ros.kernels.closed_form.self_motions import lane_trace
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.vectors import copy
 
 NOT_RIGID, TOO_FAR = -2, -3
@@ -70,6 +71,6 @@ def find(
             # Use the winding nearest to the middle of the range. If the range covers a full turn, any winding will do.
             has_limits = upper[k] - lower[k] < 2.0 * math.pi
             middle = 0.5 * (lower[k] + upper[k]) if has_limits else 0.0
-            seeds[row, k] = segments.winding(value, middle)
+            seeds[row, k] = joint_values.winding(value, middle)
     rows = seeds[:count]
     return lane_trace.follow(knots, heads, ints, reals, target, rows, is_done, free, curve_work)

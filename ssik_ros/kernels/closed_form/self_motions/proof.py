@@ -46,7 +46,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
-from ssik_ros.kernels.geometry import lanes, vectors
+from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 JOINT, ALONG, LENGTH, BEND = range(4)
@@ -308,7 +308,7 @@ def _mark(run, state):
     for start in range(0, run.held.shape[0], LANES):
         away = lanes.load(run.held, start) - middle
         if is_free:
-            away = away - 2.0 * math.pi * lanes.floor(away * (0.5 / math.pi) + 0.5)
+            away = lane_angles.wrapped(away)
         bits = lanes.bits_of(lanes.absolute(away) <= size)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i

@@ -9,6 +9,7 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.geometry import joint_values
 
 TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
 """Columns of a knot after its joints. ROOM is the least pivot, a measure of the distance of other curves."""
@@ -151,16 +152,6 @@ def reach(knots, a, b, width, k, limit, side):
 
 
 @inline_kernel
-def winding(value, near):
-    """
-    Return the winding of an angle nearest to another angle [rad].
-
-    :param value, near: both angles.
-    """
-    return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
-
-
-@inline_kernel
 def wrapped(difference, low):
     """
     Return the difference of two values of a joint; for a joint without limits, wrapped to half a turn.
@@ -170,7 +161,7 @@ def wrapped(difference, low):
     """
     if low > -math.inf:
         return difference
-    return difference - 2.0 * math.pi * math.floor(difference / (2.0 * math.pi) + 0.5)
+    return joint_values.wrapped(difference)
 
 
 @kernel

@@ -29,6 +29,7 @@ from ssik_ros.kernels._jit import kernel, vector
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import Aim
+from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows.places import at
 
@@ -126,7 +127,12 @@ def _range_of(v, lower, upper, aim):
 
 @kernel
 def _put_on_corner(q, corner, moving, swept, lower, upper):
-    """Put all other joints on the limits that the bits of a corner name; return whether this is a new place."""
+    """
+    Put all joints but two on the limits that the bits of a corner name: bit v is 1 for the upper limit of joint v.
+
+    :param moving, swept: the two joints that keep their values; a corner with one of their bits set names no new posture.
+    :returns: False if another corner names the same posture.
+    """
     for v in range(q.shape[0]):
         is_upper, moves = corner >> v & 1, v == moving or v == swept
         if is_upper and (moves or lower[v] == upper[v]):
@@ -176,8 +182,7 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     best = math.atan2(middle - aside, middle - ahead)
     if math.isfinite(low + high):
         # The winding nearest to the middle of the range is inside if any is.
-        turns = math.floor((0.5 * (low + high) - best) / (2.0 * math.pi) + 0.5)
-        best += 2.0 * math.pi * turns
+        best = joint_values.winding(best, 0.5 * (low + high))
     if low <= best <= high:
         return best, math.nan
     return low, high
