@@ -7,7 +7,7 @@ from c_arm import CArm
 import numpy as np
 import pytest
 
-from ssik_ros.artifact.c import blocks
+from ssik_ros.artifact.c import blocks, recorded
 from ssik_ros.cli.command import main
 from ssik_ros.errors import ModelError, TopologyMismatch
 from ssik_ros.kernels.native import portable
@@ -272,6 +272,8 @@ def test_a_group_that_c_cannot_hold_says_why():
     robot = two_arms()
     with pytest.raises(TopologyMismatch, match='left_joint_2'):
         blocks.find_arm(robot, robot.group('gap'))
+    with pytest.raises(TopologyMismatch, match='2 tips.*blocks'):
+        recorded.record(blocks.find_arm(robot, robot.group('body')))
     with pytest.raises(TopologyMismatch, match='ClosedChain has no form in C'):
         kinematics = GroupKinematics('body', solver='ssik_ros/ClosedChain')
         blocks.find_arm(robot, robot.group('body'), kinematics=kinematics)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.artifact.c.blocks import Arm
-from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import counted, InvalidLimits, TopologyMismatch
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import OneSolution
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
@@ -49,7 +49,13 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
     :param arm: the arm.
     :param count: how many.
     :raises InvalidLimits: when hardly a pose is solved.
+    :raises TopologyMismatch: for a group that has no solver of plain requests.
     """
+    if arm.plain is None:
+        raise TopologyMismatch(
+            f"Group '{arm.group.name}' has {counted(len(arm.group.tips), 'tip')}. A C library of its own has one arm with "
+            'one tip; libssik serves the group from its blocks (--blocks).'
+        )
     rng, found = np.random.default_rng(1), []
     for _ in range(4 * count):
         pose, seed = arm.kinematics.pose(random_joints(arm, rng)), random_joints(arm, rng)
