@@ -272,7 +272,7 @@ def test_a_group_that_c_cannot_hold_says_why():
     robot = two_arms()
     with pytest.raises(TopologyMismatch, match='left_joint_2'):
         blocks.find_arm(robot, robot.group('gap'))
-    with pytest.raises(TopologyMismatch, match='2 tips.*blocks'):
+    with pytest.raises(TopologyMismatch, match=r'2 tips.*blocks'):
         recorded.record(blocks.find_arm(robot, robot.group('body')))
     with pytest.raises(TopologyMismatch, match='ClosedChain has no form in C'):
         kinematics = GroupKinematics('body', solver='ssik_ros/ClosedChain')
