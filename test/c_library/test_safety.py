@@ -280,6 +280,15 @@ def test_the_loop_of_the_page_runs(build, tmp_path):
     subprocess.run([tmp_path / 'loop'], check=True, timeout=60)
 
 
+def test_the_program_of_the_page_in_cpp_compiles(build_generic, tmp_path):
+    page = Path(__file__).parents[2] / 'docs' / 'how_to' / 'link_a_c_library.md'
+    code = page.read_text(encoding='utf-8').partition('```cpp\n')[2].partition('```')[0]
+    source = tmp_path / 'load.cpp'
+    source.write_text(code, encoding='utf-8')
+    flags = '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{build_generic / "include"}'
+    subprocess.run(['c++', *flags, '-c', source, '-o', tmp_path / 'load.o'], check=True)
+
+
 def test_cmake_finds_the_package(build, tmp_path):
     """The folder's own CMake project configures, builds examples and self-test, and passes."""
     if shutil.which('cmake') is None or shutil.which('c++') is None:

@@ -122,7 +122,7 @@ def reason_not_to_run(words: list[str]) -> str | None:
 
 
 def test_each_language_has_its_rule():
-    known = {'python', 'text', 'console', 'bash', 'yaml', 'xml', 'c', ''}
+    known = {'python', 'text', 'console', 'bash', 'yaml', 'xml', 'c', 'cpp', ''}
     assert {b.language for page in PAGES for b in run_pages.read_blocks(page.read_text())} <= known
 
 
