@@ -14,7 +14,6 @@ namespace ssik_moveit
 namespace
 {
 
-constexpr double ROUNDING = 1e-9;  ///< A solution may be farther away than its conditions by this [rad or m].
 constexpr double LONGEST = 1e9;    ///< Timeouts are cut to this [s].
 constexpr std::size_t MOST_REFUSED = 1024;  ///< Refused candidates that are remembered.
 
@@ -52,26 +51,10 @@ const char * text_of(std::int32_t cause)
 
 }  // namespace
 
-double distance(const double * q, View<double> seed)
-{
-  double sum = 0.0;
-  for (std::size_t i = 0; i < seed.size(); ++i) {
-    sum += std::abs(q[i] - seed[i]);
-  }
-  return sum;
-}
-
 Conditions::Conditions(const Request & request, bool asks_host)
 : request_(request),
   callback_(asks_host && request.accepts != nullptr && *request.accepts ? request.accepts : nullptr),
-  bounds_(request.consistency_limits.begin(), request.consistency_limits.end())
-{
-  if (request.lock_redundant) {
-    for (const unsigned int joint : request.redundant) {
-      hold(joint);
-    }
-  }
-}
+  bounds_(bounds_of(request)) {}
 
 void Conditions::hold(std::size_t joint)
 {
@@ -79,18 +62,13 @@ void Conditions::hold(std::size_t joint)
   bounds_.at(joint) = 0.0;
 }
 
-bool Conditions::accepts(const double * q)
+bool Conditions::accepts(View<double> q)
 {
-  for (std::size_t i = 0; i < bounds_.size(); ++i) {
-    if (!(std::abs(q[i] - request_.seed[i]) <= bounds_[i] + ROUNDING)) {
-      return false;
-    }
+  if (!is_within(q, request_.seed, bounds_)) {
+    return false;
   }
-  if (callback_ == nullptr) {
-    return true;
-  }
-  candidate_.assign(q, q + request_.seed.size());
-  return (*callback_)(candidate_) == code::SUCCESS;
+  candidate_.assign(q.begin(), q.end());
+  return callback_ == nullptr || (*callback_)(candidate_) == code::SUCCESS;
 }
 
 int Conditions::ask(void * context, const double * q)

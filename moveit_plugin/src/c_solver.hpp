@@ -19,9 +19,6 @@ namespace ssik_moveit
 /// Most solutions of one call.
 constexpr std::int64_t MOST_SOLUTIONS = 256;
 
-/// Return how far two joint vectors are apart, as MoveIt measures it: the sum over the joints [rad or m].
-double distance(const double * q, View<double> seed);
-
 /// Conditions of a request on its solutions. A callback that throws ends the search; see rethrow().
 class Conditions
 {
@@ -38,7 +35,7 @@ public:
   bool has_callback() const { return callback_ != nullptr; }
 
   /// Return whether a joint vector keeps the conditions. Passes on the exceptions of the callback.
-  bool accepts(const double * q);
+  bool accepts(View<double> q);
 
   /// Return the conditions for the C library, or null if there are none. They point into this object.
   const ssik_conditions * for_library();
@@ -98,7 +95,8 @@ public:
    */
   std::size_t solve(Conditions & conditions, double timeout, std::int64_t starts, std::int64_t capacity);
 
-  const double * row(std::size_t index) const { return rows_.data() + index * size(); }
+  /// Return a solution of the last call.
+  View<double> row(std::size_t index) const { return {rows_.data() + index * size(), size()}; }
 
   std::vector<double> poses;  ///< 16 numbers for each tip.
   std::vector<double> seed;

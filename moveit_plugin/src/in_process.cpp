@@ -36,6 +36,18 @@ double seconds_since(Clock::time_point begun)
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
+Values to_values(View<double> row)
+{
+  return {row.begin(), row.end()};
+}
+
+/// Write down a solution. A vector with room for it is not allocated anew.
+void succeed(View<double> q, Response & response, Values & solution)
+{
+  solution.assign(q.begin(), q.end());
+  response.code = code::SUCCESS;
+}
+
 /// Return whether more starts may find a solution. A closed form without a search has offered every branch.
 bool may_go_on(const ssik_report & report)
 {
@@ -92,21 +104,20 @@ public:
     Conditions conditions(request, false);
     const bool is_solved = solver->solve(conditions, NO_LIMIT, 1, 1) > 0;
     const ssik_report report = solver->report;
-    const Values own(solver->row(0), solver->row(0) + solver->size());
-    const double * best = is_solved ? own.data() : nullptr;
+    const Values own = to_values(solver->row(0));
+    View<double> best = is_solved ? View<double>(own) : View<double>();
     if (has_branches_) {
       const std::size_t count = solver->solve(conditions, NO_LIMIT, STARTS, MOST_SOLUTIONS);
       for (std::size_t i = 0; i < count; ++i) {
-        const double * row = solver->row(i);
-        best = best == nullptr || distance(row, request.seed) < distance(best, request.seed) ? row : best;
+        const View<double> row = solver->row(i);
+        best = best.empty() || distance(row, request.seed) < distance(best, request.seed) ? row : best;
       }
     }
-    if (best != nullptr) {
-      solution.assign(best, best + own.size());
-      response.code = code::SUCCESS;
+    if (best.empty()) {
+      end_without_solution(request, conditions, report, own, response, solution);
       return response;
     }
-    end_without_solution(request, conditions, report, own.data(), response, solution);
+    succeed(best, response, solution);
     return response;
   }
 
@@ -138,20 +149,14 @@ public:
       end_without_solution(request, conditions, solver->report, solver->row(0), response, solution);
       return response;
     }
-    const double * best = has_cost ? find_cheapest(*solver, count, *request.cost) : solver->row(0);
-    solution.assign(best, best + solver->size());
-    response.code = code::SUCCESS;
+    succeed(has_cost ? find_cheapest(*solver, count, *request.cost) : solver->row(0), response, solution);
     return response;
   }
 
   Responses several(const Request & request) const override
   {
-    Responses responses;
-    responses.text = find_fault(names_, request);
+    Responses responses = find_fault_of_several(names_, request);
     if (!responses.text.empty()) {
-      const bool is_count = request.poses.size() != names_.tip_frames.size();
-      responses.error = request.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
-        is_count ? KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED : KinematicError::NO_SOLUTION;
       return responses;
     }
     const auto has_no_step = [](double step) {return !(step > 0.0);};
@@ -179,7 +184,7 @@ public:
     }
     std::stable_sort(
       responses.solutions.begin(), responses.solutions.end(), [&request](const Values & a, const Values & b) {
-        return distance(a.data(), request.seed) < distance(b.data(), request.seed);
+        return distance(a, request.seed) < distance(b, request.seed);
       });
     responses.error = KinematicError::OK;
     responses.percentage = static_cast<double>(hits) / static_cast<double>(tried);
@@ -226,13 +231,13 @@ private:
 
   /// Write down why there is no solution, or take the nearest joint vector for a request that allows it.
   void end_without_solution(
-    const Request & request, Conditions & conditions, const ssik_report & report, const double * nearest,
+    const Request & request, Conditions & conditions, const ssik_report & report, View<double> nearest,
     Response & response, Values & solution) const
   {
     response.code = code_of(report);
     response.text = explain(report);
     const auto is_finite = [](double value) {return std::isfinite(value);};
-    if (!request.approximate || !std::all_of(nearest, nearest + names_.joints.size(), is_finite) ||
+    if (!request.approximate || !std::all_of(nearest.begin(), nearest.end(), is_finite) ||
       !conditions.accepts(nearest))
     {
       return;
@@ -242,20 +247,18 @@ private:
       text, sizeof(text), "Approximate, off by %.3g (norm over m and rad). ",
       std::hypot(report.position_error, report.rotation_error));
     response.text.insert(0, text);
-    response.code = code::SUCCESS;
     response.is_approximate = true;
-    solution.assign(nearest, nearest + names_.joints.size());
+    succeed(nearest, response, solution);
   }
 
-  static const double * find_cheapest(const CSolver & solver, std::size_t count, const CostFunction & cost)
+  static View<double> find_cheapest(const CSolver & solver, std::size_t count, const CostFunction & cost)
   {
-    const double * best = nullptr;
+    View<double> best;
     double least = 0.0;
     for (std::size_t i = 0; i < count; ++i) {
-      const double * row = solver.row(i);
-      const double own = cost(Values(row, row + solver.size()));
-      if (best == nullptr || own < least) {
-        best = row;
+      const double own = cost(to_values(solver.row(i)));
+      if (best.empty() || own < least) {
+        best = solver.row(i);
         least = own;
       }
     }
@@ -268,17 +271,17 @@ private:
     const std::size_t first = solutions.size();
     const auto add = [&](std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-          solutions.emplace_back(solver.row(i), solver.row(i) + solver.size());
+          solutions.push_back(to_values(solver.row(i)));
         }
       };
     add(solver.solve(conditions, NO_LIMIT, STARTS, MOST_SOLUTIONS));
     const bool is_solved = solutions.size() > first;
     // A closed form of a redundant arm knows samples. The solution that the seed leads to may be missing.
     if (has_branches_ && solver.solve(conditions, NO_LIMIT, 1, 1) > 0) {
-      const double * own = solver.row(0);
+      const View<double> own = solver.row(0);
+      const auto is_close = [](double a, double b) {return std::abs(a - b) <= SAME_SOLUTION;};
       const auto is_same = [&](const Values & other) {
-          return std::equal(
-            other.begin(), other.end(), own, [](double a, double b) {return std::abs(a - b) <= SAME_SOLUTION;});
+          return std::equal(other.begin(), other.end(), own.begin(), is_close);
         };
       if (std::none_of(solutions.begin() + static_cast<std::ptrdiff_t>(first), solutions.end(), is_same)) {
         add(1);

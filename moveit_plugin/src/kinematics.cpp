@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ssik_moveit
 {
@@ -9,6 +10,7 @@ namespace
 {
 
 constexpr double SHORTEST_QUATERNION = 1e-12;
+constexpr double ROUNDING = 1e-9;  ///< A solution may be outside its bounds by this [rad or m].
 
 bool all_finite(View<double> values)
 {
@@ -61,6 +63,49 @@ std::string find_fault(const GroupNames & names, const Request & request)
     return "A consistency limit is not a number.";
   }
   return "";
+}
+
+Responses find_fault_of_several(const GroupNames & names, const Request & request)
+{
+  Responses responses;
+  responses.text = find_fault(names, request);
+  if (request.poses.empty()) {
+    responses.error = KinematicError::EMPTY_TIP_POSES;
+  } else if (request.poses.size() != names.tip_frames.size()) {
+    responses.error = KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED;
+  }
+  return responses;
+}
+
+std::vector<double> bounds_of(const Request & request)
+{
+  std::vector<double> bounds(request.consistency_limits.begin(), request.consistency_limits.end());
+  if (request.lock_redundant && !request.redundant.empty()) {
+    bounds.resize(request.seed.size(), std::numeric_limits<double>::infinity());
+    for (const unsigned int joint : request.redundant) {
+      bounds.at(joint) = 0.0;
+    }
+  }
+  return bounds;
+}
+
+bool is_within(View<double> q, View<double> seed, View<double> bounds)
+{
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (!(std::abs(q[i] - seed[i]) <= bounds[i] + ROUNDING)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+double distance(View<double> q, View<double> seed)
+{
+  double sum = 0.0;
+  for (std::size_t i = 0; i < seed.size(); ++i) {
+    sum += std::abs(q[i] - seed[i]);
+  }
+  return sum;
 }
 
 }  // namespace ssik_moveit

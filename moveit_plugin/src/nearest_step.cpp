@@ -63,7 +63,7 @@ bool NearestStep::take(
   if (ssik_track(solver.get(), solver.poses.data(), room.data(), q.data(), &report) < 0) {
     return false;
   }
-  if (!conditions.accepts(q.data())) {
+  if (!conditions.accepts(q)) {
     return false;
   }
   response.code = code::SUCCESS;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <random>
 #include <utility>
 
@@ -15,7 +13,6 @@ namespace
 using Values = std::vector<double>;
 using Clock = std::chrono::steady_clock;
 
-constexpr double ROUNDING = 1e-9;
 constexpr const char * SILENCE = "The server did not respond in time.";
 
 class Deadline
@@ -32,15 +29,6 @@ private:
   Clock::time_point end_;
 };
 
-double distance(const Values & q, View<double> seed)
-{
-  double sum = 0.0;
-  for (std::size_t i = 0; i < q.size(); ++i) {
-    sum += std::abs(q[i] - seed[i]);
-  }
-  return sum;
-}
-
 /// The candidates of one request: each is offered once.
 class Candidates
 {
@@ -51,7 +39,9 @@ public:
   /// Return whether this candidate solves the request; a cost is only noted.
   bool offer(const Values & q)
   {
-    if (!is_near(q) || std::find(offered_.begin(), offered_.end(), q) != offered_.end()) {
+    if (q.size() != request_.seed.size() || !is_within(q, request_.seed, limits_) ||
+      std::find(offered_.begin(), offered_.end(), q) != offered_.end())
+    {
       return false;
     }
     offered_.push_back(q);
@@ -71,19 +61,6 @@ public:
 private:
   template <typename Function>
   static bool has(const Function * function) { return function != nullptr && *function; }
-
-  bool is_near(const Values & q) const
-  {
-    if (q.size() != request_.seed.size()) {
-      return false;
-    }
-    for (std::size_t i = 0; i < limits_.size(); ++i) {
-      if (std::abs(q[i] - request_.seed[i]) > limits_[i] + ROUNDING) {
-        return false;
-      }
-    }
-    return true;
-  }
 
   const Request & request_;
   const Values & limits_;
@@ -123,7 +100,7 @@ public:
     if (!response.text.empty()) {
       return response;
     }
-    const Values limits = limits_of(request);
+    const Values limits = bounds_of(request);
     const Deadline deadline(request.timeout > 0.0 ? request.timeout : group_.timeout);
     Candidates candidates(request, limits);
     response = try_all_ways(request, limits, deadline, candidates);
@@ -137,12 +114,8 @@ public:
 
   Responses several(const Request & request) const override
   {
-    Responses refused;
-    refused.text = find_fault(group_.names, request);
+    Responses refused = find_fault_of_several(group_.names, request);
     if (!refused.text.empty()) {
-      const bool is_count = request.poses.size() != group_.names.tip_frames.size();
-      refused.error = request.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
-        is_count ? KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED : KinematicError::NO_SOLUTION;
       return refused;
     }
     if (request.discretization != Discretization::NONE) {
@@ -161,19 +134,6 @@ public:
   }
 
 private:
-  /// Return the consistency limits, locked joints among them; empty where there are none.
-  Values limits_of(const Request & request) const
-  {
-    Values limits(request.consistency_limits.begin(), request.consistency_limits.end());
-    if (request.lock_redundant && !request.redundant.empty()) {
-      limits.resize(request.seed.size(), std::numeric_limits<double>::infinity());
-      for (const unsigned int joint : request.redundant) {
-        limits.at(joint) = 0.0;
-      }
-    }
-    return limits;
-  }
-
   ServiceRequest to_service_request(
     const Request & request, const Values & limits, View<double> seed, double timeout) const
   {
@@ -248,7 +208,7 @@ private:
 
   Responses ask_several(const Request & request) const
   {
-    const Values limits = limits_of(request);
+    const Values limits = bounds_of(request);
     const double budget = request.timeout > 0.0 ? request.timeout : group_.timeout;
     const ServiceRequest sent = to_service_request(request, limits, request.seed, budget);
     auto found = caller_->ask_all(sent, budget + group_.wait);

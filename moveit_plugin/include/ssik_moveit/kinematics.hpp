@@ -158,4 +158,16 @@ public:
 /// Return why a request cannot be asked at all; nothing where it can.
 std::string find_fault(const GroupNames & names, const Request & request);
 
+/// Return the same about a request for several solutions: the text is empty where it can be asked.
+Responses find_fault_of_several(const GroupNames & names, const Request & request);
+
+/// Return the largest distance of each variable from the seed, 0 for locked ones; empty if none is limited.
+std::vector<double> bounds_of(const Request & request);
+
+/// Return whether each variable is as near to the seed as the bounds ask, but for rounding.
+bool is_within(View<double> q, View<double> seed, View<double> bounds);
+
+/// Return how far two joint vectors are apart, as MoveIt measures it: the sum over the variables [rad or m].
+double distance(View<double> q, View<double> seed);
+
 }  // namespace ssik_moveit
