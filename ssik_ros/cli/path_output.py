@@ -11,8 +11,8 @@ from ssik_ros.paths.measures import measure_path
 from ssik_ros.paths.path_file import PathProblem
 from ssik_ros.paths.planner import ToolPathPlanner
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
-from ssik_ros.server.paths.path_timing import scaled_limits
 from ssik_ros.server.paths.plan_timing import time_plan
+from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.view.pictures.path_plots import draw_path, save_path_plot, SUFFIXES
 
 TABLE = ('.csv',)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import field
 
+import numpy as np
+
 from ssik_ros.arrays import FloatArray, freeze, IntArray
 from ssik_ros.errors import counted, list_names, ModelError, quote
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, VARIABLE_SUFFIXES
@@ -10,6 +12,15 @@ from ssik_ros.value_class import dataclass
 
 DEFAULT_VELOCITY = 1.0
 """For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
+
+
+def with_default(velocity: FloatArray) -> FloatArray:
+    """
+    Return velocity limits (n,) with the default for joints that have none.
+
+    :param velocity: (n,) limits, inf for none [rad/s or m/s].
+    """
+    return np.where(np.isfinite(velocity), velocity, DEFAULT_VELOCITY)
 
 
 def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:

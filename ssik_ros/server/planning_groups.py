@@ -11,6 +11,7 @@ from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.groups.cycle_steps import StepFinder
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.self_motion_finder import SelfMotionFinder
 from ssik_ros.server.paths.tool_path_finder import ToolPathFinder
@@ -29,10 +30,11 @@ class RobotReport(NamedTuple):
 
 
 class GroupFinders(NamedTuple):
-    """The finders of all branches, all self-motions and the best tool paths of a group."""
+    """The finders of all branches, all self-motions, steps and the best tool paths of a group."""
 
     branches: BranchFinder
     self_motions: SelfMotionFinder
+    steps: StepFinder
     tool_paths: ToolPathFinder
 
 
@@ -72,7 +74,7 @@ class PlanningGroups(dict[str, GroupServer]):
     def _make_finders(self, server: GroupServer) -> GroupFinders:
         branches = BranchFinder(server)
         paths = ToolPathFinder(self._scene, server.group)
-        return GroupFinders(branches, SelfMotionFinder(branches), paths)
+        return GroupFinders(branches, SelfMotionFinder(branches), StepFinder(server), paths)
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'PlanningGroups':
         """
@@ -85,7 +87,8 @@ class PlanningGroups(dict[str, GroupServer]):
         server.warm_up()
         before = self.finders[name]
         branches = before.branches.with_server(server)
-        finders = GroupFinders(branches, SelfMotionFinder(branches), before.tool_paths)
+        motions, steps = SelfMotionFinder(branches), StepFinder(server)
+        finders = GroupFinders(branches, motions, steps, before.tool_paths)
         other = copy.copy(self)
         other[name] = server
         other.finders = {**self.finders, name: finders}

@@ -20,6 +20,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse, read_poses, solve_batch
+from ssik_ros.server.groups.cycle_steps import StepRequest, StepResponse
 from ssik_ros.server.groups.explanations import explain_pose, Explanation
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.self_motion_finder import SelfMotionsResponse
@@ -235,6 +236,17 @@ class RobotServer:
         goals = self._requests.resolve(request, current, group, state).goals
         finder = self.groups.finders[group.group.name].branches
         return explain_pose(finder, goals[0], state, response, timeout=request.timeout)
+
+    @refused_as(StepResponse, *BLAMED)
+    def find_step(self, request: StepRequest, current: FullState) -> StepResponse:
+        """Move a group by one control cycle."""
+        group = self.groups.find(request.group)
+        state = self.states.merge(current, request.state)
+        goals: list[LinkGoal] = []
+        for poses in (request.poses, request.previous) if request.previous else (request.poses,):
+            asked = IkRequest(request.group, request.links, poses, request.state)
+            goals += self._requests.resolve(asked, current, group, state).goals
+        return self.groups.finders[group.group.name].steps.find(request, goals, state)
 
     @refused_as(PathResponse, *BLAMED)
     def follow_path(self, request: PathRequest, current: FullState) -> PathResponse:

@@ -9,8 +9,9 @@ from ssik_ros.errors import InvalidOption, list_names, quote
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
-from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
+from ssik_ros.server.paths.path_timing import time_path
 from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.motion_limits import DEFAULT_ACCELERATION
 from ssik_ros.value_class import dataclass
 from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
 

@@ -14,6 +14,7 @@ SERVICES = (
     'ssik_msgs/Describe',
     'ssik_msgs/ExplainIk',
     'ssik_msgs/FindConfigs',
+    'ssik_msgs/FindStep',
     'ssik_msgs/GeneratePath',
     'ssik_msgs/HandleTaskSets',
     'ssik_msgs/SelfMotions',

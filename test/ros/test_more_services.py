@@ -25,8 +25,8 @@ from server_requests import (
     SLOW,
     SUCCESS,
 )
-from ssik_msgs.msg import LinkGoal
-from ssik_msgs.srv import ExplainIk, SolveBatch, SolveGoals
+from ssik_msgs.msg import LinkGoal, StreamStatus
+from ssik_msgs.srv import ExplainIk, FindStep, SolveBatch, SolveGoals
 
 pytestmark = pytest.mark.ros
 
@@ -174,6 +174,46 @@ def test_an_explanation_says_how_near_and_what_would_help(client):
 
 
 # Frames of others
+
+
+def test_steps_of_a_client_that_closes_the_loop(client):
+    """A client that sends each response back as its state arrives; the first step does not, and says why."""
+    start, goal = (
+        {name: value + offset for name, value in PANDA.postures(1, seed=8)[0].items()}
+        for offset in (0.0, 0.05)
+    )
+    request = FindStep.Request(group=PANDA.group, period=0.02, accelerations=[10.0])
+    request.pose_stamped.header.frame_id = PANDA.base
+    request.pose_stamped.pose = message_of(PANDA.pose(goal))
+    set_state(request.robot_state, start)
+    first = client.call('ssik_ros/find_step', request)
+    assert first.error_code.val == SUCCESS, first.error_code.message
+    assert first.status.status == StreamStatus.LIMITED and first.status.cause == 'SPEED'
+    assert StreamStatus.BY_ACCELERATION in first.status.stopped_by
+    assert 0.0 < first.status.scale < 1.0 < first.status.condition
+    names, answer = list(first.status.joint_names), first
+    for _ in range(200):
+        joints = request.robot_state.joint_state
+        joints.name, joints.position, joints.velocity = names, answer.positions, answer.velocities
+        answer = client.call('ssik_ros/find_step', request)
+        if answer.status.status == StreamStatus.OK and not np.abs(answer.velocities).max() > 0.01:
+            break
+    assert answer.status.status == StreamStatus.OK and answer.status.message == ''
+    reached = PANDA.pose(dict(zip(names, answer.positions, strict=True)))
+    assert np.abs(reached - PANDA.pose(goal)).max() < 1e-5
+
+
+def test_a_wrong_step_has_its_code(client):
+    for code, fields in {
+        -15: {'group': 'nobody'},
+        -31: {'link': 'thumb'},
+        -16: {'period': -1.0},
+    }.items():
+        request = FindStep.Request(**{'group': PANDA.group, 'period': 0.01, **fields})
+        request.pose_stamped.pose = message_of(PANDA.pose(PANDA.postures(1, seed=8)[0]))
+        answer = client.call('ssik_ros/find_step', request)
+        assert answer.error_code.val == code, answer.error_code
+        assert not answer.positions and answer.error_code.message
 
 
 def publish_transform(client, topic, parent, child, pose, profile):

@@ -14,7 +14,7 @@ from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetS
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
-from ssik_msgs.srv import ExplainIk, SelfMotions, SolveAll, SolveBatch
+from ssik_msgs.srv import ExplainIk, FindStep, SelfMotions, SolveAll, SolveBatch
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.ros.conversions.messages import StateWriter
@@ -42,8 +42,9 @@ COUNTS = {
     'solve_all': 300,
     'self_motions': 300,
     'explain_ik': 300,
+    'find_step': 2000,
 }
-"""Requests of each service, twenty thousand in all; make test-long sends a tenth of them."""
+"""Requests of each service, twenty-two thousand in all; make test-long sends a tenth of them."""
 KINDS = {
     'compute_ik': GetPositionIK,
     'solve_ik': GetPositionIK,
@@ -54,6 +55,7 @@ KINDS = {
     'solve_all': SolveAll,
     'self_motions': SelfMotions,
     'explain_ik': ExplainIk,
+    'find_step': FindStep,
 }
 NUMBERS = (0.0, 1.0, -1.0, 0.3, 1e-300, 1e300, np.nan, np.inf, -np.inf, 1e-9)
 NAMES = (

@@ -9,6 +9,7 @@ from ssik_msgs.srv import (
     CompleteState,
     ExplainIk,
     FindConfigs,
+    FindStep,
     GeneratePath,
     HandleTaskSets,
     SelfMotions,
@@ -38,7 +39,7 @@ NESTED = {'find_multiple', 'find_alternates', 'max_configs', 'max_samples', 'see
 @pytest.mark.parametrize(
     'kind',
     [
-        *(CompleteState, ExplainIk, FindConfigs, GeneratePath, HandleTaskSets),
+        *(CompleteState, ExplainIk, FindConfigs, FindStep, GeneratePath, HandleTaskSets),
         *(SelfMotions, SolveAll, SolveBatch, SolveGoals),
     ],
 )

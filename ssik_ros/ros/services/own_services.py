@@ -11,15 +11,18 @@ from ssik_msgs.msg import (
     IkBranch,
     SelfMotion as CurveMessage,
     SolverParameter,
+    StreamStatus,
 )
-from ssik_msgs.srv import Describe, ExplainIk, SelfMotions, SolveAll, SolveBatch
+from ssik_msgs.srv import Describe, ExplainIk, FindStep, SelfMotions, SolveAll, SolveBatch
 import yaml
 
 from ssik_ros.results import Cause
+from ssik_ros.ros.conversions.messages import read_framed_pose
 from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import read_budget, Served, Service
 from ssik_ros.ros.services.status_codes import code_of_cause
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
+from ssik_ros.server.groups.cycle_steps import StepRequest, StepResponse
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.self_motion_finder import SelfMotionsResponse
@@ -37,6 +40,14 @@ from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import CurveEnd
 
 CAUSE_NAMES = [cause.name for cause in Cause]
+STEP_CAUSES = {
+    Cause.NONE: 'NONE',
+    Cause.CONSISTENCY: 'SPEED',
+    Cause.LIMITS: 'LIMITS',
+    Cause.SINGULAR: 'SINGULAR',
+    Cause.BAD_TARGET: 'BAD_TARGET',
+}
+"""Causes in ``StreamStatus`` by cause of a step; every other cause is UNREACHED."""
 
 
 def _write_batch(
@@ -133,6 +144,29 @@ def _write_explain(
     message.advice = list(known.advice)
 
 
+def _write_step(
+    message: FindStep.Response, response: StepResponse, served: Served, request: Any
+) -> None:
+    step = response.step
+    if step is None or step.motion is None:
+        return
+    message.positions = array('d', step.q.tobytes())
+    message.velocities = array('d', step.motion.velocity.tobytes())
+    message.status = StreamStatus(
+        status=int(step.status),
+        cause=STEP_CAUSES.get(step.cause, 'UNREACHED'),
+        message='' if step.is_exact else step.text,
+        linear=step.distance,
+        angular=step.angle,
+        scale=step.motion.scale,
+        condition=step.motion.condition,
+        joint_names=list(response.joint_names),
+        stopped_by=array('B', step.motion.stopped_by),
+    )
+    if served.now is not None:
+        message.status.stamp = served.now()
+
+
 def _write_description(
     message: Describe.Response, described: RobotReport, served: Served, request: Any
 ) -> None:
@@ -198,6 +232,12 @@ _read_all = request_reader(IkRequest, SolveAll.Request, branches=_read_branch_op
 _read_self_motions = request_reader(
     IkRequest, SelfMotions.Request, self_motions=_read_self_motion_options
 )
+_read_step = request_reader(
+    StepRequest,
+    FindStep.Request,
+    previous=lambda message: [read_framed_pose(pose) for pose in message.previous],
+    velocities=lambda message: message.robot_state.joint_state.velocity,
+)
 _read_explain = request_reader(IkRequest, ExplainIk.Request)
 GROUP_SERVICES = (
     Service(
@@ -219,6 +259,7 @@ GROUP_SERVICES = (
     Service(
         SelfMotions, '~/self_motions', 'self_motions', _read_self_motions, _write_self_motions
     ),
+    Service(FindStep, '~/find_step', 'find_step', _read_step, _write_step),
     Service(ExplainIk, '~/explain_ik', 'explain', _read_explain, _write_explain),
 )
 """A row for each service that needs a robot."""

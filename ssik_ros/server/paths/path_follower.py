@@ -22,7 +22,7 @@ from ssik_ros.server.paths.path_search import (
     PathSearch,
     SamplePostures,
 )
-from ssik_ros.server.paths.path_timing import LONGEST, scaled_limits, time_path
+from ssik_ros.server.paths.path_timing import LONGEST, time_path
 from ssik_ros.server.paths.planned_lines import (
     JOINTS,
     LinePlanning,
@@ -32,6 +32,7 @@ from ssik_ros.server.paths.planned_lines import (
 )
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
+from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.server.requests.posture_order import PostureOrder
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks

@@ -18,8 +18,7 @@ corner would stop the path on both sides of a line, a floor below u keeps times 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.joint_group import DEFAULT_VELOCITY, JointGroup
-from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.joint_group import with_default
 from ssik_ros.server.paths.path_requests import TimedPath
 
 LONGEST = 2.0**31
@@ -28,29 +27,6 @@ SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""
 SAME_POINT = 1e-12
 """Points that differ by no more than this in every joint are one [rad or m]."""
-DEFAULT_ACCELERATION = 1.0
-"""For joints without an acceleration limit [rad/s^2 or m/s^2]: a URDF has none, a joint_limits.yaml may."""
-
-
-def scaled_limits(
-    robot: RobotModel, group: JointGroup, velocity_scale: float, acceleration_scale: float
-) -> tuple[FloatArray, FloatArray]:
-    """
-    Return velocity limits, inf for none, and acceleration limits (n) of the variables of a group.
-
-    :param robot: the robot.
-    :param group: the group.
-    :param velocity_scale, acceleration_scale: parts of the limits; outside (0, 1] all of them, as in MoveIt.
-    """
-    velocity: FloatArray = robot.tree.velocity[group.idx_q] * _scale(velocity_scale)
-    known = robot.accelerations
-    own = [known.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
-    return velocity, _scale(acceleration_scale) * np.array(own)
-
-
-def _scale(factor: float) -> float:
-    """Return a scaling factor; outside (0, 1] it is 1, as in MoveIt."""
-    return factor if 0.0 < factor <= 1.0 else 1.0
 
 
 def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
@@ -93,8 +69,7 @@ def time_path(
         kept = np.stack([kept[0], 0.5 * (kept[0] + kept[1]), kept[1]])
         least = np.repeat(0.5 * least, 2)
     steps = np.diff(kept, axis=0)
-    limits = np.where(np.isfinite(velocity), velocity, DEFAULT_VELOCITY)
-    lengths = np.maximum((np.abs(steps) / limits).max(axis=1), least)
+    lengths = np.maximum((np.abs(steps) / with_default(velocity)).max(axis=1), least)
     slopes = steps / lengths[:, None]
     speeds = _speeds(lengths, slopes, acceleration)
     seconds = 2.0 * lengths / (speeds[:-1] + speeds[1:])

@@ -19,11 +19,12 @@ from ssik_ros.errors import (
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.paths.path_timing import LONGEST, scaled_limits
+from ssik_ros.server.paths.path_timing import LONGEST
 from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.server.requests.poses import NO_POSE
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused, unknown
 from ssik_ros.server.scene.led_links import tool_at_tip

@@ -21,6 +21,7 @@ from ssik_ros.kernels.search import state, tracking
 from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import per_variable
+from ssik_ros.solvers.search.settings import joint_rows
 from ssik_ros.solvers.search.solver import SearchSolver
 
 MOST_VARIABLES = 64
@@ -84,41 +85,17 @@ class Tracker:
         """
         self._solver = solver
         n, nv = solver.problem.group_size, solver.problem.nv
-        bounds, changes = np.full(n, np.inf), np.full(n, np.inf)
-        if max_step is not None:
-            bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
-        self._dt = math.nan if dt is None else read_number('dt', dt)
-        limits = {'velocity_limits': velocity_limits, 'acceleration_limits': acceleration_limits}
-        for name, value in limits.items():
-            if value is not None and not self._dt > 0.0:
-                raise InvalidOption(f'{name} need a positive dt, not {shown(dt)}.', name='dt')
-        if velocity_limits is not None:
-            allowed = _one_each('velocity_limits', velocity_limits, n)
-            bounds = np.minimum(bounds, self._dt * allowed)
-        if acceleration_limits is not None:
-            if nv > MOST_VARIABLES:
-                raise InvalidOption(
-                    f'acceleration_limits are for at most {MOST_VARIABLES} variables; the arm has {nv}.',
-                    name='acceleration_limits',
-                )
-            if solver.packed[state.LIMIT_GAIN] or solver.packed[state.MANIPULABILITY_GAIN]:
-                raise InvalidOption(
-                    'With acceleration_limits the only secondary objective is posture, with its weight kp.',
-                    name='acceleration_limits',
-                )
-            changes = self._dt**2 * _one_each('acceleration_limits', acceleration_limits, n)
+        base = solver.packed.copy()
+        base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
+        self._base, self._own = base, base.copy()
         self._numbers = np.zeros(tracking.CYCLE_ROWS * nv)
         self._cycle = tracking.Cycle(*self._numbers.reshape(tracking.CYCLE_ROWS, nv))
-        self._cycle.largest_motion[:] = per_variable(solver, bounds)
-        self._cycle.largest_change[:] = per_variable(solver, changes)
+        self.bound(dt, velocity_limits, acceleration_limits, max_step)
         problem = solver.problem
         is_own = (problem.variable_q < n) & (problem.variable_kind <= layout.LINEAR)
         self._variables = np.flatnonzero(is_own)
         self._joints = problem.variable_q[self._variables]
         self._arrays = solver.borrow()
-        base = solver.packed.copy()
-        base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
-        self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
         size = steps.optimal_size(solver.problem.rows, nv)
         self._scratch = np.empty(size if nv <= MOST_VARIABLES else 0)
@@ -131,45 +108,123 @@ class Tracker:
         self.cause = Cause.NONE
         self.reset(q)
 
-    def reset(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
+    def bound(
+        self,
+        dt: float | None = None,
+        velocity_limits: ArrayLike | None = None,
+        acceleration_limits: ArrayLike | None = None,
+        max_step: ArrayLike | None = None,
+    ) -> None:
+        """
+        Set the bounds of all later cycles.
+
+        :param dt, velocity_limits, acceleration_limits, max_step: as for the constructor; None for no bound.
+        :raises ValueError: for wrong shapes, and for bounds that are not positive.
+        """
+        solver = self._solver
+        n = solver.problem.group_size
+        bounds, changes = np.full(n, np.inf), np.full(n, np.inf)
+        if max_step is not None:
+            bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
+        self._dt = math.nan if dt is None else read_number('dt', dt)
+        limits = {'velocity_limits': velocity_limits, 'acceleration_limits': acceleration_limits}
+        for name, value in limits.items():
+            if value is not None and not self._dt > 0.0:
+                raise InvalidOption(f'{name} need a positive dt, not {shown(dt)}.', name='dt')
+        if velocity_limits is not None:
+            allowed = _one_each('velocity_limits', velocity_limits, n)
+            bounds = np.minimum(bounds, self._dt * allowed)
+        if acceleration_limits is not None:
+            self._require_braking()
+            changes = self._dt**2 * _one_each('acceleration_limits', acceleration_limits, n)
+        self._cycle.largest_motion[:] = per_variable(solver, bounds)
+        self._cycle.largest_change[:] = per_variable(solver, changes)
+
+    def _require_braking(self) -> None:
+        """Refuse acceleration limits for arms and objectives that cycles with braking do not know."""
+        nv, packed = self._solver.problem.nv, self._solver.packed
+        if nv > MOST_VARIABLES:
+            raise InvalidOption(
+                f'acceleration_limits are for at most {MOST_VARIABLES} variables; the arm has {nv}.',
+                name='acceleration_limits',
+            )
+        if packed[state.LIMIT_GAIN] or packed[state.MANIPULABILITY_GAIN]:
+            raise InvalidOption(
+                'With acceleration_limits the only secondary objective is posture, with its weight kp.',
+                name='acceleration_limits',
+            )
+
+    def set_posture(self, posture: ArrayLike | None) -> None:
+        """
+        Set the posture that later cycles go to as far as the target leaves a choice.
+
+        :param posture: (n,) [rad or m]; None: the posture of the solver.
+        :raises ValueError: for a wrong shape, and for values that are not finite.
+        """
+        solver = self._solver
+        n, nq = solver.problem.group_size, solver.problem.nq
+        for options in (self._base, self._own):
+            for place in (state.POSTURE_GAIN, state.IMPROVES):
+                options[place] = solver.packed[place] if posture is None else 1.0
+            options[-nq:] = solver.packed[-nq:]
+            if posture is not None:
+                options[-nq:][:n] = self._read_joints('posture', posture)
+
+    def reset(
+        self, q: ArrayLike, velocity: ArrayLike | None = None, full_state: ArrayLike | None = None
+    ) -> None:
         """
         Set the configuration of the arm.
 
         :param q: (n,) [rad or m].
         :param velocity: (n,) of the joints [rad/s or m/s]; None for an arm at rest. It counts for acceleration limits.
+        :param full_state: (nq,) the whole robot, for joints outside the group that move a tip; None for their defaults.
         :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
         """
-        values = read_numbers('q', q)
-        if values.shape != self._view.shape:
-            raise DimensionMismatch(
-                f'The tracker needs {self._view.shape[0]} joint values in q, not the shape {values.shape}.',
-                expected=self._view.shape,
-                actual=values.shape,
-            )
+        values = self._read_joints('q', q)
         group = self._solver.group
         limited = bool(self._base[state.LIMITED])
         inside = (values >= group.lower) & (values <= group.upper)
-        if not joint_values.are_usable(values) or (limited and not inside.all()):
+        if limited and not inside.all():
             raise RequestError(
-                f'A tracker starts at finite values within the limits, not at {values.tolist()}.',
+                f'A tracker starts at values within the limits, not at {values.tolist()}.',
                 q=values,
             )
         self._state[: len(values)] = values
+        if len(self._state) > len(values):
+            self._place_others(len(values), full_state)
         self._cycle.last_motion[:] = 0.0
         if velocity is not None:
-            self._set_velocity(read_numbers('velocity', velocity))
+            if not self._dt > 0.0:
+                raise InvalidOption('A velocity needs the dt of the tracker.', name='dt')
+            own = self._read_joints('velocity', velocity)
+            self._cycle.last_motion[self._variables] = self._dt * own[self._joints]
 
-    def _set_velocity(self, velocity: FloatArray) -> None:
-        """Set the motion of the cycle before."""
-        if velocity.shape != self._view.shape or not np.isfinite(velocity).all():
+    def _place_others(self, size: int, full_state: ArrayLike | None) -> None:
+        """Set the joints outside the group of that size, and hold them."""
+        solver, problem = self._solver, self._solver.problem
+        if full_state is None:
+            self._state[size:] = solver.requests.defaults[size:]
+        else:
+            full = solver.robot.tree.full_state(np.asarray(full_state))
+            self._state[size:] = full[problem.idx_q[size:]]
+        outside = problem.variable_q >= size
+        rows = joint_rows(self._base, problem.nv)
+        for row in (state.LOWER, state.UPPER):
+            rows[row][outside] = self._state[problem.variable_q[outside]]
+
+    def _read_joints(self, name: str, given: ArrayLike) -> FloatArray:
+        """Return one usable number for each joint (n,)."""
+        values = read_numbers(name, given)
+        if values.shape != self._view.shape:
             raise DimensionMismatch(
-                f'velocity needs {self._view.shape[0]} finite numbers, not {velocity.tolist()}.',
+                f'The tracker needs {self._view.shape[0]} joint values in {name}, not the shape {values.shape}.',
                 expected=self._view.shape,
-                actual=velocity.shape,
+                actual=values.shape,
             )
-        if not self._dt > 0.0:
-            raise InvalidOption('A velocity needs the dt of the tracker.', name='dt')
-        self._cycle.last_motion[self._variables] = self._dt * velocity[self._joints]
+        if not joint_values.are_usable(values):
+            raise RequestError(f'{name} needs finite numbers, not {values.tolist()}.', q=values)
+        return values
 
     @property
     def q(self) -> FloatArray:

@@ -1,0 +1,214 @@
+"""The step of one control cycle from a posture towards the pose of a link, within the limits of a group."""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, quote, SsikError
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.mechanisms.closed_chain_solver import ClosedChainSolver
+from ssik_ros.model.joint_group import with_default
+from ssik_ros.problem.problem import position_rows, Rows
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.ik_requests import (
+    FramedPose,
+    FullState,
+    LinkGoal,
+    NOTHING_GIVEN,
+    StateGiven,
+)
+from ssik_ros.server.requests.motion_limits import scaled_limits
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.solvers.search.newton.steps import Bounds, Start, Step, StepSolver
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import Frames, SearchSolver
+from ssik_ros.value_class import dataclass
+
+EXACT = 1e-6
+"""Largest error of a step that reaches the pose [m, rad]."""
+MOST_KEPT = 16
+"""Most bounds of cycles that are kept."""
+LONGEST_PERIOD = 1e3
+"""Longest cycle [s]."""
+
+
+@dataclass(slots=True)
+class StepRequest:
+    """Move a group by one control cycle, so that a link comes as near to a pose as its limits allow."""
+
+    group: str
+    links: Sequence[str]
+    """One; empty for the only tip."""
+    poses: Sequence[FramedPose]
+    """One."""
+    previous: Sequence[FramedPose] = ()
+    """The pose of the cycle before, if the pose moves; empty if it rests."""
+    state: StateGiven = NOTHING_GIVEN
+    velocities: Sequence[float] = ()
+    """Of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
+    period: float = 0.0
+    """[s]."""
+    velocity_scale: float = 0.0
+    """Part of the velocity limits; outside (0, 1] all of them, as in MoveIt."""
+    accelerations: Sequence[float] = ()
+    """Largest ones: one number, or one for each joint; empty: the values of joint_limits.yaml."""
+    posture: Sequence[float] = ()
+    """To go to as far as the pose leaves a choice; empty for none."""
+
+
+class StepResponse(NamedTuple):
+    """The step of one cycle, or the reason of a failure."""
+
+    refusal: Refusal
+    cause: Cause
+    """NONE for every step, also if it does not reach the pose."""
+    text: str
+    joint_names: tuple[str, ...] = ()
+    step: Step | None = None
+
+
+class StepFinder:
+    """Finds steps of one group; several threads may call it at once."""
+
+    def __init__(self, server: GroupServer) -> None:
+        """
+        Take a group.
+
+        :param server: the group.
+        """
+        self._server = server
+        self._solvers: dict[tuple[str, ...], StepSolver] = {}
+        self._bounds: dict[tuple[float, ...], Bounds] = {}
+
+    def find(
+        self, request: StepRequest, goals: Sequence[LinkGoal], state: FullState
+    ) -> StepResponse:
+        """
+        Return the step of one cycle.
+
+        :param request: the request.
+        :param goals: the pose in the model frame and, if the pose moves, the pose of the cycle before.
+        :param state: joints at the beginning of the cycle.
+        :raises RequestRefused: for numbers without a meaning, and for groups that take no steps.
+        """
+        server = self._server
+        steps = self._solver_for(goals[0])
+        targets = [self._target(steps, goal, state) for goal in goals]
+        start = Start(
+            np.clip(state.positions[server.places], *self._limits(state)),
+            self._velocity(request),
+            state.positions,
+        )
+        try:
+            step = steps.take(
+                targets[0],
+                start,
+                self._bounds_of(request),
+                previous=targets[1] if targets[1:] else None,
+                posture=request.posture if len(request.posture) else None,
+                wants_motion=True,
+            )
+        except SsikError as error:
+            raise Refusal.BAD_OPTION.error(str(error)) from error
+        return StepResponse(Refusal.NONE, Cause.NONE, step.text, server.group.variable_names, step)
+
+    def _solver_for(self, goal: LinkGoal) -> StepSolver:
+        """Return the solver of steps of a link; made at its first request."""
+        server = self._server
+        solver = server.require_solver()
+        if isinstance(solver, ClosedChainSolver):
+            raise Refusal.NO_SOLVER.error(
+                f'Group {quote(server.group.name)} closes loops ({solver.name}); steps are for groups without.'
+            )
+        tips = list(solver.tip_frames)
+        place = server.tip_of(solver, goal.link)
+        tips[place] = goal.link or tips[place]
+        key = tuple(tips)
+        if key not in self._solvers:
+            settings = SearchSettings(law='adaptive', pos_tol=EXACT, rot_tol=EXACT)
+            rows = position_rows() if server.kinematics.position_only else Rows()
+            frames = Frames(solver.base_frame, key)
+            made = SearchSolver(server.robot, server.group, settings, frames=frames, rows=rows)
+            self._solvers[key] = StepSolver(made)
+        return self._solvers[key]
+
+    def _target(self, steps: StepSolver, goal: LinkGoal, state: FullState) -> FloatArray:
+        """Return the pose of each tip in the base; tips without a goal stay where they are."""
+        server = self._server
+        asked = server.make_request(steps.solver, [goal], state, timeout=0.0)
+        if asked.tool_offsets is None:
+            return asked.targets
+        if server.kinematics.position_only:
+            raise Refusal.UNKNOWN_LINK.error(
+                'With position_only_ik, steps lead links, not the objects that they carry.'
+            )
+        tips: FloatArray = asked.targets @ np.array(
+            [invert_pose(tool) for tool in asked.tool_offsets]
+        )
+        return tips
+
+    def _limits(self, state: FullState) -> tuple[FloatArray, FloatArray]:
+        """Return the position limits; refuse a state that is outside by more than rounding."""
+        server = self._server
+        rows = zip(
+            server.group.variable_names,
+            state.positions[server.places].tolist(),
+            server.lowest,
+            server.highest,
+            strict=True,
+        )
+        for name, value, lowest, highest in rows:
+            if not lowest <= value <= highest:
+                raise Refusal.BAD_STATE.error(
+                    f'{quote(name)} starts at {value:.6g}, outside its limits {lowest:.6g} and {highest:.6g}: a step '
+                    'begins within them.'
+                )
+        return server.group.lower, server.group.upper
+
+    def _velocity(self, request: StepRequest) -> FloatArray | None:
+        """Return the velocities of the group at the beginning (n,); None for an arm at rest."""
+        given = request.velocities
+        if not len(given):
+            return None
+        names = list(request.state.names)
+        if len(given) != len(names):
+            raise Refusal.BAD_STATE.error(
+                f'The state has {counted(len(given), "velocity", "velocities")} for {counted(len(names), "joint")}.'
+            )
+        known = dict(zip(names, given))
+        velocity = np.array([known.get(name, 0.0) for name in self._server.group.variable_names])
+        if not np.isfinite(velocity).all():
+            raise Refusal.BAD_STATE.error('A velocity of the state is not finite.')
+        return velocity
+
+    def _bounds_of(self, request: StepRequest) -> Bounds:
+        """Return the motion that one cycle allows; the last ones are kept."""
+        key = request.period, request.velocity_scale, *request.accelerations
+        found = self._bounds.get(key)
+        if found is None:
+            found = self._make_bounds(request)
+            if len(self._bounds) >= MOST_KEPT:
+                self._bounds.clear()
+            self._bounds[key] = found
+        return found
+
+    def _make_bounds(self, request: StepRequest) -> Bounds:
+        if not 0.0 < request.period <= LONGEST_PERIOD:
+            raise Refusal.BAD_OPTION.error(
+                f'period is {request.period:g} s; it has to be above 0 and at most {LONGEST_PERIOD:g} s.'
+            )
+        group, robot = self._server.group, self._server.robot
+        velocity, _ = scaled_limits(robot, group, request.velocity_scale, 1.0)
+        accelerations: Sequence[float] | float = request.accelerations
+        if not len(request.accelerations):
+            known = robot.accelerations
+            accelerations = [known.get(name, math.inf) for name in group.variable_names]
+            if not known.keys() & set(group.variable_names):
+                return Bounds(request.period, with_default(velocity))
+        elif len(request.accelerations) == 1:
+            accelerations = request.accelerations[0]
+        return Bounds(request.period, with_default(velocity), accelerations)

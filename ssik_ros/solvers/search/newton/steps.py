@@ -1,0 +1,144 @@
+"""Steps of one cycle each, from any posture: a tracker for callers that keep the state of the arm themselves."""
+
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.results import Cause
+from ssik_ros.solvers.search.newton.tracker import StoppedBy, Tracker, TrackStatus
+from ssik_ros.solvers.search.solver import SearchSolver
+
+REASONS = {
+    Cause.CONSISTENCY: 'joints move as fast as their velocity and acceleration limits allow',
+    Cause.LIMITS: 'joints are on their limits',
+    Cause.SINGULAR: 'the posture is singular, and no motion of the joints comes nearer',
+    Cause.UNREACHABLE: 'the pose is out of reach',
+}
+"""Why a step does not reach its pose."""
+
+
+class Bounds(NamedTuple):
+    """How far joints may move in one cycle; arguments of :meth:`Tracker.bound`."""
+
+    dt: float | None = None
+    velocity_limits: ArrayLike | None = None
+    acceleration_limits: ArrayLike | None = None
+    max_step: ArrayLike | None = None
+
+
+NO_BOUNDS = Bounds()
+
+
+class Start(NamedTuple):
+    """The robot at the beginning of a cycle."""
+
+    q: FloatArray
+    """(n,) joints of the group, within the limits [rad or m]."""
+    velocity: FloatArray | None = None
+    """(n,) [rad/s or m/s]; None for an arm at rest."""
+    state: FloatArray | None = None
+    """(nq,) the whole robot, for joints outside the group; None for their defaults."""
+
+
+class JointMotion(NamedTuple):
+    """How the joints moved in a cycle."""
+
+    velocity: FloatArray
+    """(n,) at the end [rad/s or m/s]; NaN without a dt."""
+    scale: float
+    """Part of the error that the step removes."""
+    condition: float
+    """Condition number of the Jacobian at the end; infinite at a singular posture."""
+    stopped_by: tuple[StoppedBy, ...]
+    """The bound that stopped each joint."""
+
+
+class Step(NamedTuple):
+    """The robot at the end of a cycle."""
+
+    q: FloatArray
+    """(n,) [rad or m]."""
+    status: TrackStatus
+    cause: Cause
+    """Why the step does not reach the pose: a key of :data:`REASONS`; NONE if it does."""
+    distance: float
+    """From the pose, the largest of all tips [m]."""
+    angle: float
+    """[rad]."""
+    motion: JointMotion | None
+    """None if the call did not ask for it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the step reaches the pose."""
+        return self.status == TrackStatus.OK
+
+    @property
+    def text(self) -> str:
+        """Return a sentence about the step."""
+        if self.is_exact:
+            return 'Solved by one step from the seed.'
+        reason = REASONS.get(self.cause, 'no step comes nearer')
+        return (
+            f'The nearest step is off by {self.distance:.3g} m and {self.angle:.3g} rad: {reason}.'
+        )
+
+
+class StepSolver:
+    """Takes steps; several threads may call it at once."""
+
+    def __init__(self, solver: SearchSolver, max_iterations: int = 30) -> None:
+        """
+        Prepare the steps.
+
+        :param solver: law, tolerances and limits.
+        :param max_iterations: most updates of one step.
+        """
+        self.solver, self._most = solver, max_iterations
+        self._idle: list[tuple[Tracker, Bounds]] = []
+        """Trackers that no thread uses, with their bounds."""
+
+    def take(
+        self,
+        target: ArrayLike,
+        start: Start,
+        bounds: Bounds,
+        *,
+        previous: ArrayLike | None = None,
+        posture: ArrayLike | None = None,
+        wants_motion: bool = False,
+    ) -> Step:
+        """
+        Return the step of one cycle.
+
+        :param target, previous: as for :meth:`Tracker.track`.
+        :param start: the robot at the beginning.
+        :param bounds: of the motion. The same object costs less at the next call; its arrays must not change.
+        :param posture: (n,) to go to as far as the target leaves a choice; None means no posture [rad or m].
+        :param wants_motion: return how the joints moved too.
+        :raises ValueError: for wrong shapes, a start outside the limits, and bounds that are not positive.
+        """
+        try:
+            tracker, known = self._idle.pop()
+        except IndexError:
+            tracker, known = Tracker(self.solver, start.q, max_iterations=self._most), NO_BOUNDS
+        try:
+            if known is not bounds or posture is not None:
+                known = NO_BOUNDS
+                tracker.bound(*bounds)
+                tracker.set_posture(posture)
+                known = bounds if posture is None else NO_BOUNDS
+            tracker.reset(*start)
+            status = tracker.track(target, previous)
+            errors = tracker.position_error, tracker.rotation_error
+            motion = _read_motion(tracker) if wants_motion else None
+            return Step(tracker.q.copy(), status, tracker.cause, *errors, motion)
+        finally:
+            self._idle.append((tracker, known))
+
+
+def _read_motion(tracker: Tracker) -> JointMotion:
+    """Return how the joints moved in the last cycle of a tracker."""
+    stopped = tuple(tracker.stopped_by)
+    return JointMotion(tracker.velocity, tracker.scale, tracker.condition, stopped)
