@@ -5,36 +5,43 @@ Poses are (4, 4) transforms of the tips in the base frame, solutions are in the 
 MoveIt fills references, the methods return values; error codes have the numbers of moveit_msgs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
-from enum import IntEnum
-import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import logging
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ModelError, quote, SsikError
+from ssik_ros.errors import ModelError, SsikError
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.moveit.group_setup import GroupSetup, place_tips
 from ssik_ros.moveit.nearest_steps import NearestSteps
-from ssik_ros.problem.contract import BranchSolver, IkSolver, SolveRequest
-from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
+from ssik_ros.moveit.queries import (
+    CostFunction,
+    DEFAULT_OPTIONS,
+    DiscretizationMethod,
+    error_code_of,
+    has_usable_nearest,
+    IkReplies,
+    IkReply,
+    KinematicError,
+    KinematicsQueryOptions,
+    no_replies,
+    no_reply,
+    SolutionCallback,
+    SUCCESS,
+    Vector,
+)
+from ssik_ros.problem.contract import BranchSolver, IkSolver
+from ssik_ros.results import Cause, IkResult
 from ssik_ros.solvers.auto.policy import Knowledge, knowledge_of
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER
-from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.moveit.kinematics_base')
 
-Vector = Sequence[float] | FloatArray
-
-SUCCESS = 1
-NO_IK_SOLUTION = -31
-TIMED_OUT = -6
 DEFAULT_SEARCH_DISCRETIZATION = 0.1
 DEFAULT_TIMEOUT = 1.0
 MOST_SOLUTIONS = 256
@@ -43,96 +50,6 @@ COMPARED = 16
 """Solutions among which a cost function chooses."""
 STARTS = 1000
 """Starts of a search for several solutions."""
-RANDOM_SAMPLES = 16
-"""Values of each redundant joint that are drawn where samples are random."""
-
-
-class DiscretizationMethod(IntEnum):
-    """How values of redundant joints are chosen, with MoveIt's numbers."""
-
-    NO_DISCRETIZATION = 1
-    ALL_DISCRETIZED = 2
-    SOME_DISCRETIZED = 3
-    ALL_RANDOM_SAMPLED = 4
-    SOME_RANDOM_SAMPLED = 5
-
-
-class KinematicError(IntEnum):
-    """How a request for several solutions ended, with MoveIt's numbers (and spelling)."""
-
-    OK = 1
-    UNSUPORTED_DISCRETIZATION_REQUESTED = 2
-    DISCRETIZATION_NOT_INITIALIZED = 3
-    MULTIPLE_TIPS_NOT_SUPPORTED = 4
-    EMPTY_TIP_POSES = 5
-    IK_SEED_OUTSIDE_LIMITS = 6
-    SOLVER_NOT_ACTIVE = 7
-    NO_SOLUTION = 8
-
-
-@dataclass(frozen=True)
-class KinematicsQueryOptions:
-    """Options that MoveIt's callers may set."""
-
-    lock_redundant_joints: bool = False
-    """Hold the redundant joints at the values of the seed."""
-    return_approximate_solution: bool = False
-    """
-    Return the nearest posture where none is within tolerance; it is marked as approximate. For a pose that the joints may
-    reach in one cycle, this is the step from the seed that comes nearest, see
-    :mod:`ssik_ros.moveit.nearest_steps`.
-    """
-    discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
-
-
-DEFAULT_OPTIONS = KinematicsQueryOptions()
-
-
-class IkReply(NamedTuple):
-    """One solution, or the cause of the failure."""
-
-    solved: bool
-    solution: FloatArray
-    """(n); empty without a solution."""
-    error_code: int
-    cause: Cause
-    text: str
-    is_approximate: bool = False
-
-
-class IkReplies(NamedTuple):
-    """Several solutions of one pose."""
-
-    solutions: list[FloatArray]
-    """(n) each, nearest to the seed first."""
-    kinematic_error: KinematicError
-    solution_percentage: float
-    """Part of the tried values of redundant joints that have a solution; 1 where none is sampled."""
-
-    @property
-    def solved(self) -> bool:
-        """Return whether there is at least one solution."""
-        return bool(self.solutions)
-
-
-SolutionCallback = Callable[[FloatArray, FloatArray], int | bool]
-"""Called with the (first) pose and a candidate; SUCCESS or true takes it, anything else goes on searching."""
-CostFunction = Callable[[FloatArray, FloatArray, FloatArray], float]
-"""Called with the (first) pose, a solution and the seed; the smallest value wins."""
-
-
-@dataclass(frozen=True)
-class _Setup:
-    """Everything that initialization decides."""
-
-    robot: RobotModel
-    group: JointGroup
-    solver: IkSolver
-    tip_frames: tuple[str, ...]
-    tools: FloatArray | None
-    """(t, 4, 4) poses of the tips in the solver's; None where they are the same."""
-    redundant: tuple[int, ...] = ()
-    discretization: Mapping[int, float] = field(default_factory=dict)
 
 
 class KinematicsBase:
@@ -155,7 +72,7 @@ class KinematicsBase:
         self._solver_name = solver
         self._parameters = dict(parameters or {})
         self._position_only = position_only
-        self._setup: _Setup | None = None
+        self._setup: GroupSetup | None = None
         self._timeout = DEFAULT_TIMEOUT
         self._steps: NearestSteps | None = None
         self.reason = 'initialize() has not been called'
@@ -183,7 +100,7 @@ class KinematicsBase:
         try:
             group = robot.group(group_name)
             solver = self._make_solver(robot, group)
-            setup = self._place_tips(robot, group, solver, base_frame, tip_frames)
+            setup = place_tips(robot, group, solver, base_frame, tip_frames)
         except SsikError as error:
             self.reason = str(error)
             _LOGGER.error('%s', self.reason)
@@ -198,33 +115,6 @@ class KinematicsBase:
         return create_solver(
             self._solver_name, robot, group, self._parameters, position_only=self._position_only
         )
-
-    def _place_tips(
-        self,
-        robot: RobotModel,
-        group: JointGroup,
-        solver: IkSolver,
-        base_frame: str,
-        tip_frames: Sequence[str],
-    ) -> _Setup:
-        base = base_frame.removeprefix('/')
-        if base not in ('', solver.base_frame):
-            raise ModelError(
-                f'The base of group {quote(group.name)} is {quote(solver.base_frame)}, not {quote(base)}.'
-            )
-        names = [name.removeprefix('/') for name in tip_frames] or list(solver.tip_frames)
-        if len(names) != len(solver.tip_frames):
-            raise ModelError(
-                f'Group {quote(group.name)} has the tips {list(solver.tip_frames)}, not {names}.'
-            )
-        tools = np.empty((len(names), 4, 4))
-        for index, (own, wanted) in enumerate(zip(solver.tip_frames, names, strict=True)):
-            offset = robot.rigid_offset(own, wanted)
-            if offset is None:
-                raise ModelError(f'Link {quote(wanted)} is not rigid with the tip {quote(own)}.')
-            tools[index] = offset
-        same = names == list(solver.tip_frames)
-        return _Setup(robot, group, solver, tuple(names), None if same else tools)
 
     def supports_group(self, group: JointGroup) -> tuple[bool, str]:
         """
@@ -356,12 +246,7 @@ class KinematicsBase:
         q = np.asarray(joint_angles, dtype=np.float64)
         if q.shape != (len(setup.group.idx_q),) or not np.isfinite(q).all():
             return None
-        positions = setup.robot.default_positions()
-        positions[setup.group.idx_q] = q
-        tree = setup.robot.tree
-        joints = compute_joint_poses(tree, setup.robot.with_mimic(positions))
-        base = invert_pose(compute_link_pose(tree, joints, tree.link(setup.solver.base_frame)))
-        return [base @ compute_link_pose(tree, joints, tree.link(name)) for name in link_names]
+        return setup.link_poses(link_names, q)
 
     # Inverse kinematics
 
@@ -443,7 +328,7 @@ class KinematicsBase:
     ) -> IkReply | None:
         """Return the step of one cycle, or None if the request asks for something else; see :mod:`.nearest_steps`."""
         setup, q = self._setup, np.asarray(seed, dtype=np.float64)
-        if setup is None or len(setup.tip_frames) != 1 or self._locked(setup, options):
+        if setup is None or len(setup.tip_frames) != 1 or setup.locked(options):
             return None
         is_usable = q.shape == (len(setup.group.idx_q),) and np.isfinite(q).all()
         if not is_usable or not np.isfinite(pose).all():
@@ -477,25 +362,24 @@ class KinematicsBase:
         """
         setup = self._setup
         if setup is None:
-            return _no_replies(KinematicError.SOLVER_NOT_ACTIVE)
+            return no_replies(KinematicError.SOLVER_NOT_ACTIVE)
         if not len(poses):
-            return _no_replies(KinematicError.EMPTY_TIP_POSES)
+            return no_replies(KinematicError.EMPTY_TIP_POSES)
         if len(poses) != len(setup.tip_frames):
-            return _no_replies(KinematicError.MULTIPLE_TIPS_NOT_SUPPORTED)
+            return no_replies(KinematicError.MULTIPLE_TIPS_NOT_SUPPORTED)
         if np.shape(seed) != (len(setup.group.idx_q),) or not np.isfinite(seed).all():
-            return _no_replies(KinematicError.NO_SOLUTION)
+            return no_replies(KinematicError.NO_SOLUTION)
         held: list[dict[str, float | None]] = [{}]
         if options.discretization_method != DiscretizationMethod.NO_DISCRETIZATION:
             if not setup.redundant or any(
                 self.get_search_discretization(joint) <= 0.0 for joint in setup.redundant
             ):
-                return _no_replies(KinematicError.DISCRETIZATION_NOT_INITIALIZED)
-            held = self._held_values(setup, np.asarray(seed), options.discretization_method)
+                return no_replies(KinematicError.DISCRETIZATION_NOT_INITIALIZED)
+            held = setup.held_values(np.asarray(seed), options.discretization_method)
         found, hits = [], 0
         for values in held:
-            locked = {**self._locked(setup, options), **values}
-            result = self._solve(
-                setup,
+            locked = {**setup.locked(options), **values}
+            result = setup.solve(
                 poses,
                 seed,
                 max_solutions=MOST_SOLUTIONS,
@@ -505,56 +389,11 @@ class KinematicsBase:
             hits += isinstance(result, IkResult) and result.solved
             if isinstance(result, IkResult):
                 found += list(result.solutions)
-            found += self._led_to(setup, poses, seed, locked)
+            found += setup.led_to(poses, seed, locked)
         if not found:
-            return _no_replies(KinematicError.NO_SOLUTION)
+            return no_replies(KinematicError.NO_SOLUTION)
         found.sort(key=lambda q: _sum_of_steps(np.empty(0), q, np.asarray(seed)))
         return IkReplies(found, KinematicError.OK, hits / len(held))
-
-    def _led_to(
-        self,
-        setup: _Setup,
-        poses: FloatArray | Sequence[FloatArray],
-        seed: Vector,
-        locked: Mapping[str, float | None],
-    ) -> list[FloatArray]:
-        """Return the solution that the seed leads to, where it may be missing among the branches."""
-        if isinstance(setup.solver, BranchSolver) or not knowledge_of(setup.solver):
-            return []
-        result = self._solve(setup, poses, seed, max_searches=1, locked=locked)
-        return list(result.solutions) if isinstance(result, IkResult) else []
-
-    def _held_values(
-        self, setup: _Setup, seed: FloatArray, method: DiscretizationMethod
-    ) -> list[dict[str, float | None]]:
-        """Return the values of the redundant joints that are tried, the seed's first."""
-        rng = np.random.default_rng(0)
-        low, high = setup.robot.sampling_bounds(setup.group)
-        axes: list[list[float]] = []
-        is_random = method in (
-            DiscretizationMethod.ALL_RANDOM_SAMPLED,
-            DiscretizationMethod.SOME_RANDOM_SAMPLED,
-        )
-        some = method in (
-            DiscretizationMethod.SOME_DISCRETIZED,
-            DiscretizationMethod.SOME_RANDOM_SAMPLED,
-        )
-        for place in setup.redundant[:1] if some else setup.redundant:
-            step = setup.discretization[place]
-            values = [float(np.clip(seed[place], low[place], high[place]))]
-            if is_random:
-                values += rng.uniform(low[place], high[place], RANDOM_SAMPLES).tolist()
-            else:
-                values += np.arange(low[place], high[place], step).tolist()
-            axes.append(values)
-        names = [setup.group.variable_names[place] for place in setup.redundant]
-        return [dict(zip(names, choice)) for choice in itertools.product(*axes)]
-
-    def _locked(self, setup: _Setup, options: KinematicsQueryOptions) -> dict[str, float | None]:
-        """Return the joints that are held at the values of the seed."""
-        if not options.lock_redundant_joints:
-            return {}
-        return dict.fromkeys(setup.group.variable_names[place] for place in setup.redundant)
 
     def _find(
         self,
@@ -567,11 +406,11 @@ class KinematicsBase:
         """Return one solution."""
         setup = self._setup
         if setup is None:
-            return _no_reply(Cause.UNKNOWN_GROUP, f'Not initialized: {self.reason}.')
+            return no_reply(Cause.UNKNOWN_GROUP, f'Not initialized: {self.reason}.')
         more['wants_nearest'] = options.return_approximate_solution
-        result = self._solve(setup, poses, seed, locked=self._locked(setup, options), **more)
+        result = setup.solve(poses, seed, locked=setup.locked(options), **more)
         if isinstance(result, str):
-            return _no_reply(Cause.BAD_TARGET, result)
+            return no_reply(Cause.BAD_TARGET, result)
         if result.solved:
             solution = result.solutions[0]
             if cost is not None:
@@ -579,46 +418,12 @@ class KinematicsBase:
                 own = np.asarray(seed, dtype=np.float64)
                 solution = min(result.solutions, key=lambda q: cost(first, q, own))
             return IkReply(True, solution.copy(), SUCCESS, Cause.NONE, result.summary())
-        if options.return_approximate_solution and _is_usable(result):
+        if options.return_approximate_solution and has_usable_nearest(result):
             text = f'Approximate, off by {result.residual:.3g} (norm over m and rad). {result.summary()}'
             assert result.nearest is not None
             nearest = result.nearest.copy()
             return IkReply(True, nearest, SUCCESS, result.cause, text, is_approximate=True)
-        return _no_reply(result.cause, result.summary(), error_code_of(result))
-
-    def _solve(
-        self,
-        setup: _Setup,
-        poses: FloatArray | Sequence[FloatArray],
-        seed: Vector,
-        **more: Any,
-    ) -> IkResult | str:
-        """Return the solver's result, or why the request is malformed."""
-        targets = np.asarray(poses, dtype=np.float64)
-        targets = targets.reshape(1, 4, 4) if targets.shape == (4, 4) else targets
-        if targets.shape != (len(setup.tip_frames), 4, 4):
-            return f'There are {len(setup.tip_frames)} tips, and poses of shape {targets.shape}.'
-        own = np.asarray(seed, dtype=np.float64)
-        if own.shape != (len(setup.group.idx_q),) or not np.isfinite(own).all():
-            return f'The seed has to hold {len(setup.group.idx_q)} finite values.'
-        try:
-            return setup.solver.solve(
-                SolveRequest(targets=targets, seed=own, tool_offsets=setup.tools, **more)
-            )
-        except SsikError as error:
-            return str(error)
-
-
-def error_code_of(result: IkResult) -> int:
-    """
-    Return MoveIt's code for a solver's result.
-
-    :param result: the result.
-    """
-    if result.solved:
-        return SUCCESS
-    is_late = result.cause == Cause.DEADLINE or result.clock_ended
-    return TIMED_OUT if is_late else NO_IK_SOLUTION
+        return no_reply(result.cause, result.summary(), error_code_of(result))
 
 
 def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
@@ -632,19 +437,3 @@ def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
     own = np.asarray(seed, dtype=np.float64)
     first = np.empty(0)
     return _sum_of_steps(first, reply.solution, own) < _sum_of_steps(first, other.solution, own)
-
-
-def _is_usable(result: IkResult) -> bool:
-    """Return whether the closest state of a failed search is finite and may be returned."""
-    nearest = result.nearest
-    return (
-        nearest is not None and math.isfinite(result.residual) and bool(np.isfinite(nearest).all())
-    )
-
-
-def _no_reply(cause: Cause, text: str, code: int = NO_IK_SOLUTION) -> IkReply:
-    return IkReply(False, np.empty(0), code, cause, text or CAUSE_TEXT[cause])
-
-
-def _no_replies(error: KinematicError) -> IkReplies:
-    return IkReplies([], error, 0.0)

@@ -15,7 +15,8 @@ from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.moveit.kinematics_base import KinematicsBase, SUCCESS
+from ssik_ros.moveit.kinematics_base import KinematicsBase
+from ssik_ros.moveit.queries import SUCCESS
 from ssik_ros.solvers.auto.policy import knowledge_of
 from ssik_ros.solvers.registry import list_solvers
 

@@ -9,10 +9,10 @@ import pytest
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.moveit.kinematics_base import (
+from ssik_ros.moveit.kinematics_base import KinematicsBase
+from ssik_ros.moveit.queries import (
     DiscretizationMethod,
     KinematicError,
-    KinematicsBase,
     KinematicsQueryOptions,
     NO_IK_SOLUTION,
     SUCCESS,

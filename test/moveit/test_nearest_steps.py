@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
-from ssik_ros.moveit.kinematics_base import KinematicsBase, KinematicsQueryOptions, SUCCESS
+from ssik_ros.moveit.kinematics_base import KinematicsBase
+from ssik_ros.moveit.queries import KinematicsQueryOptions, SUCCESS
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

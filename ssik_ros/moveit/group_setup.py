@@ -1,0 +1,171 @@
+"""A planning group with its solver, as one call of ``KinematicsBase.initialize`` decides them, and requests to that solver."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ModelError, quote, SsikError
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.moveit.queries import DiscretizationMethod, KinematicsQueryOptions, Vector
+from ssik_ros.problem.contract import BranchSolver, IkSolver, SolveRequest
+from ssik_ros.results import IkResult
+from ssik_ros.solvers.auto.policy import knowledge_of
+from ssik_ros.value_class import dataclass
+
+RANDOM_SAMPLES = 16
+"""Values of each redundant joint that are drawn where samples are random."""
+
+
+@dataclass(frozen=True)
+class GroupSetup:
+    """A group, its solver, its tips and its redundant joints."""
+
+    robot: RobotModel
+    group: JointGroup
+    solver: IkSolver
+    tip_frames: tuple[str, ...]
+    tools: FloatArray | None
+    """(t, 4, 4) poses of the tips in the solver's; None where they are the same."""
+    redundant: tuple[int, ...] = ()
+    discretization: Mapping[int, float] = field(default_factory=dict)
+
+    def link_poses(self, names: Sequence[str], q: FloatArray) -> list[FloatArray]:
+        """
+        Return the poses (4, 4) of links in the base frame; joints outside the group have their defaults.
+
+        :param names: of links of the robot.
+        :param q: (n,).
+        """
+        tree, positions = self.robot.tree, self.robot.default_positions()
+        positions[self.group.idx_q] = q
+        joints = compute_joint_poses(tree, self.robot.with_mimic(positions))
+        base = invert_pose(compute_link_pose(tree, joints, tree.link(self.solver.base_frame)))
+        return [base @ compute_link_pose(tree, joints, tree.link(name)) for name in names]
+
+    def solve(
+        self,
+        poses: FloatArray | Sequence[FloatArray],
+        seed: Vector,
+        **more: Any,
+    ) -> IkResult | str:
+        """
+        Return the solver's result, or why the request is malformed.
+
+        :param poses: one for each tip.
+        :param seed: (n).
+        :param more: other fields of :class:`SolveRequest`.
+        """
+        targets = np.asarray(poses, dtype=np.float64)
+        targets = targets.reshape(1, 4, 4) if targets.shape == (4, 4) else targets
+        if targets.shape != (len(self.tip_frames), 4, 4):
+            return f'There are {len(self.tip_frames)} tips, and poses of shape {targets.shape}.'
+        own = np.asarray(seed, dtype=np.float64)
+        if own.shape != (len(self.group.idx_q),) or not np.isfinite(own).all():
+            return f'The seed has to hold {len(self.group.idx_q)} finite values.'
+        try:
+            return self.solver.solve(
+                SolveRequest(targets=targets, seed=own, tool_offsets=self.tools, **more)
+            )
+        except SsikError as error:
+            return str(error)
+
+    def led_to(
+        self,
+        poses: FloatArray | Sequence[FloatArray],
+        seed: Vector,
+        locked: Mapping[str, float | None],
+    ) -> list[FloatArray]:
+        """
+        Return the solution that the seed leads to, if it may be missing among the branches.
+
+        :param poses: one for each tip.
+        :param seed: (n).
+        :param locked: joints that are held.
+        """
+        if isinstance(self.solver, BranchSolver) or not knowledge_of(self.solver):
+            return []
+        result = self.solve(poses, seed, max_searches=1, locked=locked)
+        return list(result.solutions) if isinstance(result, IkResult) else []
+
+    def locked(self, options: KinematicsQueryOptions) -> dict[str, float | None]:
+        """
+        Return the joints that are held at the values of the seed.
+
+        :param options: MoveIt's options.
+        """
+        if not options.lock_redundant_joints:
+            return {}
+        return dict.fromkeys(self.group.variable_names[place] for place in self.redundant)
+
+    def held_values(
+        self, seed: FloatArray, method: DiscretizationMethod
+    ) -> list[dict[str, float | None]]:
+        """
+        Return the values of the redundant joints that are tried, the seed's first.
+
+        :param seed: (n).
+        :param method: of sampling.
+        """
+        rng = np.random.default_rng(0)
+        low, high = self.robot.sampling_bounds(self.group)
+        axes: list[list[float]] = []
+        is_random = method in (
+            DiscretizationMethod.ALL_RANDOM_SAMPLED,
+            DiscretizationMethod.SOME_RANDOM_SAMPLED,
+        )
+        some = method in (
+            DiscretizationMethod.SOME_DISCRETIZED,
+            DiscretizationMethod.SOME_RANDOM_SAMPLED,
+        )
+        for place in self.redundant[:1] if some else self.redundant:
+            step = self.discretization[place]
+            values = [float(np.clip(seed[place], low[place], high[place]))]
+            if is_random:
+                values += rng.uniform(low[place], high[place], RANDOM_SAMPLES).tolist()
+            else:
+                values += np.arange(low[place], high[place], step).tolist()
+            axes.append(values)
+        names = [self.group.variable_names[place] for place in self.redundant]
+        return [dict(zip(names, choice)) for choice in itertools.product(*axes)]
+
+
+def place_tips(
+    robot: RobotModel,
+    group: JointGroup,
+    solver: IkSolver,
+    base_frame: str,
+    tip_frames: Sequence[str],
+) -> GroupSetup:
+    """
+    Return a group whose poses are for given links.
+
+    :param robot, group, solver: the group and its solver.
+    :param base_frame: link of the poses; empty for the solver's, which it has to be.
+    :param tip_frames: links in the order of the solver's tips, each a tip or rigid with one; empty for these tips.
+    :raises ModelError: for another base, another number of tips, and a link that is not rigid with its tip.
+    """
+    base = base_frame.removeprefix('/')
+    if base not in ('', solver.base_frame):
+        raise ModelError(
+            f'The base of group {quote(group.name)} is {quote(solver.base_frame)}, not {quote(base)}.'
+        )
+    names = [name.removeprefix('/') for name in tip_frames] or list(solver.tip_frames)
+    if len(names) != len(solver.tip_frames):
+        raise ModelError(
+            f'Group {quote(group.name)} has the tips {list(solver.tip_frames)}, not {names}.'
+        )
+    tools = np.empty((len(names), 4, 4))
+    for index, (own, wanted) in enumerate(zip(solver.tip_frames, names, strict=True)):
+        offset = robot.rigid_offset(own, wanted)
+        if offset is None:
+            raise ModelError(f'Link {quote(wanted)} is not rigid with the tip {quote(own)}.')
+        tools[index] = offset
+    same = names == list(solver.tip_frames)
+    return GroupSetup(robot, group, solver, tuple(names), None if same else tools)

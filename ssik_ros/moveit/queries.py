@@ -1,0 +1,132 @@
+"""Options of MoveIt's callers, replies to them, and MoveIt's numbers for both."""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
+from ssik_ros.value_class import dataclass
+
+Vector = Sequence[float] | FloatArray
+
+SUCCESS = 1
+NO_IK_SOLUTION = -31
+TIMED_OUT = -6
+
+
+class DiscretizationMethod(IntEnum):
+    """How values of redundant joints are chosen, with MoveIt's numbers."""
+
+    NO_DISCRETIZATION = 1
+    ALL_DISCRETIZED = 2
+    SOME_DISCRETIZED = 3
+    ALL_RANDOM_SAMPLED = 4
+    SOME_RANDOM_SAMPLED = 5
+
+
+class KinematicError(IntEnum):
+    """How a request for several solutions ended, with MoveIt's numbers (and spelling)."""
+
+    OK = 1
+    UNSUPORTED_DISCRETIZATION_REQUESTED = 2
+    DISCRETIZATION_NOT_INITIALIZED = 3
+    MULTIPLE_TIPS_NOT_SUPPORTED = 4
+    EMPTY_TIP_POSES = 5
+    IK_SEED_OUTSIDE_LIMITS = 6
+    SOLVER_NOT_ACTIVE = 7
+    NO_SOLUTION = 8
+
+
+@dataclass(frozen=True)
+class KinematicsQueryOptions:
+    """Options that MoveIt's callers may set."""
+
+    lock_redundant_joints: bool = False
+    """Hold the redundant joints at the values of the seed."""
+    return_approximate_solution: bool = False
+    """
+    Return the nearest posture where none is within tolerance; it is marked as approximate. For a pose that the joints may
+    reach in one cycle, this is the step from the seed that comes nearest, see
+    :mod:`ssik_ros.moveit.nearest_steps`.
+    """
+    discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
+
+
+DEFAULT_OPTIONS = KinematicsQueryOptions()
+
+
+class IkReply(NamedTuple):
+    """One solution, or the cause of the failure."""
+
+    solved: bool
+    solution: FloatArray
+    """(n); empty without a solution."""
+    error_code: int
+    cause: Cause
+    text: str
+    is_approximate: bool = False
+
+
+class IkReplies(NamedTuple):
+    """Several solutions of one pose."""
+
+    solutions: list[FloatArray]
+    """(n) each, nearest to the seed first."""
+    kinematic_error: KinematicError
+    solution_percentage: float
+    """Part of the tried values of redundant joints that have a solution; 1 where none is sampled."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether there is at least one solution."""
+        return bool(self.solutions)
+
+
+SolutionCallback = Callable[[FloatArray, FloatArray], int | bool]
+"""Called with the (first) pose and a candidate; SUCCESS or true takes it, anything else goes on searching."""
+CostFunction = Callable[[FloatArray, FloatArray, FloatArray], float]
+"""Called with the (first) pose, a solution and the seed; the smallest value wins."""
+
+
+def error_code_of(result: IkResult) -> int:
+    """
+    Return MoveIt's code for a solver's result.
+
+    :param result: the result.
+    """
+    if result.solved:
+        return SUCCESS
+    is_late = result.cause == Cause.DEADLINE or result.clock_ended
+    return TIMED_OUT if is_late else NO_IK_SOLUTION
+
+
+def has_usable_nearest(result: IkResult) -> bool:
+    """Return whether the closest state of a failed search is finite and may be returned."""
+    nearest = result.nearest
+    return (
+        nearest is not None and math.isfinite(result.residual) and bool(np.isfinite(nearest).all())
+    )
+
+
+def no_reply(cause: Cause, text: str, code: int = NO_IK_SOLUTION) -> IkReply:
+    """
+    Return a reply without a solution.
+
+    :param cause: of the failure.
+    :param text: about it; empty for the usual text of the cause.
+    :param code: MoveIt's.
+    """
+    return IkReply(False, np.empty(0), code, cause, text or CAUSE_TEXT[cause])
+
+
+def no_replies(error: KinematicError) -> IkReplies:
+    """
+    Return a reply without solutions.
+
+    :param error: MoveIt's.
+    """
+    return IkReplies([], error, 0.0)
