@@ -147,16 +147,16 @@ class ChainResult(int):
     @property
     def variables(self) -> tuple[str, ...]:
         """Joint and degree of freedom of each value of :attr:`q`."""
-        return tuple(self.chain.program.variables)
+        return tuple(self.chain.program.tables.variables)
 
     @property
     def q(self) -> FloatArray:
         """(n,) values of the state that the errors belong to [m, rad]; of balls the three angles."""
         program, numbers = self.chain.program, self._snapshot
-        state = numbers[2 * program.closure_count + VECTORS * len(program.keys) :]
-        values = np.empty(len(program.keys))
-        for k, (frame, dof) in enumerate(program.keys):
-            at = program.states[frame, dof]
+        state = numbers[2 * program.closure_count + VECTORS * len(program.tables.keys) :]
+        values = np.empty(len(program.tables.keys))
+        for k, (frame, dof) in enumerate(program.tables.keys):
+            at = program.tables.states[frame, dof]
             values[k] = state[at]
             if program.shape.is_ball(frame, dof):
                 rotation = matrix_of_quaternion(state[at : at + 4])
@@ -177,8 +177,8 @@ class ChainResult(int):
     def _vector(self, number: int) -> FloatArray:
         """Return one of the vectors with one number per unknown, in natural order."""
         program = self.chain.program
-        start = 2 * program.closure_count + number * len(program.keys)
-        return self._snapshot[start : start + len(program.keys)][program.place]
+        start = 2 * program.closure_count + number * len(program.tables.keys)
+        return self._snapshot[start : start + len(program.tables.keys)][program.tables.place]
 
     def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)

@@ -49,7 +49,7 @@ def move(joint, dof, amount):
 def differences(chain, closures, joints):
     """Return -de/dq by central differences."""
     columns = []
-    for name in chain.program.variables:
+    for name in chain.program.tables.variables:
         joint, dof = joints[name.rsplit('.', 1)[0]], DOF[name.rsplit('.', 1)[1]]
         values, quaternion = joint.dof_values, joint.dof_quaternion
         ends = []
@@ -72,7 +72,7 @@ def compare(solver):
         closures = [joints[name] for name in chain.closure_names]
         expected = np.concatenate([plain_residual(c) for c in closures])
         assert np.abs(solver.residual(k) - expected).max() < 1e-9
-        if chain.program.variables:
+        if chain.program.tables.variables:
             slopes = differences(chain, closures, joints)
             worst = max(worst, np.abs(solver.jacobian(k) - slopes).max())
     return worst

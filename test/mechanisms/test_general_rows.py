@@ -34,7 +34,7 @@ class GeneralProblem:
         """Read the tables and the placements of a chain that was measured."""
         self.program, self.view = program, program._view
         self.t = chains.TABLES.show(program.ints, program.reals)
-        nv, constraints = len(program.keys), len(self.t.constraint)
+        nv, constraints = len(program.tables.keys), len(self.t.constraint)
         kinds = self.t.node[:, chains.NODE_KIND]
         self.turned = [np.eye(4) for _ in kinds]
         for i, kind in enumerate(kinds):
@@ -50,7 +50,7 @@ class GeneralProblem:
             paths += own
             count += mask.bit_count()
         header = np.zeros(layout.HEADER, dtype=np.int64)
-        sizes = len(kinds), nv, program.state_count, constraints, count, 0, len(paths), 0
+        sizes = len(kinds), nv, program.tables.state_count, constraints, count, 0, len(paths), 0
         header[: layout.COUNTS] = sizes
         work = layout.WORKSPACE.place(header)
         variables = [[layout.LINEAR, 0, layout.TURNS]] * nv
@@ -79,7 +79,7 @@ class GeneralProblem:
 
     def natural(self, variable):
         """Return the column of a variable in natural order."""
-        return int(np.flatnonzero(self.program.place == variable)[0])
+        return int(np.flatnonzero(self.program.tables.place == variable)[0])
 
     def paths(self, c):
         """Return the path of a constraint: a node that moves A moves the goal and frame a."""
@@ -117,7 +117,7 @@ def compare(solver, exact):
     count = 0
     for k, chain in enumerate(solver.mechanism.chains):
         residual, jacobian = solver.residual(k), solver.jacobian(k, exact=exact)
-        if not chain.program.keys:
+        if not chain.program.tables.keys:
             continue
         general = GeneralProblem(chain.program)
         expected, columns = general.evaluate(exact)

@@ -28,7 +28,7 @@ def goal_error(goal):
 def test_a_hexapod_reaches_poses_with_the_leg_lengths_of_the_closed_form(serial):
     hexapod = make_hexapod(serial)
     solver = Solver(hexapod.roots)
-    assert len(solver.mechanism.chains[0].program.variables) == (48 if serial else 42)
+    assert len(solver.mechanism.chains[0].program.tables.variables) == (48 if serial else 42)
     rng = np.random.default_rng(7)
     reached = 0
     while reached < 30:

@@ -25,7 +25,7 @@ def gather(program):
     """Write H and g at the state whose poses are at hand; return g in natural order."""
     mechanism.jacobian(program._address, True)
     normal.gather(program._address, math.inf)
-    return program._view.gradient[program.place].copy()
+    return program._view.gradient[program.tables.place].copy()
 
 
 def hessians(solver):
@@ -35,7 +35,7 @@ def hessians(solver):
     program.measure(storage.reals, storage.flags, solver.options.packed)
     state, moved = v.current.copy(), v.current.copy()
     columns = []
-    for k in range(len(program.keys)):
+    for k in range(len(program.tables.keys)):
         ends = []
         for side in (EPS, -EPS):
             program._move(state, k, side, moved)
@@ -45,12 +45,12 @@ def hessians(solver):
     program._evaluate(state)
     gather(program)
     second_order.add_second_order(program._address)
-    n, profile = len(program.keys), [layout.VARIABLE_FIRST, layout.VARIABLE_DIAGONAL]
+    n, profile = len(program.tables.keys), [layout.VARIABLE_FIRST, layout.VARIABLE_DIAGONAL]
     found = np.zeros((n, n))
     for i, (first, diagonal) in enumerate(t.variable[:, profile]):
         found[i, first : i + 1] = v.normal[diagonal - i + first : diagonal + 1]
     found = np.tril(found) + np.tril(found, -1).T
-    return np.array(columns).T, found[np.ix_(program.place, program.place)]
+    return np.array(columns).T, found[np.ix_(program.tables.place, program.tables.place)]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def bends(solver, chain, rng):
     storage, program = solver.mechanism.storage, solver.mechanism.chains[chain].program
     t, v = layout.TABLES.show(program.ints, program.reals), program._view
     program.measure(storage.reals, storage.flags, solver.options.packed)
-    state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.keys))
+    state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.tables.keys))
     v.step[:] = step
     acceleration.bend(program._address)
     found = v.right.copy()
@@ -104,7 +104,7 @@ def test_the_bend_of_a_step_is_that_of_the_errors_along_it(seed):
     rng = np.random.default_rng(seed)
     solver = Solver(draw_mechanism(rng), translation_factor=1.3, rotation_factor=0.7)
     for chain in range(len(solver.mechanism.chains)):
-        if solver.mechanism.chains[chain].program.keys:
+        if solver.mechanism.chains[chain].program.tables.keys:
             expected, found, size = bends(solver, chain, rng)
             assert np.abs(expected - found).max() < 1e-3 * max(size, 1.0)
 

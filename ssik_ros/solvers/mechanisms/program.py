@@ -1,9 +1,8 @@
 """One chain of a mechanism as the arrays of a kernel, and the calls of that kernel."""
 
-from collections.abc import Iterable
 import math
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,30 +11,14 @@ from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.mechanisms import descent, layout, mechanism
-from ssik_ros.kernels.rows import layout as row_layout
-from ssik_ros.solvers.mechanisms.structure import ChainRows, elimination_order, Shape
+from ssik_ros.solvers.mechanisms.structure import ChainRows, Shape
+from ssik_ros.solvers.mechanisms.tables import MechanismTables
 
-MOTION_ORDER = (0, 1, 2, 5, 4, 3)
-"""Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
-DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
 FIRST_TURN = layout.FIRST_TURN
 BAD_FRAME = layout.BAD_FRAME
 ENDLESS = 1e9
 """Times of at least thirty years mean no limit, because their nanoseconds do not fit an integer [s]."""
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
-
-
-class _Motion(NamedTuple):
-    """One elementary motion; used while the tables are built."""
-
-    kind: int
-    parent: int
-    frame: int
-    key: tuple[int, int]
-    """Frame and degree of freedom of its variable."""
-    segment: list[int]
-    multiplier: float
-    offset: float
 
 
 class ChainProgram:
@@ -48,13 +31,9 @@ class ChainProgram:
         :param shape: the mechanism.
         :param chain: one of its chains.
         """
-        self.shape = shape
-        self.chain = chain
-        self._make_nodes()
-        self._make_variables()
-        self._make_constraints()
-        self._order_variables()
-        self._make_block(*self._pack())
+        self.shape, self.chain = shape, chain
+        self.tables = MechanismTables(shape, chain)
+        self._make_block(*self.tables.packed)
         self._view = layout.WORKSPACE.show(self.ints, self.work)
         self._view.fixed[:] = np.nan
         self.closure_count = len(chain.closures)
@@ -95,222 +74,6 @@ class ChainProgram:
         self._head[: layout.BLOCK_FRAMES] = [address_of(array) for array in arrays]
         self._head[layout.BLOCK_FRAMES] = len(table)
         self._bound = arrays
-
-    def _make_nodes(self) -> None:
-        """List the elementary motions, parents first, and the last one of each joint."""
-        shape = self.shape
-        self._nodes: list[_Motion] = []
-        self._last: dict[int, int] = {}
-        for frame in self.chain.joints:
-            free = shape.free(frame)
-            if not free:
-                continue
-            parent, segment = self._support(shape.parents[frame])
-            segment = [*segment, frame]
-            for dof in MOTION_ORDER:
-                if dof not in free or (shape.balls[frame] and dof in (3, 4)):
-                    continue
-                kind = layout.BALL if shape.balls[frame] and dof == 5 else dof
-                key, multiplier, offset = self._followed(frame, dof)
-                node = _Motion(kind, parent, frame, key, segment, multiplier, offset)
-                parent, segment = len(self._nodes), []
-                self._nodes.append(node)
-            self._last[frame] = parent
-
-    def _followed(self, frame: int, dof: int) -> tuple[tuple[int, int], float, float]:
-        """Return the leading degree of freedom after all chained followers, with factor and offset."""
-        key, multiplier, offset = (frame, dof), 1.0, 0.0
-        while key in self.shape.followers:
-            followed = self.shape.followers[key]
-            key = (followed.frame, followed.dof)
-            offset += multiplier * followed.offset
-            multiplier *= followed.multiplier
-        return key, multiplier, offset
-
-    def _support(self, frame: int) -> tuple[int, list[int]]:
-        """Return the last node that moves a frame (-1: the world), and the frames after it up to this frame."""
-        segment: list[int] = []
-        while frame >= 0 and frame not in self._last:
-            segment.append(frame)
-            frame = self.shape.parents[frame]
-        return self._last.get(frame, -1), segment[::-1]
-
-    def _make_variables(self) -> None:
-        """List the unknowns in natural order: by frame, then X to EZ; a ball has three."""
-        shape = self.shape
-        self.keys = [
-            (frame, dof)
-            for frame in self.chain.joints
-            for dof in shape.free(frame)
-            if (frame, dof) not in shape.followers
-        ]
-        self._number = {key: k for k, key in enumerate(self.keys)}
-        self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
-
-    def _node_variables(self, node: _Motion) -> list[int]:
-        """Return the unknowns of a node, numbered in natural order."""
-        if node.kind == layout.BALL:
-            return [self._number[node.frame, dof] for dof in (3, 4, 5)]
-        return [self._number[node.key]]
-
-    def _make_constraints(self) -> None:
-        """List the ends, the nodes that move them and the unknowns of every closure."""
-        self._ends = []
-        self._paths = []
-        for closure in self.chain.closures:
-            ends = [self._support(frame) for frame in (closure, self.shape.closes[closure])]
-            sides: dict[int, int] = {}
-            for (node, _), side in zip(ends, (layout.MOVES_A, layout.MOVES_B), strict=True):
-                while node >= 0:
-                    sides[node] = sides.get(node, 0) + side
-                    node = self._nodes[node].parent
-            self._ends.append(ends)
-            self._paths.append(dict(sorted(sides.items())))
-
-    def _order_variables(self) -> None:
-        """Give the unknowns their places in the order of elimination, and find the profile."""
-        cliques = [
-            {v for node in path for v in self._node_variables(self._nodes[node])}
-            for path in self._paths
-        ]
-        triples = [
-            {self._number[f, d] for d in (3, 4, 5) if (f, d) in self._number}
-            for f in self.chain.joints
-        ]
-        self.order = np.array(
-            elimination_order(len(self.keys), [*cliques, *triples]), dtype=np.int64
-        )
-        place = [0] * len(self.keys)
-        for position, variable in enumerate(self.order):
-            place[variable] = position
-        # The three unknowns of a ball are neighbours, its first angle first.
-        self.place = self._keep_balls_together(place)
-        self.order = np.argsort(self.place)
-        self._columns = [sorted(int(self.place[v]) for v in clique) for clique in cliques]
-        self._first = list(range(len(self.keys)))
-        for clique in [*self._columns, *([int(self.place[v]) for v in t] for t in triples if t)]:
-            for v in clique:
-                self._first[v] = min(self._first[v], min(clique))
-
-    def _keep_balls_together(self, place: list[int]) -> IntArray:
-        """Return places in which the unknowns of a ball follow one another."""
-        rank = [(float(p), 0) for p in place]
-        for frame in self.chain.joints:
-            if self.shape.balls[frame]:
-                three = [self._number[frame, dof] for dof in (3, 4, 5)]
-                last = max(place[v] for v in three)
-                for k, v in enumerate(three):
-                    rank[v] = (float(last), k - 3)
-        order = sorted(range(len(place)), key=rank.__getitem__)
-        result = np.zeros(len(place), dtype=np.int64)
-        result[order] = np.arange(len(place))
-        return result
-
-    def _pack(self) -> tuple[IntArray, FloatArray]:
-        """Return the tables: a header and all integers, and the real numbers."""
-        segments: list[int] = []
-
-        def store(frames: list[int]) -> tuple[int, int]:
-            segments.extend(frames)
-            return len(segments) - len(frames), len(frames)
-
-        self.states = states = self._place_states()
-        nodes = [self._node_row(node, store, states) for node in self._nodes]
-        constraints, paths = self._constraint_rows(store)
-        header = np.zeros(layout.HEADER, dtype=np.int64)
-        variables = self._variable_rows(states)
-        columns = [v for clique in self._columns for v in clique]
-        joints = self._joint_rows()
-        factors = [(node.multiplier, node.offset) for node in self._nodes]
-        header[: layout.COUNTS] = (
-            len(nodes),
-            len(variables),
-            self.state_count,
-            len(constraints),
-            len(joints),
-            len(columns),
-            sum(v - first + 1 for v, first in enumerate(self._first)),
-            len(paths),
-            len(segments),
-            max((self._motions(path) for path in self._paths), default=0),
-        )
-        tables = (nodes, variables, constraints, paths, columns, joints, segments, factors)
-        return layout.TABLES.pack(header, tables)
-
-    def _motions(self, path: Iterable[int]) -> int:
-        """Return the number of elementary motions of the given nodes."""
-        return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
-
-    def _place_states(self) -> dict[tuple[int, int], int]:
-        """Return the index of each degree of freedom in the state; a ball has four numbers."""
-        states: dict[tuple[int, int], int] = {}
-        size = 0
-        for frame, dof in self.keys:
-            ball = self.shape.is_ball(frame, dof)
-            if ball and dof > FIRST_TURN:
-                states[frame, dof] = states[frame, FIRST_TURN]
-                continue
-            states[frame, dof] = size
-            size += 4 if ball else 1
-        self.state_count = size
-        return states
-
-    def _node_row(self, node: _Motion, store, states) -> list[int]:  # type: ignore[no-untyped-def]
-        variable = int(self.place[self._node_variables(node)[0]])
-        own = node.key == (node.frame, 5 if node.kind == layout.BALL else node.kind)
-        return [
-            node.kind,
-            node.parent,
-            node.frame,
-            variable,
-            states[node.key],
-            *store(node.segment),
-            int(own),
-        ]
-
-    def _variable_rows(self, states: dict[tuple[int, int], int]) -> list[list[int]]:
-        rows, diagonal = [], -1
-        for position, natural in enumerate(self.order):
-            frame, dof = self.keys[natural]
-            kind, moves = row_layout.LINEAR, row_layout.SLIDES
-            if dof >= FIRST_TURN:
-                moves = row_layout.TURNS
-            if self.shape.is_ball(frame, dof):
-                kind = row_layout.BALL_FIRST if dof == FIRST_TURN else row_layout.BALL_REST
-            first = self._first[position]
-            diagonal += position - first + 1
-            rows.append([kind, states[frame, dof], moves, frame, dof, first, diagonal])
-        return rows
-
-    def _constraint_rows(self, store) -> tuple[list[list[int]], list[list[int]]]:  # type: ignore[no-untyped-def]
-        rows: list[list[int]] = []
-        paths: list[list[int]] = []
-        column = 0
-        for c, closure in enumerate(self.chain.closures):
-            ends = [part for node, frames in self._ends[c] for part in (node, *store(frames))]
-            columns = self._columns[c]
-            row = [closure, self.shape.rows(closure), int(self.shape.is_world(closure)), *ends]
-            rows.append([*row, len(paths), len(self._paths[c]), column, len(columns)])
-            for node, side in self._paths[c].items():
-                variable = int(self.place[self._node_variables(self._nodes[node])[0]])
-                paths.append([node, side, columns.index(variable)])
-            column += len(columns)
-        return rows, paths
-
-    def _joint_rows(self) -> list[list[int]]:
-        rows = []
-        for frame in self.chain.joints:
-            if self.shape.free(frame):
-                variables = [
-                    int(self.place[self._number[frame, d]]) if (frame, d) in self._number else -1
-                    for d in range(6)
-                ]
-                rotation = layout.SINGLE
-                if min(variables[3:]) >= 0:
-                    ball = self.shape.balls[frame]
-                    rotation = layout.BALL_ROTATION if ball else layout.TRIPLE
-                rows.append([frame, *variables, rotation])
-        return rows
 
     def solve(
         self,
@@ -357,7 +120,7 @@ class ChainProgram:
         """
         Return the weighted residual and its Jacobian at the state in the table.
 
-        Rows are the selected rows of each closure in turn; columns are :attr:`variables`.
+        Rows are the selected rows of each closure in turn; columns are :attr:`MechanismTables.variables`.
 
         :param exact: False leaves out the derivative of the logarithm.
         :returns: (m,) residual e and (m, n) J = -de/dq.
@@ -369,12 +132,12 @@ class ChainProgram:
         mechanism.jacobian(self._address, exact)
         residual, rows, column = [], [], 0
         for c in range(self.closure_count):
-            columns = self._columns[c]
-            dense = np.zeros((6, len(self.keys)))
+            columns = self.tables.columns[c]
+            dense = np.zeros((6, len(self.tables.keys)))
             dense[:, columns] = view.blocks[column : column + len(columns)].T
             column += len(columns)
             counted = self._counted(c)
-            rows.append(dense[counted][:, self.place])
+            rows.append(dense[counted][:, self.tables.place])
             residual.append(view.residual[c, counted])
         return np.concatenate(residual), np.concatenate(rows)
 
@@ -391,7 +154,7 @@ class ChainProgram:
         view = self._view
         state, moved = view.current.copy(), view.current
         worst = 0.0
-        for natural in range(len(self.keys)):
+        for natural in range(len(self.tables.keys)):
             ends = []
             for side in (eps, -eps):
                 self._move(state, natural, side, moved)
@@ -416,8 +179,8 @@ class ChainProgram:
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
         """Write a state in which one unknown has moved; a ball rotates about its own axis."""
-        frame, dof = self.keys[natural]
-        at = self.states[frame, dof]
+        frame, dof = self.tables.keys[natural]
+        at = self.tables.states[frame, dof]
         out[:] = state
         if self.shape.is_ball(frame, dof):
             vector = amount * np.eye(3)[dof - FIRST_TURN]

@@ -78,7 +78,7 @@ def draw_start(
 
     Angles without limits are drawn from a full circle; lengths without limits and locked unknowns stay.
     """
-    for frame, dof in program.keys:
+    for frame, dof in program.tables.keys:
         if program.shape.is_ball(frame, dof):
             if dof == FIRST_TURN and not flags[frame, BALL_ANGLES].any():
                 quaternion = random.normal(size=4)
