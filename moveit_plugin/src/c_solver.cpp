@@ -23,32 +23,6 @@ std::int64_t read_clock(void *)
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-const char * text_of(std::int32_t cause)
-{
-  switch (cause) {
-    case SSIK_CAUSE_UNREACHABLE:
-      return "the target is out of reach (move it closer, or check its frame and its unit)";
-    case SSIK_CAUSE_LIMITS:
-      return "the joint limits keep the target out of reach (move or turn it)";
-    case SSIK_CAUSE_CONSISTENCY:
-      return "no candidate lies within the consistency limits around the seed (widen them, or give another seed)";
-    case SSIK_CAUSE_SINGULAR:
-      return "the search stopped at a singular configuration";
-    case SSIK_CAUSE_BUDGET:
-      return "the budget of searches ended before a solution was found (give more time, or another seed)";
-    case SSIK_CAUSE_DEADLINE:
-      return "the deadline was reached before a solution was found (give more time)";
-    case SSIK_CAUSE_BAD_TARGET:
-      return "the target is not a finite rigid transform";
-    case SSIK_CAUSE_BAD_STATE:
-      return "the seed is not finite, or is beyond 1e150";
-    case SSIK_CAUSE_VALIDATION:
-      return "every candidate was refused by the host's callback";
-    default:
-      return "no start of the search converged, though the target may be reachable (try another seed, or more time)";
-  }
-}
-
 }  // namespace
 
 Conditions::Conditions(const Request & request, bool asks_host)
@@ -198,7 +172,7 @@ std::string explain(const ssik_report & report)
   const auto count = [](std::int64_t number, const char * noun, const char * plural) {
       return std::to_string(number) + (number == 1 ? noun : plural);
     };
-  return std::string("No solution: ") + text_of(report.cause) + " (" +
+  return std::string("No solution: ") + ssik_cause_text(report.cause) + " (" +
          count(report.searches, " search, ", " searches, ") +
          count(report.iterations, " iteration).", " iterations).");
 }

@@ -18,18 +18,6 @@ constexpr double CYCLES = 2.0;           ///< Length of a cycle, as a multiple o
 constexpr double EXACT = 1e-6;           ///< Largest error of a step that reaches the pose [m, rad].
 constexpr double USUAL_VELOCITY = 1.0;   ///< Of joints without a velocity limit [rad/s or m/s].
 
-/// Return why a step does not reach its pose.
-const char * reason_of(std::int32_t cause)
-{
-  switch (cause) {
-    case SSIK_CAUSE_CONSISTENCY: return "joints move at their velocity limits";
-    case SSIK_CAUSE_LIMITS: return "joints are on their limits";
-    case SSIK_CAUSE_SINGULAR: return "the posture is singular, and no motion of the joints comes nearer";
-    case SSIK_CAUSE_UNREACHABLE: return "the pose is out of reach";
-    default: return "no step comes nearer";
-  }
-}
-
 }  // namespace
 
 NearestStep::NearestStep(std::vector<double> velocity, bool is_position_only)
@@ -74,7 +62,7 @@ bool NearestStep::take(
     std::snprintf(
       text, sizeof(text), "The nearest step is off by %.3g m and %.3g rad: ", report.position_error,
       report.rotation_error);
-    response.text = std::string(text) + reason_of(report.cause) + ".";
+    response.text = std::string(text) + ssik_step_text(report.cause) + ".";
   }
   solution = std::move(q);
   return true;

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 
@@ -13,8 +14,10 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main
+from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
+from ssik_ros.solvers.search.newton.steps import OTHER_STEP, STEP_TEXT
 
 ARMS = ('ur5e', 'irb6700', 'panda')
 LIBM = {
@@ -370,6 +373,20 @@ def test_causes(c_arm):
         assert (c.report.status, c.report.cause) == (status, cause)
     assert c.solve(pose, seed)[0] == 1
     assert (c.report.status, c.report.cause) == (0, 0)
+
+
+def test_texts_of_causes_are_those_of_the_package(c_arm, build):
+    c = c_arm('ur5e')
+    for name, expected in (('cause', CAUSE_TEXT), ('step', STEP_TEXT)):
+        text_of = getattr(c.library, f'{c.name}_{name}_text')
+        text_of.restype = ctypes.c_char_p
+        for cause, text in expected.items():
+            advice = CAUSE_ADVICE.get(cause, '') if name == 'cause' else ''
+            assert text_of(int(cause)).decode() == text + advice
+        assert text_of(-1).decode() == ('' if name == 'cause' else OTHER_STEP)
+    header = (build('ur5e') / 'include' / f'{c.name}.h').read_text(encoding='utf-8')
+    for cause, number in re.findall(r'_CAUSE_([A-Z_]+) = (\d+)', header):
+        assert Cause[cause] == int(number)
 
 
 def test_wrong_arguments_return_codes(c_arm):

@@ -123,7 +123,14 @@ class GenericLibrary(NamedTuple):
 
 def _values(name: str, title: str, version: str) -> dict[str, str]:
     """Return the values that all libraries have."""
-    return {'NAME': name, 'UPPER': name.upper(), 'TITLE': title, 'VERSION': version, **texts.ABI}
+    return {
+        'NAME': name,
+        'UPPER': name.upper(),
+        'TITLE': title,
+        'VERSION': version,
+        **texts.cause_texts(),
+        **texts.ABI,
+    }
 
 
 def _most_branches(upper: str, count: int) -> str:

@@ -1,13 +1,15 @@
 """The files of a C library from templates: ``@NAME@`` is a value, ``@if FLAG@`` to ``@end@`` are lines for some libraries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 import re
 
 from ssik_ros.arrays import IntArray
+from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
+from ssik_ros.solvers.search.newton.steps import OTHER_STEP, STEP_TEXT
 
 TEMPLATES = Path(__file__).with_name('templates')
-ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '1'}
+ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '2'}
 """Version of the interface in the header, whatever the version of the package."""
 
 
@@ -29,6 +31,18 @@ def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
         elif is_kept:
             kept.append(line)
     return re.sub(r'@([A-Z_]+)@', lambda match: values[match[1]], ''.join(kept))
+
+
+def _cases(texts: Mapping[Cause, str]) -> list[str]:
+    """Return the cases of a C function that returns the text of a cause."""
+    return [f'    case {cause}: return "{text}";' for cause, text in texts.items()]
+
+
+def cause_texts() -> dict[str, str]:
+    """Return the values of the functions that return the text of a cause."""
+    whole = {cause: text + CAUSE_ADVICE.get(cause, '') for cause, text in CAUSE_TEXT.items()}
+    steps = [*_cases(STEP_TEXT), f'    default: return "{OTHER_STEP}";']
+    return {'CAUSE_TEXTS': '\n'.join(_cases(whole)), 'STEP_TEXTS': '\n'.join(steps)}
 
 
 def image_header(image: IntArray) -> str:

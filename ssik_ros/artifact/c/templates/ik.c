@@ -358,6 +358,19 @@ const char *@NAME@_names(const solver_t *s) {
   return is_solver(s) ? (const char *)(const void *)section(image_of(s), S_NAMES) : NULL;
 }
 
+const char *@NAME@_cause_text(int32_t cause) {
+  switch (cause) {
+@CAUSE_TEXTS@
+    default: return "";
+  }
+}
+
+const char *@NAME@_step_text(int32_t cause) {
+  switch (cause) {
+@STEP_TEXTS@
+  }
+}
+
 int @NAME@_limits(const solver_t *s, double *lower, double *upper) {
   if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
   if (!lower || !upper) return @UPPER@_BAD_ARGUMENT;

@@ -143,6 +143,12 @@ int @NAME@_tips(const @NAME@_solver *solver);
  */
 const char *@NAME@_names(const @NAME@_solver *solver);
 
+/* A sentence about a cause, without a full stop; an empty one for numbers that are no cause. It needs no solver. */
+const char *@NAME@_cause_text(int32_t cause);
+
+/* The same about a step of @NAME@_step or @NAME@_track: why it does not reach its pose. */
+const char *@NAME@_step_text(int32_t cause);
+
 /* Write the limits of the joints, infinite for none [rad or m]. */
 int @NAME@_limits(const @NAME@_solver *solver, double *lower, double *upper);
 

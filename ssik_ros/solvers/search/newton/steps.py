@@ -9,13 +9,15 @@ from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.tracker import StoppedBy, Tracker, TrackStatus
 from ssik_ros.solvers.search.solver import SearchSolver
 
-REASONS = {
+STEP_TEXT = {
     Cause.CONSISTENCY: 'joints move as fast as their velocity and acceleration limits allow',
     Cause.LIMITS: 'joints are on their limits',
     Cause.SINGULAR: 'the posture is singular, and no motion of the joints comes nearer',
     Cause.UNREACHABLE: 'the pose is out of reach',
 }
 """Why a step does not reach its pose."""
+OTHER_STEP = 'no step comes nearer'
+"""The same for all other causes."""
 
 
 class Bounds(NamedTuple):
@@ -61,7 +63,7 @@ class Step(NamedTuple):
     """(n,) [rad or m]."""
     status: TrackStatus
     cause: Cause
-    """Why the step does not reach the pose: a key of :data:`REASONS`; NONE if it does."""
+    """Why the step does not reach the pose: a key of :data:`STEP_TEXT`; NONE if it does."""
     distance: float
     """From the pose, the largest of all tips [m]."""
     angle: float
@@ -79,7 +81,7 @@ class Step(NamedTuple):
         """Return a sentence about the step."""
         if self.is_exact:
             return 'Solved by one step from the seed.'
-        reason = REASONS.get(self.cause, 'no step comes nearer')
+        reason = STEP_TEXT.get(self.cause, OTHER_STEP)
         return (
             f'The nearest step is off by {self.distance:.3g} m and {self.angle:.3g} rad: {reason}.'
         )
