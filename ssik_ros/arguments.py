@@ -100,10 +100,10 @@ def check_kind(name: str, value: object, kind: type[_Kind], wanted: str = '') ->
 
 def check_listed(name: str, value: Any) -> Iterable[Any]:
     """
-    Return several values.
+    Return an argument that is a list or another iterable.
 
     :param name: the argument, for messages.
-    :param value: a list or another iterable, but not a text.
+    :param value: the argument; text and bytes are refused.
     :raises InvalidOption: for anything else.
     """
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):

@@ -360,7 +360,7 @@ def _as_module(target: str, attribute: str) -> str | None:
 
 
 def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
-    """Return the number that a name of a module stands for."""
+    """Return the int or float that a name has in a module; _UNKNOWN if it has none."""
     value: object = importlib.import_module(module.name)
     for part in ast.unparse(node).split('.'):
         value = getattr(value, part, _UNKNOWN)

@@ -76,7 +76,7 @@ def _ran(report: BenchmarkReport) -> list[SolverRun]:
 
 
 def _tick(run: SolverRun) -> str:
-    """Return a solver's title on as many lines as it has words."""
+    """Return the title of a solver with a line break before the bracket."""
     return run.title.replace(' (', '\n(')
 
 

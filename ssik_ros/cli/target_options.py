@@ -35,7 +35,9 @@ def add_pose_options(
     targets: argparse._ArgumentGroup, frame: str, *, is_needed: bool, after_xyz: str
 ) -> argparse._MutuallyExclusiveGroup:
     """
-    Declare the options that give a target without a robot; for the rest see :func:`add_target_options`.
+    Declare --pose, --xyz and the like, which need no robot; return their group, of which one may be given.
+
+    For the rest see :func:`add_target_options`.
 
     :param targets: group of options.
     :param frame: frame of the target, for the help.

@@ -433,7 +433,7 @@ def _solve(
     key: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Find the solver of the arguments, and call it."""
+    """Find the solver of the arguments and call it; ``key`` has the settings in the order of the signature."""
     try:
         family = chain.newton_family
     except AttributeError:

@@ -220,7 +220,7 @@ class ReachMap:
 
     def slice(self, axis: str, value: float, measure: str = 'dexterity') -> FloatArray:
         """
-        Return a measure in the plane of cells nearest to a coordinate (a, b), NaN outside of the region.
+        Return a measure (a, b) on the plane of cells nearest to a coordinate; NaN for cells outside of the region.
 
         :param axis: ``x``, ``y`` or ``z``.
         :param value: coordinate [m].

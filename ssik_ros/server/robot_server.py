@@ -7,6 +7,7 @@ progress keeps the server that it began with.
 
 from collections.abc import Iterable, Mapping
 import copy
+from dataclasses import replace
 import itertools
 import math
 import operator
@@ -176,9 +177,10 @@ class RobotServer:
 
     def solve_unchecked(self, request: IkRequest, current: FullState) -> IkResponse:
         """Solve without collision checks; say so if the request wants them."""
-        wants_checks, request.avoid_collisions = request.avoid_collisions, False
-        response = self.solve(request, current)
-        return response._replace(text=f'{response.text} {UNCHECKED}') if wants_checks else response
+        if not request.avoid_collisions:
+            return self.solve(request, current)
+        response = self.solve(replace(request, avoid_collisions=False), current)
+        return response._replace(text=f'{response.text} {UNCHECKED}')
 
     def describe(self, group: str, current: FullState) -> RobotReport:
         """Return one planning group, or all of them for an empty name."""

@@ -72,7 +72,7 @@ def has_windings(world: ObjectTable, joint: IkJoint) -> bool:
 
 
 def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[float, float]:
-    """Return the limits of a joint, cut by the interval of the request."""
+    """Return the limits of a joint within [low, low + width]; a negative width is centred on the value, zero cuts nothing."""
     lower, upper = joint.limits
     if width > 0.0:
         return max(lower, low), min(upper, low + width)

@@ -109,7 +109,7 @@ def _line(item: IkObject | None) -> list[IkObject]:
 
 
 def _column_of(joint: IkJoint) -> IkJoint | None:
-    """Return the joint whose column moves a joint, if any does."""
+    """Return the joint that drives this one in the end; None if that joint is passive."""
     driver = joint.driver()
     return None if driver.passive else driver
 
@@ -313,9 +313,9 @@ def make_plan(
     """
     Pack task sets, the first with the highest priority.
 
-    :param nested: whether priorities follow the nested formula.
-    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` targets
-        too: every tip counts as being at its own.
+    :param nested: whether each task set moves only in the null space of all before it.
+    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` leaves
+        targets out too, as if every tip were at its target.
     """
     packer = _Packer(world, purpose)
     chains = []

@@ -92,7 +92,7 @@ class TaskSession(PostureSession):
         return super().tip_pose(link, state) @ offset
 
     def _given_poses(self, content: TaskSetFile) -> dict[str, FloatArray]:
-        """Return the targets whose places the file names."""
+        """Return by name the poses (4, 4) of the movable targets to which the file gives one."""
         return {
             frame.name: self.state.root_pose @ frame.pose
             for frame in content.frames

@@ -103,7 +103,7 @@ def _teach(function: Any, signatures: list[Any]) -> None:
 
 
 def _define_mask_operator(function: Any, build: Callable[[Any, Any, Any], Any]) -> None:
-    """Teach the compiler an operator between truth values."""
+    """Register an operator between two masks of lanes; ``build`` emits its instruction."""
     _teach(function, [signature(mask, mask, mask) for mask in _MASKS.values()])
 
     def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:

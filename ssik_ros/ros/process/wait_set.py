@@ -55,7 +55,7 @@ class _Armed(NamedTuple):
 
 
 class ReusedWaitSet:
-    """The entities of some nodes as they are now; used by one thread at a time."""
+    """One wait set of rclpy for many waits on the entities that some nodes have now; one thread at a time uses it."""
 
     def __init__(self, nodes: Iterable[Node], guards: Iterable[Any], context: Context) -> None:
         """

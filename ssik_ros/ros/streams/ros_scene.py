@@ -149,7 +149,7 @@ class RosScene:
                 raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
 
     def missing(self) -> str:
-        """Return a list of everything that the scene still waits for; empty if it is ready."""
+        """Return a sentence about the missing robot or the late joints; empty if the scene is ready."""
         with self._lock:
             if self._scene is None:
                 return f'No robot has come on {self._description.names} yet.'

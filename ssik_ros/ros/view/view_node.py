@@ -244,7 +244,7 @@ class ViewNode(ProcessNode):
 
 
 def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
-    """Return the parameters that locate the robot; parameters of the running node fill in missing ones."""
+    """Return the parameters that locate the robot; if no source is set, the URDF and SRDF of the running node."""
     names = (
         'robot_description',
         'robot_description_semantic',

@@ -245,7 +245,7 @@ class StateReader:
             self.robot.set_followers(positions)
 
     def _find(self, names: tuple[str, ...]) -> _Places:
-        """Return where the values of a list of names go; remembered for the next time."""
+        """Return the position variables that a list of joint names sets; the last lists are kept."""
         places = self._places.get(names)
         if places is None:
             places = self._compute_places(names)

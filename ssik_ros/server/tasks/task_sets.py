@@ -233,7 +233,7 @@ class TaskSets:
         state: FullState,
         current: FullState,
     ) -> None:
-        """Put the frames of the file where they are now, then those that a request names."""
+        """Place the frames that the task sets use; poses of the request replace poses of the file."""
         given: dict[str, FloatArray] = {}
         for target in targets:
             if target.name not in self._frames:

@@ -38,7 +38,7 @@ class LimitEdges:
 
     def solve(self, request: SolveRequest, tried: IkResult, tolerance: float) -> IkResult:
         """
-        Return the solution that begins on an edge or a face of the limits, or ``tried`` without a solution.
+        Search once from a posture on an edge or a face of the limits; return ``tried`` if that finds no solution.
 
         :param request, tolerance: as for :meth:`posture`.
         :param tried: result of the search.

@@ -126,7 +126,11 @@ class _Chunks:
         return ManyBranches(q, residuals, counts)
 
     def _prepared_for(self, pose: FloatArray, seed: FloatArray) -> Prepared:
-        """Return the request with the values of the held joint that suit one pose."""
+        """
+        Return the request with values of the held joint for one pose and its seed.
+
+        Without a rail, the first value of the shared request is overwritten.
+        """
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
             arm, request = self.rail

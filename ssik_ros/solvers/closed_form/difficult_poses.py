@@ -66,7 +66,11 @@ class DifficultPoses:
         return self.refine(pose, request, found._replace(branches=0, dropped=0))
 
     def settle(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the branches of a singular pose: isolated branches, and one point of each curve of postures."""
+        """
+        Return the branches of a singular pose: isolated branches, and one point of each curve of postures.
+
+        :param found: result of the search without singular poses, whose other fields are kept.
+        """
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self._branches(pose, free)
         settled = self._singular_poses().settle(

@@ -298,7 +298,7 @@ class _Run:
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
         """
-        Return the postures near the pose at which descents end.
+        Return the postures at which descents end with an error of at most CLOSE. Slides are measured in lengths of the arm.
 
         :param seed: (n,) start of the first descent; None uses spread starts only.
         :param most: number of starts.

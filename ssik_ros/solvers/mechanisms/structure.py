@@ -57,9 +57,9 @@ class Shape:
 
     def is_world(self, frame: int) -> bool:
         """
-        Return whether a closing frame is measured along the axes of the world, rather than along its own.
+        Return whether the errors of a closing frame are measured along the axes of the world, as goals may ask.
 
-        Closures are not: along their own axes, motions of the whole loop do not appear in its rows.
+        Loops measure along the axes of the frame: motions of the whole loop do not appear in their rows then.
         """
         return self.kinds[frame] == GOAL and self.world[frame]
 

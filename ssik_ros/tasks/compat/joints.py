@@ -85,7 +85,7 @@ def setSphericalJointMatrix(environmentHandle: int, jointHandle: int, matrix: Ar
 def setSphericalJointRotation(
     environmentHandle: int, jointHandle: int, eulerOrQuaternion: Sequence[float]
 ) -> None:
-    """Turn a spherical joint: three Euler angles or a quaternion."""
+    """Set the rotation of a spherical joint: three Euler angles [rad], or a quaternion x, y, z, w."""
     numbers = read_numbers('eulerOrQuaternion', eulerOrQuaternion, (None,))
     if len(numbers) not in (3, 4):
         raise DimensionMismatch(f'3 or 4 numbers are a rotation, not {len(numbers)}.')

@@ -159,7 +159,7 @@ class _Reader(EntryReader):
         return limits
 
     def positives(self, key: str) -> tuple[float, ...]:
-        """Return the numbers of a precision or of weights."""
+        """Return the two numbers of a precision or the three of weights; negative ones are refused."""
         values = self.numbers(key, 2 if key == 'precision' else 3)
         if min(values) < 0.0:
             self.refuse(key, 'has a negative number')

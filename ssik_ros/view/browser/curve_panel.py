@@ -110,7 +110,7 @@ def describe_ends(curve: Any) -> str:
 
 def elbow_ways(session: Session) -> list[FloatArray]:
     """
-    Return the line (m, 3) of the link that moves farthest along each self-motion, in the model frame [m].
+    Return the path (m, 3) of the link origin that moves farthest, for each self-motion, in the model frame [m].
 
     :param session: after :meth:`Session.complete`.
     """

@@ -262,10 +262,10 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
 
     :param out: (8, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
-    :param slides: which of the first three joints are prismatic, see above.
+    :param slides: which of the first three joints are prismatic, as the module lists them.
     :param n: number of joints, 3 to 6.
-    :param special: (3,) W.
-    :param g: (12,) G.
+    :param special: (3,) W, the centre of the wrist.
+    :param g: (12,) G, the target.
     :param offered: angle of the last joint where the wrist is straight [rad].
     :param scratch: (SCRATCH,) numbers.
     """
