@@ -53,7 +53,7 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
 
 def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
     """
-    Return the entries of each group with their place; entries of a specific node replace entries of ``/**``.
+    Return for each group its entries and their place; entries of a specific node replace entries of ``/**``.
 
     :param content: the content of a file, in either layout.
     :param source: the file, for messages.

@@ -236,7 +236,7 @@ def _sources(
     leaves: Mapping[str, tuple[Any, str]],
     own: Mapping[str, tuple[Any, str]],
 ) -> dict[str, str]:
-    """Return where each value came from, by parameter name or field."""
+    """Return the place of each value, as ``file:line (key)`` or ``default``, by parameter name or field."""
     sources = dict.fromkeys((*KINEMATICS_FIELDS.values(), *solver_schema(spec).names), 'default')
     for key, (_, place) in leaves.items():
         if key in KINEMATICS_FIELDS:
@@ -249,7 +249,7 @@ def _sources(
 def _report_unused(
     group: str, spec: SolverSpec, others: Mapping[str, tuple[Any, str]], where: str
 ) -> tuple[str, ...]:
-    """Return the unused keys; log one warning that names all of them."""
+    """Return the unused keys; log one warning that names all of them. Raise InvalidParameter for a misspelt key."""
     ours = (*_COMMON.names, *solver_schema(spec).names, *spec.parameter_aliases)
     unused: dict[str, str] = {}
     for key, (value, place) in others.items():

@@ -120,9 +120,9 @@ def _built_in() -> dict[str, SolverSpec]:
 
 def entry_points(group: str) -> 'Iterable[EntryPoint]':
     """
-    Return the entry points of a group. This reads the metadata of all packages; built-in names do not need it.
+    Return the entry points of a group; this reads the metadata of all installed packages.
 
-    :param group: its name.
+    :param group: name of the group.
     """
     import importlib.metadata
 
@@ -193,7 +193,7 @@ def solver_spec(name: str) -> SolverSpec:
 
 
 def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
-    """Load an entry point and return its spec."""
+    """Return the spec that an entry point holds or makes; raise PluginLoadError if that fails."""
     try:
         loaded = entry.load()
         spec = loaded() if callable(loaded) else loaded
@@ -217,7 +217,7 @@ def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
 
 
 def _load_object(path: str, solver: str) -> Any:
-    """Return the object at ``module:attribute``."""
+    """Return the object at ``module:attribute``; raise PluginLoadError, which names the solver, if it is missing."""
     module, _, attribute = path.partition(':')
     try:
         return getattr(importlib.import_module(module), attribute)

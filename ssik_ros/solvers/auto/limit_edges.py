@@ -23,13 +23,13 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class LimitEdges:
-    """The edges of the limits of one group."""
+    """The search from postures on edges and faces of the limits of one group."""
 
     def __init__(self, search: SearchSolver, *, position_only: bool) -> None:
         """
         Prepare the refinement if the group is a chain to one tip; else there are no edges.
 
-        :param search: of the group.
+        :param search: search of the group.
         :param position_only: whether the orientation of targets is free; then there are no edges either.
         """
         self._search = search
@@ -53,7 +53,7 @@ class LimitEdges:
         """
         Return a posture (n,) that reaches the pose of a request, refined from an edge or a face of the limits, or None.
 
-        :param request: valid; with locked joints or limits around the seed there are no edges.
+        :param request: a valid request; a request with locked joints or consistency limits gets None.
         :param tolerance: largest norm over position [m] and rotation [rad] error.
         """
         chain, refinement = self._chain, self._refinement

@@ -55,7 +55,7 @@ MOST_TOLERANCES = 16
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form."""
+    """A complete closed form of an arm, and how plain requests use it."""
 
     arm: AnalyticArm
     tolerance: float
@@ -113,7 +113,7 @@ class PlainRequests:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Solve one request.
+        Return the result of one request: by one kernel call if it is plain and solved, else by the general path.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint.
@@ -189,7 +189,7 @@ class PlainRequests:
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
-        """Return the address of a cancel flag, which the request keeps alive."""
+        """Return the address of a cancel flag, and remember it; the request keeps the flag alive."""
         address = address_of(checked_flag(cancel))
         self._known_flag = cancel, address
         return address

@@ -64,6 +64,8 @@ class AutoSolver:
         """
         Find the closed form of the chain, if it has one, and prepare the search.
 
+        :param robot: the robot.
+        :param group: one of its groups.
         :param options: parameters; None means the defaults.
         :param position_only: leave the orientation of targets free.
         """
@@ -103,7 +105,7 @@ class AutoSolver:
         return find_closed_form(lambda: AnalyticSolver(self.robot, self.group, name=NAME))
 
     def _search(self, starts: int, sequence: int) -> SearchSolver:
-        """Return Levenberg-Marquardt with a budget of starts."""
+        """Return Levenberg-Marquardt with at most ``starts`` starts; ``sequence`` is their seed, 0 for the default."""
         return SearchSolver(
             self.robot,
             self.group,
@@ -242,7 +244,7 @@ class AutoSolver:
         )
 
     def warm_up(self) -> None:
-        """Set up everything that a request may need."""
+        """Do all set-up that would otherwise delay the first request."""
         if self._uses_pose_ik or self._closed_form is None:
             self._pose_ik.warm_up()
         self._first_starts.warm_up()
@@ -304,7 +306,7 @@ class AutoSolver:
         stop: '_Deadline',
     ) -> IkResult:
         """
-        Return the result of the closed form, or of more starts.
+        Return the result of the closed form or, if it has no solution, of more starts of the search.
 
         :param tried: result of the first starts; None if the closed form comes first.
         """
@@ -350,7 +352,7 @@ class AutoSolver:
         )
 
     def _tolerance(self, request: SolveRequest) -> float:
-        """Return the largest norm over both errors of a solution."""
+        """Return the largest norm over position [m] and rotation [rad] error of a solution."""
         own = self.options.target_tolerance if request.tolerance is None else request.tolerance
         return float(np.min(own))
 
@@ -365,7 +367,7 @@ class _Deadline:
         self._stop = began + (timeout or 0.0)
 
     def leaves(self, seconds: float) -> bool:
-        """Return whether so much time is left [s]."""
+        """Return whether at least ``seconds`` are left until the deadline [s]."""
         return not self._is_set or self._stop - time.monotonic() >= seconds
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:
@@ -394,7 +396,7 @@ def _is_within(result: IkResult, tolerance: float) -> bool:
 
 
 def _unsolved(result: IkResult, cause: Cause) -> IkResult:
-    """Return a result without a solution, ended by the clock."""
+    """Return a copy of a result without its solutions, with a cause, as ended by the clock."""
     nearest = result.q if result.nearest is None else result.nearest
     return result._replace(
         status=IkStatus.UNSOLVED,

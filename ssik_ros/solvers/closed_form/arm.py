@@ -185,7 +185,7 @@ class AnalyticArm:
         self._difficult.warm_up_search(pose)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
-        """Copy the result of a search out of its arrays."""
+        """Return the result of a search, copied out of its arrays."""
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
         raw, certified, different, dropped, _, _, proved, doubt = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()

@@ -68,7 +68,11 @@ class _Chunks:
     def _settled(
         self, poses: FloatArray, seeds: FloatArray, found: ManyBranches, doubtful: IntArray
     ) -> ManyBranches:
-        """Solve the singular poses of a chunk again, one by one, and put their branches in place."""
+        """
+        Return the branches of a chunk after its singular poses, of indices ``doubtful``, are solved one by one.
+
+        The counters in ``found`` are changed in place.
+        """
         counts = found.counts
         ends = np.cumsum(np.maximum(counts[:, search.COUNT], 0))[:-1]
         q, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
@@ -181,7 +185,7 @@ class OrderedBranches:
                 self._append(self._early.pop(self._next))
 
     def branches(self) -> ManyBranches:
-        """Return the branches of all chunks."""
+        """Return the branches of all chunks, as views of the arrays."""
         return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
 
     def _append(self, found: ManyBranches) -> None:

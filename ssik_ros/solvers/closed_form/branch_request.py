@@ -113,7 +113,7 @@ def with_row(
     found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Insert a row into sorted branches, unless the same branch is there already.
+    Return sorted branches with one more row in its place; unchanged if the same branch is there already.
 
     :param found: branches, best first.
     :param row: (n + 3,) joint values and errors.

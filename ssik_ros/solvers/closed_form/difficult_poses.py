@@ -35,7 +35,7 @@ NEARLY_INSIDE = 0.06
 
 
 class DifficultPoses:
-    """The searches for branches that follow a plain one. Several threads may call it at once."""
+    """The searches that follow a plain search for branches. Several threads may call it at once."""
 
     def __init__(
         self,
@@ -95,11 +95,11 @@ class DifficultPoses:
 
     def near(self, pose: FloatArray, q: FloatArray, request: BranchRequest) -> FloatArray | None:
         """
-        Return a posture (n,) of a singular pose next to a given one, or None if a refinement leads to none.
+        Return a posture (n,) of a singular pose next to a given one; None if the refinement does not reach it.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the limits.
-        :param request: its limits and its tolerance count.
+        :param request: only its tool, limits and tolerance are read.
         """
         limits, tolerance = (
             self._requests.limits(request),
@@ -200,13 +200,13 @@ class DifficultPoses:
         tolerance: float,
     ) -> tuple[Searched, int]:
         """
-        Return the result of a last try after a posture search, and its descents.
+        Return the result of a last try after a posture search, and the number of its descents.
 
-        Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of it.
-        New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the pose
-        whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are refined,
-        and postures on edges of the limits. If a descent has come near, or a posture is nearly inside, postures on faces
-        and more starts follow.
+        Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of
+        it. New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the
+        pose whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are
+        refined, and postures on edges of the limits. If a descent has come near, or a posture is nearly inside,
+        postures on faces and more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param outside: (k, n) postures that reach the pose whatever the limits.

@@ -97,7 +97,7 @@ def _wrist(axes: AxisGeometry) -> FloatArray | None:
 def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
-    """Return the wrist's point if the pair ``parallel`` is parallel and the pair ``apart`` is not."""
+    """Return the wrist's point if axes ``parallel`` are parallel and axes ``apart`` are not; None otherwise."""
     point = _wrist(axes)
     if point is None or not axes.are_parallel(*parallel) or axes.are_parallel(*apart):
         return None
@@ -105,7 +105,7 @@ def _wrist_parallel(
 
 
 def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
-    """Return the wrist's point and the point where the two axes of ``pair`` meet."""
+    """Return the wrist's point and the point where the two axes of ``pair`` meet; None if there are not both."""
     point = _wrist(axes)
     shoulder = None if point is None else axes.meet(*pair)
     if point is None or shoulder is None:

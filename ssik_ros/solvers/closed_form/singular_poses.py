@@ -65,7 +65,7 @@ class SingularPoses:
         Set up the search.
 
         :param plan: plan of a chain.
-        :param posture_search: of the same chain.
+        :param posture_search: posture search of the same chain.
         """
         self._plan, self._n, self._search = plan, plan.size, posture_search
         self.refinement = BoundedRefinement(plan.chain)
@@ -83,7 +83,7 @@ class SingularPoses:
         tolerance: float,
     ) -> Settled:
         """
-        Return the postures of a pose.
+        Return the postures of a singular pose within the limits: isolated ones, and one point of each curve.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param candidates: (k, n) branches of the closed form, regardless of limits.
@@ -145,13 +145,13 @@ class SingularPoses:
         self, rows: FloatArray, limits: KeptLimits, most: int
     ) -> tuple[list[FloatArray], float]:
         """
-        Return postures (n,) moved inside the limits, and the longest way of a joint of the one that moves least.
+        Return the postures (n,) that need the least motion into the limits, moved there, and the least motion.
 
-        Postures that move least come first. Without postures the way is infinite [rad or m].
+        The motion of a posture is its largest joint motion [rad or m]; it is infinite without postures.
 
         :param rows: (k, n) postures, whatever the limits.
-        :param limits: of the joints.
-        :param most: number of postures.
+        :param limits: limits of the joints.
+        :param most: largest number of postures to return.
         """
         moved = [self._moved_inside(q, limits) for q in rows]
         ways = [

@@ -57,8 +57,12 @@ class AnalyticSolver:
         """
         Choose the closed form of the group's chain.
 
+        :param robot: the robot.
+        :param group: one of its groups, with one tip and no joints outside the chain to the tip.
         :param options: parameters; None means the defaults.
+        :param name: name of the solver, for messages.
         :raises TopologyMismatch: if the chain has no closed form.
+        :raises ModelError: if the group has several tips or is not a chain of joints with one variable.
         """
         self.name = name
         self.robot = robot
@@ -104,7 +108,7 @@ class AnalyticSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Solve one request.
+        Return the branches within the limits as a result, nearest to the seed first.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
@@ -199,7 +203,7 @@ class AnalyticSolver:
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
     def _transform(self, values: object, what: str) -> FloatArray:
-        """Return a transform of the only tip (4, 4)."""
+        """Return an argument as a transform (4, 4) of the only tip; the shape (1, 4, 4) is allowed too."""
         pose = np.ascontiguousarray(values, dtype=np.float64)
         if pose.shape == (1, 4, 4):
             pose = pose[0]
@@ -214,7 +218,7 @@ class AnalyticSolver:
         return pose if pose.flags.writeable else pose.copy()
 
     def _seed(self, request: SolveRequest) -> FloatArray:
-        """Return the seed of a request, or the default seed."""
+        """Return the seed (n,) of a request, or the default seed."""
         return self._start if request.seed is None else self._per_joint(request.seed, 'The seed')
 
     def _per_joint(self, values: object, what: str) -> FloatArray:

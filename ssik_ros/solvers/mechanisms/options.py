@@ -140,7 +140,7 @@ class ClosedChainOptions:
 
     @functools.cached_property
     def packed(self) -> FloatArray:
-        """The options as the kernel reads them."""
+        """Return the options (OPTIONS,) as the kernel reads them."""
         packed = np.zeros(layout.OPTIONS)
         packed[layout.METHOD] = METHODS[self.method]
         packed[layout.LOW_TARGETS] = self.target_priority == 'low'

@@ -87,7 +87,7 @@ class ChainProgram:
         """
         Solve the chain from the state in the table and write the state found there.
 
-        :param table, flags: rows of the mechanism's frames.
+        :param table, flags: rows of the mechanism's frames; the table is changed in place.
         :param options: packed options.
         :param seed: seed of the random states.
         :param max_time: time limit [s].
@@ -111,7 +111,7 @@ class ChainProgram:
 
     @staticmethod
     def number(snapshot: bytes, column: int) -> float:
-        """Return a single number of a solve, by its column in the layout."""
+        """Return one number from a snapshot of a solve, by its column in the layout."""
         return float(np.frombuffer(snapshot)[column - layout.NUMBERS])
 
     def measure(
@@ -122,7 +122,7 @@ class ChainProgram:
 
         Rows are the selected rows of each closure in turn; columns are :attr:`MechanismTables.variables`.
 
-        :param exact: False leaves out the derivative of the logarithm.
+        :param exact: False leaves out the derivative of the logarithm of the rotation error.
         :returns: (m,) residual e and (m, n) J = -de/dq.
         """
         view = self._view
@@ -145,7 +145,7 @@ class ChainProgram:
         self, table: FloatArray, flags: IntArray, options: FloatArray, eps: float
     ) -> float:
         """
-        Return the largest difference between the columns and central differences.
+        Return the largest difference between the Jacobian and central differences of the residual.
 
         :param table, flags: rows of the frames; they are left as they are.
         :param eps: motion of each degree of freedom [m or rad].
@@ -173,12 +173,12 @@ class ChainProgram:
             raise InvalidTarget(text, frame=name)
 
     def _evaluate(self, state: FloatArray) -> None:
-        """Write poses, residual and errors at a state."""
+        """Write poses, residual and errors at a state into the workspace."""
         self._view.trial[:] = state
         mechanism.locate(self._address)
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
-        """Write a state in which one unknown has moved; a ball rotates about its own axis."""
+        """Write into ``out`` the state with one unknown moved [m or rad]; a ball rotates about its own axis."""
         frame, dof = self.tables.keys[natural]
         at = self.tables.states[frame, dof]
         out[:] = state
@@ -189,6 +189,6 @@ class ChainProgram:
             out[at] += amount
 
     def _counted(self, c: int) -> list[int]:
-        """Return the selected rows of a closure."""
+        """Return the indices, 0 to 5, of the selected rows of a closure."""
         mask = self.shape.rows(self.chain.closures[c])
         return [k for k in range(6) if mask >> k & 1]

@@ -74,7 +74,7 @@ def draw_start(
     program: ChainProgram, table: FloatArray, flags: IntArray, random: 'np.random.Generator'
 ) -> None:
     """
-    Write random values of all unknowns of a chain into a table, within their limits.
+    Write random values of all unknowns of a chain into a table in place, within their limits.
 
     Angles without limits are drawn from a full circle; lengths without limits and locked unknowns stay.
     """

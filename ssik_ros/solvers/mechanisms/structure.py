@@ -52,7 +52,7 @@ class Shape:
         return self.balls[frame] and dof >= FIRST_TURN
 
     def rows(self, frame: int) -> int:
-        """Return the selected rows of a closing frame as bits."""
+        """Return a bit mask of the rows that a closing frame constrains: the rows of a goal, all six of a loop."""
         return sum(1 << d for d in self.dof[frame]) if self.kinds[frame] == GOAL else ALL_ROWS
 
     def is_world(self, frame: int) -> bool:

@@ -69,7 +69,7 @@ class MechanismTables:
             self._last[frame] = parent
 
     def _followed(self, frame: int, dof: int) -> tuple[tuple[int, int], float, float]:
-        """Return the leading degree of freedom after all chained followers, with factor and offset."""
+        """Return the (frame, dof) that a degree of freedom follows in the end, with multiplier and offset."""
         key, multiplier, offset = (frame, dof), 1.0, 0.0
         while key in self.shape.followers:
             followed = self.shape.followers[key]
@@ -79,7 +79,7 @@ class MechanismTables:
         return key, multiplier, offset
 
     def _support(self, frame: int) -> tuple[int, list[int]]:
-        """Return the last node that moves a frame (-1: the world), and the frames after it up to this frame."""
+        """Return the last node that moves a frame (-1: the world), and the frames below it down to the frame."""
         segment: list[int] = []
         while frame >= 0 and frame not in self._last:
             segment.append(frame)

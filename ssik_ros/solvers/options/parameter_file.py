@@ -86,7 +86,7 @@ def make_schema(
 
     :param content: the content, one root key.
     :param source: the file, for messages.
-    :param custom: own validators by name.
+    :param custom: custom validators by their name in the file.
     :raises ConfigError: when it is malformed.
     """
     if not isinstance(content, Mapping) or len(content) != 1:

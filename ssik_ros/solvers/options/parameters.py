@@ -145,7 +145,7 @@ class ParameterSchema:
 
     def parameter(self, name: str) -> Parameter:
         """
-        Return a parameter.
+        Return a parameter by its full name.
 
         :param name: the full name.
         :raises InvalidParameter: if the schema has no such parameter; the text has the nearest name.
@@ -185,7 +185,7 @@ class ParameterSchema:
 
     def complete(self, checked: Mapping[str, Any], where: str = '') -> dict[str, Any]:
         """
-        Return a value for every parameter: the checked ones, else the defaults.
+        Return a value for every parameter by its name: the checked value, else the default.
 
         :param checked: the result of :meth:`check`.
         :param where: the file, for messages.

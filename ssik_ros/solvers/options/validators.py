@@ -18,7 +18,7 @@ BELOW, ABOVE = 'below upper bound of', 'above lower bound of'
 
 
 def _scalar(holds: Holds, demand: str) -> Check:
-    """Return the check of a number against a bound."""
+    """Return a check that compares a number with a bound; it returns the error text, empty if the number is right."""
 
     def check(name: str, value: Any, bound: Any) -> str:
         if holds(value, bound):
@@ -29,7 +29,7 @@ def _scalar(holds: Holds, demand: str) -> Check:
 
 
 def _length(holds: Holds, demand: str) -> Check:
-    """Return the check of the number of entries."""
+    """Return a check that compares the number of entries with a size; it returns the error text or an empty text."""
 
     def check(name: str, value: Any, size: int) -> str:
         if holds(len(value), size):
@@ -40,7 +40,7 @@ def _length(holds: Holds, demand: str) -> Check:
 
 
 def _element(holds: Holds, demand: str) -> Check:
-    """Return the check of each entry against a bound; the first wrong one is named."""
+    """Return a check that compares each entry with a bound; it returns a text about the first wrong entry, or ''."""
 
     def check(name: str, value: Any, bound: Any) -> str:
         wrong = (entry for entry in value if not holds(entry, bound))

@@ -29,6 +29,7 @@ class SearchArrays:
         """
         Make the views; allocate missing arrays.
 
+        :param problem: packed problem of the search.
         :param counters: (STATE_SIZE,) counters, or None.
         :param work: (workspace_size,) workspace, or None.
         """
@@ -94,6 +95,7 @@ class SingleSearch:
         """
         Set up the call.
 
+        :param problem: packed problem of the solver.
         :param options: options of the kernel.
         :param start: (nq,) first start of a search without a seed.
         :param no_cancel: (1,) flag that stays zero.

@@ -31,7 +31,7 @@ class BatchResult(NamedTuple):
     errors: FloatArray
     """(m, 2) position error [m] and rotation error [rad]; NaN for targets without a solution."""
     solved: NDArray[np.bool_]
-    """(m)."""
+    """(m,) True for targets with a solution."""
 
     @staticmethod
     def empty(count: int, size: int) -> 'BatchResult':
@@ -56,7 +56,9 @@ class BatchSolver(Protocol):
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Solve a request for each of many targets; hard targets stay unsolved and are left to ``solve``.
+        Return the solutions of a request for each of many targets; hard targets stay unsolved.
+
+        Call ``solve`` for those.
 
         :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
@@ -105,7 +107,7 @@ class BatchWork:
 
     def put(self, row: int, positions: FloatArray, errors: FloatArray) -> None:
         """
-        Store the solution of a target.
+        Store the solution of a target in the result.
 
         :param row: row of the target.
         :param positions: (n,) joint values [rad or m].
@@ -120,7 +122,7 @@ def solve_batch(
     count: int, size: int, work: Callable[[BatchWork], None], timeout: float | None
 ) -> BatchResult:
     """
-    Distribute rows over threads and return the solutions.
+    Return the solutions of rows that several threads solve.
 
     :param count: number of rows.
     :param size: number of joint variables.

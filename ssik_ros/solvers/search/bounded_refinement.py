@@ -88,7 +88,7 @@ class BoundedRefinement:
     def _refine_in_place(
         self, q: FloatArray, bounds: FloatArray, aim: Aim, most_steps: int
     ) -> float:
-        """Refine a posture (n,), and return the Frobenius norm of FK - T at its end."""
+        """Refine a posture (n,) in place, and return the Frobenius norm of FK - T at its end."""
         scratch = np.empty(bounded_refinement.scratch_size(self._n))
         error: float = bounded_refinement.refine_within(
             q, bounds[0], bounds[1], *aim, most_steps, scratch
@@ -176,7 +176,7 @@ class BoundedRefinement:
     def _nearest(
         self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
     ) -> FloatArray:
-        """Return the nearest postures (k, n) whose error is small enough."""
+        """Return at most ``most`` postures (k, n) on edges or faces whose error is at most ``near``, nearest first."""
         n = self._n
         out, errors = np.empty((most, n)), np.empty(most)
         count = limit_edges.find_nearest(

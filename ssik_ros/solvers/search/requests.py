@@ -51,7 +51,7 @@ class SearchRequests:
         self._seed_shape = (problem.group_size,)
 
     def poses(self, poses: FloatArray | None) -> FloatArray:
-        """Return an array of one pose for each tip: (t, 4, 4), or (4, 4) for one tip."""
+        """Return an argument as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; refuse other shapes."""
         array = poses if isinstance(poses, np.ndarray) else np.array(poses, dtype=np.float64)
         shape = array.shape
         if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):
@@ -64,7 +64,7 @@ class SearchRequests:
         return array
 
     def write_seed(self, request: SolveRequest, reference: FloatArray) -> None:
-        """Write the seed, and passive variables from the robot's state, into the search's reference."""
+        """Write the seed, and passive variables from the robot's state, into ``reference`` (nq,)."""
         seed, size = request.seed, self._size
         if seed is None:
             reference[:] = self._start
@@ -78,7 +78,7 @@ class SearchRequests:
 
     def seed(self, seed: Any) -> FloatArray:
         """
-        Return a seed as an array (n,).
+        Return a seed as an array (n,), not always a copy.
 
         :raises DimensionMismatch: when it has another shape.
         """
@@ -123,7 +123,7 @@ class SearchRequests:
     def options(
         self, request: SolveRequest, problem: Problem, seed: FloatArray
     ) -> FloatArray | None:
-        """Return the kernel's options for a special request; None when consistency leaves no room."""
+        """Return the kernel's options for a special request; None if its consistency limits leave no room."""
         require_count('max_solutions', request.max_solutions)
         options = self._packed.copy()
         options[state.VALIDATED] = float(request.validate is not None)
@@ -145,7 +145,7 @@ class SearchRequests:
 
     def tolerance(self, tolerance: float | FloatArray) -> FloatArray:
         """
-        Return a tolerance for each tip, one number or (t,).
+        Return a checked tolerance as an array: one number for all tips, or (t,).
 
         :raises InvalidOption: when it is not positive and finite, or has another shape.
         """
@@ -161,7 +161,7 @@ class SearchRequests:
 
 def checked_flag(flag: IntArray) -> IntArray:
     """
-    Return a cancel flag after a check of its type and shape.
+    Return a cancel flag unchanged after a check of its type and shape.
 
     :raises InvalidOption: when it has another type or shape.
     """

@@ -109,7 +109,7 @@ class SearchSettings:
     """True ends starts with little progress before ``ilimit``."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid values."""
+        """Raise InvalidOption for a value that is not valid."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
             _require_integer(name, getattr(self, name), least)
         if self.seed is not None:
@@ -139,8 +139,9 @@ class SearchSettings:
 
     def pack(self, problem: Problem, start: FloatArray, seeded: bool = True) -> FloatArray:
         """
-        Return the kernel's options.
+        Return the kernel's options as one flat array.
 
+        :param problem: packed problem of the search.
         :param start: (nq,) default posture, and values of the joints outside the group.
         :param seeded: True starts searches at the given state, False at the best of a few points.
         """
@@ -169,7 +170,7 @@ class SearchSettings:
         )
 
     def _numbers(self, problem: Problem) -> dict[int, float]:
-        """Return the single numbers at the head of the options."""
+        """Return the single numbers at the head of the options, by place."""
         k = DEFAULT_K.get(self.law, 0.0) if self.k is None else self.k
         own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
         return {
@@ -214,7 +215,7 @@ class SearchSettings:
             )
 
     def _limits(self, problem: Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the limits (nv,); lower and upper limit are equal for joints that are held or outside the group."""
+        """Return lower and upper limits (nv,), equal for joints that are held or outside the group."""
         lower, upper = problem.lower.copy(), problem.upper.copy()
         for v, place in enumerate(problem.variable_q):
             if place >= problem.group_size:
@@ -234,7 +235,7 @@ class SearchSettings:
         return lower, upper
 
     def _sampling(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the ranges (nv,) that starts are drawn from."""
+        """Return lower and upper ends (nv,) of the ranges that starts are drawn from."""
         lower, upper = lower.copy(), upper.copy()
         if self.sample_range is not None:
             lower[np.isinf(lower)] = self.sample_range[0]
@@ -262,7 +263,7 @@ class SearchSettings:
         return scales
 
     def check_influence(self) -> None:
-        """Refuse distances of influence that are not larger than ``ps``."""
+        """Raise InvalidOption if limits have a weight and ``pi`` is not larger than ``ps``."""
         if self.kq > 0.0 and not (np.asarray(self.pi) > self.ps).all():
             refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
 
@@ -327,7 +328,7 @@ def _sequence(nv: int, seed: int) -> FloatArray:
 
 
 def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
-    """Return one finite number for each joint variable of the group."""
+    """Return an argument as an array (n,) of finite numbers, one for each joint variable of the group."""
     array = read_numbers(name, values)
     if array.shape != (problem.group_size,):
         raise DimensionMismatch(
@@ -342,7 +343,11 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
 
 
 def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> FloatArray:
-    """Return one number for each velocity variable; one for joints outside the group."""
+    """
+    Return a number for each velocity variable (nv,); the number 1 for joints outside the group.
+
+    ``single`` allows one number for all variables. A ball gets the mean of its first three numbers.
+    """
     if single and np.ndim(values) == 0:
         return np.full(problem.nv, read_number(name, values))
     array = _check_size(name, values, problem)

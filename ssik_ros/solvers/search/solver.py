@@ -77,7 +77,11 @@ class SearchSolver:
         """
         Prepare the group's problem.
 
+        :param robot: the robot.
+        :param group: one of its groups.
         :param settings: policy, tolerances, budgets.
+        :param name: name of the solver, for messages.
+        :param frames: links of the targets.
         :param rows: selected rows of each target; None means all six.
         """
         self.name = name
@@ -138,19 +142,19 @@ class SearchSolver:
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
     def borrow(self) -> SearchArrays:
-        """Return arrays for one search; return them with :meth:`give_back`."""
+        """Return arrays that no other search uses; hand them back by :meth:`give_back`."""
         try:
             return self.pool.pop()
         except IndexError:
             return SearchArrays(self.problem)
 
     def give_back(self, arrays: SearchArrays) -> None:
-        """Return borrowed arrays to the pool."""
+        """Put borrowed arrays into the pool."""
         self.pool.append(arrays)
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Solve one request.
+        Return the result of one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when starts have to be drawn for a joint without a range.
@@ -210,7 +214,7 @@ class SearchSolver:
             phase = state.ACCEPTED if accepted else state.REFUSED
 
     def flag_of(self, request: SolveRequest) -> IntArray:
-        """Return the flag that cancels a request."""
+        """Return the flag (1,) that cancels a request."""
         return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:
@@ -277,7 +281,7 @@ class SearchSolver:
         nearest: FloatArray,
         work: Work = NO_WORK,
     ) -> IkResult:
-        """Return a result without solutions."""
+        """Return a result without solutions; of ``nearest``, the variables of the group (n,) are copied."""
         n = self.problem.group_size
         arrays = np.empty((0, n)), np.empty((0, 2 * len(self.tip_frames))), nearest[:n].copy()
         freeze(*arrays)
@@ -285,5 +289,5 @@ class SearchSolver:
         return IkResult(status, cause, *arrays, residual, iterations, searches, clock_ended)
 
     def remaining_error(self, arrays: SearchArrays) -> float:
-        """Return the error of the best state of a search without a solution."""
+        """Return the norm of the errors of the best state of a failed search [m and rad mixed]."""
         return float(np.linalg.norm(arrays.errors))

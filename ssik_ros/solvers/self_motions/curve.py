@@ -254,7 +254,7 @@ class SelfMotion:
         return np.where(free, wrap_angles(away), away)
 
     def _wind(self, q: FloatArray, wish: FloatArray | None = None) -> FloatArray:
-        """Wind free joints of postures (m, 7) into their limits, nearest to ``wish`` or to the middle of the range."""
+        """Wind free joints of postures (m, 7) in place into their limits, nearest to ``wish`` or to the middle."""
         pose = self._pose
         for k in np.flatnonzero(_are_free(pose)).tolist():
             low, high, turn = pose.lower[k], pose.upper[k], 2.0 * np.pi

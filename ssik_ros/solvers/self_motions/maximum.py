@@ -15,7 +15,7 @@ def find_maximum(
     function: Callable[[float], float], length: float, spacing: float
 ) -> tuple[float, float]:
     """
-    Return where a function is largest on [0, length], and its value there.
+    Return the place on [0, length] at which a function is largest, and its value there.
 
     :param function: function of one number; NaN counts as the worst value.
     :param length: end of the interval.
@@ -34,7 +34,7 @@ def find_maximum(
 
 
 def _golden(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return where a function is largest in an interval, and its value there; it must have a single maximum."""
+    """Return the place in an interval at which a function is largest, and its value; it must have a single maximum."""
     a, b = high - SECTION * (high - low), low + SECTION * (high - low)
     f_a, f_b = _value(function, a), _value(function, b)
     while high - low > NARROWEST:

@@ -44,7 +44,7 @@ class SelfMotions:
 
     @functools.cached_property
     def reason(self) -> str:
-        """Return why a longer curve may be missing, empty if none is; the first access runs the proof."""
+        """Return why a curve beyond :attr:`resolution` may be missing; empty if the proof of the first access holds."""
         return self._find_gap()
 
     @property

@@ -18,5 +18,5 @@ LEVENBERG_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'k'}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class of options."""
+    """Return a class of options by its name; raise AttributeError for any other name."""
     return find_options(__name__, FILES, name)

@@ -30,8 +30,11 @@ def make_newton(
     robot: RobotModel, group: JointGroup, options: Any, *, position_only: bool = False
 ) -> SearchSolver:
     """
-    Return the solver for a set of options.
+    Return the solver for a set of options; their type selects the step law.
 
+    :param robot: the robot.
+    :param group: one of its groups.
+    :param options: options of a Newton solver.
     :param position_only: True leaves the orientation of targets free.
     """
     solver, law = POLICIES[type(options)]

@@ -37,15 +37,18 @@ class StackResult(NamedTuple):
     codes: IntArray
     """(N, CODES) see :mod:`ssik_ros.kernels.search.paths`."""
     causes: tuple[Cause, ...]
-    """(N,)"""
+    """(N,) cause of each failure, NONE for a solved pose."""
 
 
 def solve_each(
     solver: SearchSolver, targets: FloatArray, seeds: FloatArray | None, threads: int
 ) -> StackResult:
     """
-    Solve every pose independently; results are bitwise equal to single calls, for any number of threads.
+    Return the results of poses, each solved independently.
 
+    Results are bitwise equal to single calls, for any number of threads.
+
+    :param solver: the search.
     :param targets: (N, 4 t, 4) contiguous.
     :param seeds: (N, n) or (1, n); None means the default start.
     :param threads: largest number of threads.
@@ -78,10 +81,11 @@ def solve_path(
     hard: bool,
 ) -> StackResult:
     """
-    Solve the poses of a path, each from the configuration before it.
+    Return the results of the poses of a path; the search for each starts at the configuration before it.
 
+    :param solver: the search.
     :param targets: (N, 4 t, 4) contiguous.
-    :param seed: (n,) configuration before the first pose, or None.
+    :param seed: (n,) configuration before the first pose; None searches the first pose from the default start.
     :param bounds: (n,) largest step of each joint in the first attempt [rad or m].
     :param hard: True forbids longer steps, even if no solution is found.
     :raises InvalidLimits: if starts must be drawn for a joint without a range.
@@ -104,8 +108,9 @@ def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
     """
     Return bounds (nv,) of the velocity variables; infinite for joints outside the group and for balls.
 
-    :param bounds: (n,) positive [rad or m].
-    :raises InvalidOption: when one is not positive.
+    :param solver: the search.
+    :param bounds: (n,) positive bounds of the joint variables [rad or m].
+    :raises InvalidOption: if a bound is not positive.
     """
     if not (bounds > 0.0).all():
         raise InvalidOption(f'Bounds of steps must be positive, not {bounds.tolist()}.')
@@ -118,7 +123,7 @@ def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
 
 
 def _empty(solver: SearchSolver, count: int) -> Rows:
-    """Return arrays for the results of poses."""
+    """Return arrays for the states, errors and codes of ``count`` poses."""
     return (
         np.empty((count, solver.problem.nq)),
         np.empty((count, 1 + 2 * len(solver.tip_frames))),
@@ -127,18 +132,18 @@ def _empty(solver: SearchSolver, count: int) -> Rows:
 
 
 def _packed(solver: SearchSolver) -> tuple[IntArray, FloatArray]:
-    """Return the packed problem of a solver."""
+    """Return the integers and numbers of a solver's packed problem."""
     return solver.problem.ints, solver.problem.reals
 
 
 def _rest(solver: SearchSolver, arrays: SearchArrays, result: Rows) -> tuple[Any, ...]:
-    """Return the last arguments of both kernels."""
+    """Return the last arguments of both kernels: flag, counters, workspace, candidates, and arrays of the results."""
     out = np.empty((2, solver.width))
     return solver.no_cancel, arrays.counters, arrays.work, out, *result
 
 
 def _explained(solver: SearchSolver, targets: FloatArray, result: Rows) -> StackResult:
-    """Return the results of poses with their causes."""
+    """Return the results of poses with their causes; raise InvalidLimits if starts could not be drawn."""
     q, numbers, codes = result
     causes = [Cause.NONE] * len(q)
     for row in np.flatnonzero(codes[:, paths.CODE] != state.FOUND):

@@ -65,9 +65,9 @@ class Step(NamedTuple):
     cause: Cause
     """Why the step does not reach the pose: a key of :data:`STEP_TEXT`; NONE if it does."""
     distance: float
-    """From the pose, the largest of all tips [m]."""
+    """Largest distance of a tip from its target [m]."""
     angle: float
-    """[rad]."""
+    """Largest rotation angle between a tip and its target [rad]."""
     motion: JointMotion | None
     """None if the call did not ask for it."""
 
@@ -94,8 +94,8 @@ class StepSolver:
         """
         Prepare the steps.
 
-        :param solver: law, tolerances and limits.
-        :param max_iterations: most updates of one step.
+        :param solver: search, whose law, tolerances and limits the steps use.
+        :param max_iterations: largest number of updates of one step.
         """
         self.solver, self._most = solver, max_iterations
         self._idle: list[tuple[Tracker, Bounds]] = []
@@ -116,9 +116,10 @@ class StepSolver:
 
         :param target, previous: as for :meth:`Tracker.track`.
         :param start: the robot at the beginning.
-        :param bounds: of the motion. The same object costs less at the next call; its arrays must not change.
-        :param posture: (n,) to go to as far as the target leaves a choice; None means no posture [rad or m].
-        :param wants_motion: return how the joints moved too.
+        :param bounds: bounds of the motion. The same object costs less at the next call; its arrays must not change.
+        :param posture: (n,) joint vector to go to as far as the target leaves a choice; None means no posture [rad or
+            m].
+        :param wants_motion: whether to return also how the joints moved.
         :raises ValueError: for wrong shapes, a start outside the limits, and bounds that are not positive.
         """
         try:
@@ -141,6 +142,6 @@ class StepSolver:
 
 
 def _read_motion(tracker: Tracker) -> JointMotion:
-    """Return how the joints moved in the last cycle of a tracker."""
+    """Return velocities, scale, condition and stops of the joints in the last cycle of a tracker."""
     stopped = tuple(tracker.stopped_by)
     return JointMotion(tracker.velocity, tracker.scale, tracker.condition, stopped)

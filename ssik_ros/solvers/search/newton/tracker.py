@@ -55,6 +55,9 @@ class Tracker:
     """
     Follow a target from cycle to cycle; keep the state of the arm.
 
+    :meth:`track` allocates nothing, and :attr:`q` is a view of a buffer that the next call overwrites. One tracker
+    serves one thread.
+
     :meth:`track` allocates nothing: all returned arrays are views of buffers that the next call overwrites. One tracker
     serves one thread.
     """
@@ -71,9 +74,9 @@ class Tracker:
         max_iterations: int = 30,
     ) -> None:
         """
-        Start at rest.
+        Start at a configuration, at rest.
 
-        :param solver: law, tolerances, limits and null-space terms.
+        :param solver: search, whose law, tolerances, limits and null-space terms the cycles use.
         :param q: (n,) configuration of the arm [rad or m].
         :param dt: time of one cycle [s], needed with velocity and acceleration limits.
         :param velocity_limits: one number or (n,) [rad/s or m/s].
@@ -141,7 +144,7 @@ class Tracker:
         self._cycle.largest_change[:] = per_variable(solver, changes)
 
     def _require_braking(self) -> None:
-        """Refuse acceleration limits for arms and objectives that cycles with braking do not know."""
+        """Raise InvalidOption for arms and objectives for which cycles with braking are not available."""
         nv, packed = self._solver.problem.nv, self._solver.packed
         if nv > MOST_VARIABLES:
             raise InvalidOption(
@@ -174,7 +177,7 @@ class Tracker:
         self, q: ArrayLike, velocity: ArrayLike | None = None, full_state: ArrayLike | None = None
     ) -> None:
         """
-        Set the configuration of the arm.
+        Set the configuration and the velocity of the arm.
 
         :param q: (n,) [rad or m].
         :param velocity: (n,) of the joints [rad/s or m/s]; None for an arm at rest. It counts for acceleration limits.
@@ -201,7 +204,11 @@ class Tracker:
             self._cycle.last_motion[self._variables] = self._dt * own[self._joints]
 
     def _place_others(self, size: int, full_state: ArrayLike | None) -> None:
-        """Set the joints outside the group of that size, and hold them."""
+        """
+        Set the variables from ``size`` on, of joints outside the group, and hold them by equal limits.
+
+        The values come from a full state (nq,), or are defaults without one.
+        """
         solver, problem = self._solver, self._solver.problem
         if full_state is None:
             self._state[size:] = solver.requests.defaults[size:]
@@ -214,7 +221,7 @@ class Tracker:
             rows[row][outside] = self._state[problem.variable_q[outside]]
 
     def _read_joints(self, name: str, given: ArrayLike) -> FloatArray:
-        """Return one usable number for each joint (n,)."""
+        """Return an argument as one usable number for each joint variable (n,); raise for any other value."""
         values = read_numbers(name, given)
         if values.shape != self._view.shape:
             raise DimensionMismatch(
@@ -356,7 +363,7 @@ class Tracker:
 
 
 def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """Return one positive number for each joint."""
+    """Return an argument as an array (n,) of positive numbers; a single number counts for all joints."""
     array = read_numbers(name, value)
     if array.shape not in ((), (n,)):
         raise DimensionMismatch(

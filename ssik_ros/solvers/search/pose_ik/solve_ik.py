@@ -134,14 +134,14 @@ def solve_ik(
 
 
 def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
-    """Return the targets of a call."""
+    """Return an argument as a tuple of PoseTarget; refuse any other value."""
     if not isinstance(targets, Iterable):
         refuse('targets', targets, 'a list of PoseTarget')
     return tuple(check_kind('targets', target, PoseTarget) for target in targets)
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return options, given options, a mapping of parameters, or None."""
+    """Return options from options, from parameters by name, or, for None, from the defaults."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
@@ -165,7 +165,7 @@ def _seconds(timeout: Any) -> float | None:
 
 
 def _pose(target: PoseTarget) -> FloatArray:
-    """Return a target's pose as an array."""
+    """Return the pose (4, 4) of a target."""
     return read_pose(target.pose, f'The target of link {quote(target.link)}')
 
 

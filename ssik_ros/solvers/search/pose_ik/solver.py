@@ -59,7 +59,10 @@ class PoseIkSolver(SearchSolver):
         """
         Prepare the group's problem.
 
+        :param robot: the robot.
+        :param group: one of its groups.
         :param options: parameters; None means the defaults.
+        :param frames: links of the targets.
         :param rows: which rows of each target count; None means all six.
         :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
@@ -86,7 +89,7 @@ class PoseIkSolver(SearchSolver):
         self._first_slice = _cut(self.packed)
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
-        """Run the kernel like other searches, but a long search in slices."""
+        """Run the kernel as :meth:`SearchSolver.run`, but a long search in slices; return the last code."""
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
         first = self._first_slice if options is self.packed else _cut(options)
@@ -118,7 +121,7 @@ class PoseIkSolver(SearchSolver):
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Solve a request for each of many targets, with a first slice of starts for each target.
+        Return the solutions of a request for each of many targets, by a first slice of starts for each.
 
         Unsolved targets are left to :meth:`solve`, which returns the same solutions, or the cause of a failure. Several
         threads work at first. Later one thread goes on, and waits for a free slot before each block.
@@ -138,7 +141,7 @@ class PoseIkSolver(SearchSolver):
         )
 
     def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
-        """Solve the rows that this thread gets, in its own arrays."""
+        """Solve the rows that ``work`` gives to this thread, in arrays of this call."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
