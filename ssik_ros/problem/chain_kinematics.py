@@ -15,7 +15,7 @@ def manipulability_of(jacobian: FloatArray) -> FloatArray:
     Return Yoshikawa's manipulability: the product of the singular values of Jacobians; 0 at a singular posture.
 
     :param jacobian: (..., 6, n).
-    :returns: (...).
+    :returns: an array (...) with a number for each Jacobian.
     """
     values: FloatArray = np.linalg.svd(jacobian, compute_uv=False).prod(axis=-1)
     return values
@@ -26,8 +26,10 @@ class ChainKinematics:
 
     def __init__(self, robot: RobotModel, group: JointGroup, base: str, tip: str) -> None:
         """
-        Pack the chain.
+        Pack the chain from a base link to a tip link for the kernels.
 
+        :param robot: the robot.
+        :param group: the group, whose joints are the variables.
         :param base, tip: links; joints between them that are not in the group keep default values.
         """
         rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
@@ -39,7 +41,11 @@ class ChainKinematics:
         self._columns = np.flatnonzero(in_group)
 
     def _variables(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
-        """Return the problem's variables for a joint vector of the group and a full state (nq)."""
+        """
+        Return the variables of the problem: a joint vector (n,) of the group, then the passive joints.
+
+        Passive joints have their values in a full state (nq,), or default values without one.
+        """
         size = self.problem.group_size
         if q.shape != (size,):
             raise DimensionMismatch(
@@ -65,7 +71,7 @@ class ChainKinematics:
 
     def jacobian(self, q: FloatArray) -> FloatArray:
         """
-        Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per velocity.
+        Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per joint velocity.
 
         :param q: (n,) joint vector [rad or m].
         """

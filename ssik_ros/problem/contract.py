@@ -66,9 +66,9 @@ class IkSolver(Protocol):
     """
     Interface that every solver has.
 
-    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a sentence part that
-    says why it is the one for this chain; both are shown to users. One that decides anew for each request may have
-    ``reason_for(request)``, which says which method solves that request, and why.
+    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a part of a sentence
+    that says why the solver suits this chain; both are shown to users. A solver that chooses a method for each request
+    may have ``reason_for(request)``, which returns a text that names the method and says why.
     """
 
     name: str
@@ -79,11 +79,11 @@ class IkSolver(Protocol):
     tip_frames: tuple[str, ...]
 
     def solve(self, request: SolveRequest) -> IkResult:
-        """Solve one request; raise for misuse, never for an outcome."""
+        """Return the result of one request; raise for an invalid request, never for a failed search."""
         ...
 
     def warm_up(self) -> None:
-        """Set up everything the first request would otherwise wait for."""
+        """Do all set-up that would otherwise delay the first request."""
         ...
 
 
@@ -99,23 +99,23 @@ class BranchSet(NamedTuple):
     cause: Cause
     """Cause of the failure; NONE if at least one branch was found."""
     raw: int
-    """Candidates before anything was checked."""
+    """Number of candidates before any check."""
     certified: int
-    """Of these, those that reach the pose."""
+    """Number of candidates that reach the pose."""
     different: int
-    """Of these, different ones."""
+    """Number of different candidates among the certified ones."""
     dropped: int
-    """Of these, outside the limits."""
+    """Number of different candidates outside of the limits."""
     samples: int
-    """Values of a held joint that were tried; 1 where none is held, 0 where none had to be."""
+    """Number of values of a held joint that were tried; 1 if no joint is held, 0 if no value had to be tried."""
     searches: int
-    """Starts of a search; 0 for closed forms."""
+    """Number of starts of a search; 0 for closed forms."""
     clock_ended: bool
 
 
 @runtime_checkable
 class BranchSolver(Protocol):
-    """Further methods of a :class:`Solver` that finds every branch of a pose."""
+    """Further methods of an :class:`IkSolver` that finds every branch of a pose."""
 
     is_complete: bool
     """Whether all branches are returned, and not only branches at samples of a redundancy."""
@@ -124,7 +124,7 @@ class BranchSolver(Protocol):
         """
         Return every branch within limits that ``request.validate`` accepts.
 
-        :param request: ``max_solutions`` and budgets do not count.
+        :param request: the request; ``max_solutions`` and budgets are not read.
         """
         ...
 

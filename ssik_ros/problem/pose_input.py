@@ -36,7 +36,7 @@ def pose(
     R: Any = None,
 ) -> FloatArray:
     """
-    Return the pose (4, 4) of a position and one rotation; without a rotation the axes are parallel to the base's.
+    Return the pose (4, 4) of a position and one rotation; without a rotation, its axes are parallel to the base's.
 
     :param xyz: position [m].
     :param rpy: roll, pitch and yaw as in a URDF [rad].
@@ -136,7 +136,7 @@ def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
 
 def is_position(value: Any) -> bool:
     """
-    Return whether a value is three numbers, and not a pair of a position and a rotation.
+    Return whether a value has the shape (3,), and is thus not a pair of a position and a rotation.
 
     :param value: anything.
     """
@@ -148,7 +148,7 @@ def is_position(value: Any) -> bool:
 
 def read_rotation(name: str, value: Any) -> FloatArray:
     """
-    Return a rotation as a matrix (3, 3).
+    Return a rotation as a matrix (3, 3); whether a given matrix is a rotation is not checked.
 
     :param name: the argument, for messages.
     :param value: a matrix (3, 3), a quaternion x y z w, roll pitch yaw [rad], or scipy's ``Rotation``.
@@ -172,7 +172,7 @@ def read_rotation(name: str, value: Any) -> FloatArray:
 
 
 def _is_several(value: Any) -> bool:
-    """Return whether a value is a list or an array of poses, and no single pose."""
+    """Return whether a value is a list or an array of poses, and not a single pose."""
     if isinstance(value, np.ndarray):
         return value.ndim == 3 or (value.ndim == 2 and value.shape[1] in (6, 7))
     if not isinstance(value, tuple | list) or not len(value):
@@ -184,7 +184,11 @@ def _is_several(value: Any) -> bool:
 
 
 def _as_plain(value: Any, name: str) -> Any:
-    """Return numbers, a matrix or a pair for objects of other libraries."""
+    """
+    Return the matrix, or the pair (position, quaternion), of a pose object of another library.
+
+    Other values are returned unchanged. A stamped message is refused.
+    """
     if isinstance(value, np.ndarray | tuple | list):
         return value
     for attribute in MATRIX_ATTRIBUTES:
@@ -208,7 +212,7 @@ def _as_plain(value: Any, name: str) -> Any:
 
 
 def _of_quaternion(name: str, quaternion: FloatArray) -> FloatArray:
-    """Return the rotation (3, 3) of a quaternion whose length is 1 within rounding."""
+    """Return the rotation (3, 3) of a quaternion x y z w; refuse one whose length is not 1 within 1 %."""
     length = float(np.linalg.norm(quaternion))
     if not abs(length - 1.0) <= DEFAULT_TOLERANCES.quaternion_norm:
         raise InvalidTarget(
@@ -219,7 +223,7 @@ def _of_quaternion(name: str, quaternion: FloatArray) -> FloatArray:
 
 
 def _numbers(name: str, value: Any, count: int) -> FloatArray:
-    """Return so many finite numbers."""
+    """Return a value as an array (count,) of finite numbers; raise for any other value."""
     array = _array(value, name)
     if array.shape != (count,):
         raise DimensionMismatch(
@@ -233,7 +237,7 @@ def _numbers(name: str, value: Any, count: int) -> FloatArray:
 
 
 def _array(value: Any, name: str) -> FloatArray:
-    """Return an array of real numbers."""
+    """Return a value as an array of real numbers; the error for other values lists the forms of a pose."""
     try:
         return read_numbers(name, value)
     except InvalidOption as error:

@@ -53,13 +53,13 @@ class RotationKind(IntEnum):
 
 
 def _six(value: float) -> FloatArray:
-    """Return six times the same number, read-only."""
+    """Return a read-only array (6,) of equal numbers."""
     return _frozen(np.full(6, value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
-    """Which rows of a relative pose count, how much, and where they are measured."""
+    """Weights, axes and tolerated deviations of the six rows of a relative pose."""
 
     weights: FloatArray = field(default_factory=lambda: _six(1.0))
     """(6,) factor on each row (x, y, z, rx, ry, rz) of residual and Jacobian; 0 leaves the row out."""
@@ -72,7 +72,7 @@ class Rows:
     """(6,) highest deviation that does not count as an error, >= 0 [m, rad]."""
 
     def __post_init__(self) -> None:
-        """Refuse rows that have no meaning."""
+        """Keep read-only copies of the arrays; raise InvalidOption for invalid weights, bounds or axes."""
         for name in ('weights', 'lower', 'upper'):
             value = read_numbers(f'Rows.{name}', getattr(self, name), (6,))
             if np.isnan(value).any():
@@ -94,7 +94,7 @@ class Rows:
         self._check_rotation()
 
     def _check_rotation(self) -> None:
-        """Refuse axes in which an alignment or a spin is not defined."""
+        """Raise InvalidOption for axes or weights with which an alignment or a spin is not defined."""
         if self.rotation == RotationKind.ALIGN and self.rotation_axes not in (
             Axes.GOAL,
             Axes.FRAME_B,
@@ -107,17 +107,17 @@ class Rows:
 
     @property
     def boxed(self) -> bool:
-        """Return whether any row has room."""
+        """Return whether any row tolerates a deviation."""
         return bool(self.lower.any() or self.upper.any())
 
     @property
     def count(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows whose weight is not zero."""
         return int(np.count_nonzero(self.weights))
 
 
 def position_rows() -> Rows:
-    """Return the rows of a position without orientation."""
+    """Return rows that constrain the position and leave the orientation free."""
     return Rows(weights=np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
 
 
@@ -140,7 +140,7 @@ class PoseConstraint:
     """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid transforms and unknown targets."""
+        """Keep read-only copies of the transforms; raise for a transform that is not rigid or a negative target."""
         for name in ('offset', 'tool'):
             value = getattr(self, name)
             if value is not None:
@@ -159,7 +159,7 @@ def _rigid(value: FloatArray, what: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
-    """A row in joint space: keep a joint at its reference, or away from its limits."""
+    """A row in joint space: keep a joint at its reference posture, or away from its limits."""
 
     joint: str
     weight: float = 1.0
@@ -168,7 +168,7 @@ class JointRow:
     level: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that have no meaning."""
+        """Raise InvalidOption for a weight that is not above zero, or a negative margin."""
         if not (math.isfinite(self.weight) and self.weight > 0.0):
             raise InvalidOption(
                 f'The weight of joint {quote(self.joint)} must be > 0: {self.weight}.'
@@ -235,10 +235,10 @@ class Problem:
 
 def rotation_to_axis(axis: FloatArray) -> FloatArray:
     """
-    Return a rotation, as a 4x4 matrix, that takes +z to an axis: the shortest one in the upper half.
+    Return a rotation, as a matrix (4, 4), that takes +z to an axis; the shortest one if the axis has z >= 0.
 
-    In the lower half, where the shortest one loses its axis, z is first rotated by pi about x; the denominator 1 + z
-    thus never falls below one.
+    The shortest rotation to -z is not unique. If z < 0, +z is therefore rotated by pi about x first; thus the
+    denominator 1 + z never falls below one.
 
     :param axis: (3,) unit vector.
     """
@@ -278,7 +278,7 @@ class _Nodes:
         """(velocity variable, node kind, multiplier) of each row."""
 
     def add_joint(self, joint: int, q: int, v: int, multiplier: float, offset: float) -> None:
-        """Append the rows of a joint driven by the variables that start at ``q`` and ``v``."""
+        """Append the nodes of a joint; a single joint has the value ``multiplier`` * variable ``q`` + ``offset``."""
         kind = JointKind(int(self.tree.kinds[joint]))
         node, carried = self.carrier[int(self.tree.parents[joint])]
         placement = carried @ self.tree.placements[joint]
@@ -308,7 +308,7 @@ class _Nodes:
         multiplier: float = 1.0,
         offset: float = 0.0,
     ) -> tuple[int, FloatArray]:
-        """Append one row; return its index and the rotation from its frame back to the joint's frame."""
+        """Append one node; return its index, and the rotation (4, 4) from its frame back to the joint's frame."""
         rotation = rotation_to_axis(axis)
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
@@ -321,7 +321,7 @@ class _Nodes:
         return len(self.ints) - 1, rotation.T
 
     def frame(self, joint: int, placement: FloatArray) -> tuple[int, FloatArray]:
-        """Return the node that carries a frame and the frame's pose in it."""
+        """Return the node that carries a frame, and the frame's pose (4, 4) in the moved frame of that node."""
         node, rest = self.carrier[joint]
         return node, rest @ placement
 
@@ -364,7 +364,7 @@ class _Variables:
 
     @staticmethod
     def _tangent(kind: JointKind) -> tuple[list[int], list[int]]:
-        """Return kind and position variable of each velocity variable of a joint."""
+        """Return kind and position variable, counted within the joint, of each velocity variable of a joint."""
         ball = [layout.BALL_FIRST, layout.BALL_REST, layout.BALL_REST]
         line = layout.LINEAR
         if kind == JointKind.SPHERICAL:
@@ -376,7 +376,7 @@ class _Variables:
         return [line if kind == JointKind.PRISMATIC else layout.PERIODIC], [0]
 
     def keep_periodic(self, driven: Iterable[tuple[int, int, float]]) -> None:
-        """Make a variable linear if a full winding moves a link: sliding or geared followers."""
+        """Mark a variable as linear if adding 2 pi to it moves a link, as for followers that slide or are geared."""
         for v, kind, multiplier in driven:
             if kind == layout.SPHERICAL:
                 continue
@@ -384,7 +384,7 @@ class _Variables:
                 self.kinds[v] = layout.LINEAR
 
     def table(self, driven: Iterable[tuple[int, int, float]]) -> list[list[int]]:
-        """Return the variable table; a ball's three variables move together."""
+        """Return a row [kind, position variable, TURNS, SLIDES or IDLE] for each velocity variable."""
         moving = {
             v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
         }
@@ -395,7 +395,7 @@ class _Variables:
         return [list(row) for row in zip(self.kinds, self.variable_q, moves, strict=True)]
 
     def limits(self) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper limits of the velocity variables."""
+        """Return lower and upper limits (nv,) of the velocity variables; infinite for rotations of balls."""
         lower = np.full(len(self.kinds), -np.inf)
         upper = np.full(len(self.kinds), np.inf)
         for v, kind in enumerate(self.kinds):
@@ -417,7 +417,7 @@ def _common_prefix(paths: Sequence[Sequence[int]]) -> list[int]:
 
 def _reach(nodes: _Nodes, path: list[int], placement: FloatArray, limits: list[float]) -> float:
     """
-    Return how far the origin of frame b can get from the origin of the first node's frame.
+    Return an upper bound on the distance between frame b and the first node of its path [m].
 
     :param path: nodes from the root to frame b.
     :param placement: (4, 4) pose of frame b in its node.
@@ -437,15 +437,18 @@ def build_problem(
     keeps_limits: bool = True,
 ) -> Problem:
     """
-    Pack a problem.
+    Return the packed problem of some relative poses of a robot.
 
     :param tree: the robot.
     :param joints: the group's joints, in the order of its solutions; none may be a mimic follower.
     :param constraints: at least one relative pose.
     :param joint_rows: rows in joint space.
-    :param with_hulls: add hulls, which prove that a target is out of reach; for problems with many requests.
-    :param keeps_limits: whether such proofs may rely on the limits of slides; not where solutions outside count.
+    :param with_hulls: whether to add hulls, which prove that a target is out of reach; for problems with many requests.
+    :param keeps_limits: whether such proofs may use the limits of slides; False if solutions outside of the limits
+        count.
     :raises JointNotFound, FrameNotFound: with the nearest name.
+    :raises ModelError: for a joint that only follows another joint, or is named twice.
+    :raises InvalidOption: without a constraint.
     """
     if not constraints:
         raise InvalidOption('A problem needs at least one constraint.')
@@ -472,14 +475,14 @@ def build_problem(
         q, v = variables.first[driver]
         nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
     variables.keep_periodic(nodes.driven)
-    # The first ``own`` velocity variables have limits. A passive slide keeps its value of the state.
+    # Proofs use the limits of the first ``own`` velocity variables. A passive slide has the value of the state.
     own = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
     problem = _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), own)
     return _add_hulls(problem, nodes, tree, own) if with_hulls else problem
 
 
 def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
-    """Return the pose of the root carrier in the first constraint's frame a, where that is fixed to it."""
+    """Return the root joint's moved frame (4, 4) in a link that is fixed to it; identity for other links."""
     link = tree.link(base)
     if int(tree.link_joints[link]) != root_joint:
         return IDENTITY
@@ -487,7 +490,7 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
 
 
 def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:
-    """Return node and placement of a link."""
+    """Return the node that carries a link, and the link's pose (4, 4) in the moved frame of that node."""
     link = tree.link(name)
     return nodes.frame(int(tree.link_joints[link]), np.asarray(tree.link_placements[link]))
 
@@ -501,7 +504,7 @@ def _pack(
     joint_rows: tuple[JointRow, ...],
     own: int,
 ) -> Problem:
-    """Write all tables into the two arrays; of the first ``own`` velocity variables limits hold."""
+    """Return the problem with all tables packed; the reach uses the limits of the first ``own`` velocity variables."""
     lower, upper = variables.limits()
     travel = _travel(nodes, lower, upper, own)
     path_table: list[list[int]] = []
@@ -560,9 +563,9 @@ def _frozen(array: NDArray[Number]) -> NDArray[Number]:
 
 def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
     """
-    Return how far each node can slide along its axis [m].
+    Return for each node the largest distance that it slides along its axis [m]; 0 for rotations.
 
-    :param own: number of velocity variables whose limits hold.
+    :param own: number of velocity variables whose limits hold; the others have none.
     """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
@@ -582,7 +585,7 @@ def _pack_constraint(
     travel: list[float],
     path_table: list[list[int]],
 ) -> tuple[list[int], FloatArray]:
-    """Return the table rows of one constraint and append its paths."""
+    """Return the table rows (integers, numbers) of one constraint; append its path to ``path_table``."""
     node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
     node_b, place_b = _link_frame(tree, nodes, constraint.frame_b)
     place_a = place_a @ (IDENTITY if constraint.offset is None else constraint.offset)
@@ -616,7 +619,7 @@ def _pack_constraint(
 
 
 class _FrameChain(NamedTuple):
-    """The joints between a target's frame and the tip that is to reach it, all joints at zero."""
+    """The joints from the frame of a target to its tip: as :func:`make_hulls` takes them, all joints at zero."""
 
     slides: NDArray[np.bool_]
     axes: FloatArray
@@ -628,7 +631,7 @@ class _FrameChain(NamedTuple):
 
 
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
-    """Return a problem whose tables are followed by the hulls of its constraints."""
+    """Return a copy of a problem with the hulls of its constraints appended to its numbers, and with ``reaches``."""
     reals = [problem.reals.copy()]
     place = len(problem.reals)
     table = layout.TABLES.show(problem.ints, reals[0]).constraint_f
@@ -676,7 +679,7 @@ def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstra
 def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
 ) -> _FrameChain | None:
-    """Return the chain of a constraint whose target is in the root frame and has position rows; None if no hull exists."""
+    """Return the joints that move a constraint's tip in the root frame; None if the constraint has no hull."""
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
     is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())
@@ -705,7 +708,11 @@ def _chain_of(
 
 
 def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:
-    """Return between which values a node slides [m]; from the velocity variable ``own`` on there are no limits."""
+    """
+    Return the least and the largest value of a sliding node [m].
+
+    From the velocity variable ``own`` on, variables have no limits, and the range is infinite.
+    """
     v = nodes.ints[node][layout.NODE_V]
     multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])
     offset = float(nodes.reals[node][layout.NODE_OFFSET])
@@ -718,7 +725,7 @@ def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[
 
 
 def _four_by_four(numbers: FloatArray) -> FloatArray:
-    """Return the transform (4, 4) of twelve numbers."""
+    """Return the transform (4, 4) of nine numbers of a rotation, row by row, and three of a position."""
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = numbers[:9].reshape(3, 3), numbers[9:12]
     return transform
@@ -727,7 +734,7 @@ def _four_by_four(numbers: FloatArray) -> FloatArray:
 def _pack_joint_rows(
     tree: KinematicTree, variables: _Variables, joint_rows: tuple[JointRow, ...]
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Return the table rows of the joint rows."""
+    """Return the table rows (integers, numbers) of joint rows; raise ModelError for a joint without one variable."""
     ints: list[list[int]] = []
     reals: list[list[float]] = []
     for row in joint_rows:

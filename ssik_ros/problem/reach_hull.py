@@ -51,7 +51,7 @@ def make_hulls(
     :param axes, points: (n, 3) unit axes, and a point of each, in the base frame with all joints at zero.
     :param lower, upper: (n,) how far joints slide [m]; values of revolute joints are not read.
     :param home: (4, 4) pose of the tip with all joints at zero.
-    :param is_full_pose: whether orientations are given too.
+    :param is_full_pose: whether the targets give an orientation too.
     """
     tip = home[:3, 3]
     hull_of = functools.partial(_hull, slides, axes, points, lower, upper)
@@ -111,7 +111,7 @@ class UnlimitedReach:
 
     @functools.cached_property
     def _hulls(self) -> FloatArray:
-        """Return the hulls (k, BLOCK) with all slides at zero; none where no direction needs one."""
+        """Return the hulls (k, BLOCK) with all slides at zero; k is 0 if slides move the tip in every direction."""
         slides, axes, points = self._chain
         zeros, hulls = np.zeros(len(axes)), None
         if len(self._directions):
@@ -126,7 +126,7 @@ class UnlimitedReach:
 
     def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
         """
-        Return whether no values of the joints reach a pose, limits of slides left out: a proof.
+        Return whether it is proved that no joint values reach a pose, even with unlimited slides.
 
         :param pose: (4, 4) in the base frame.
         :param position, rotation: largest errors of a solution [m], [rad].
@@ -151,7 +151,7 @@ class UnlimitedReach:
 
 
 class BallReach:
-    """The ball that a chain without slides stays in: its links in a row."""
+    """A ball that holds the tip of a chain without slides; its radius is the length of all links in a row."""
 
     def __init__(self, centre: FloatArray, radius: float) -> None:
         """Take the centre (3,) in the base frame, and the radius [m]."""
@@ -159,9 +159,9 @@ class BallReach:
 
     def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
         """
-        Return whether no values of the joints reach a pose: a proof.
+        Return whether it is proved that no joint values reach a pose.
 
-        :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`.
+        :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`; ``rotation`` is not read.
         """
         return bool(np.linalg.norm(pose[:3, 3] - self._centre) > self._radius + position)
 
@@ -193,7 +193,7 @@ def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
 
 
 def _complement(span: FloatArray) -> FloatArray:
-    """Return an orthonormal basis (k, 3) of the directions at right angles to a projector (3, 3)."""
+    """Return an orthonormal basis (k, 3) of the directions that a projector (3, 3) takes to zero."""
     values, vectors = np.linalg.eigh(np.eye(3) - span)
     basis: FloatArray = vectors.T[values > 0.5]
     return basis
@@ -208,10 +208,11 @@ def _telling_points(
     """
     Return points (3,) of the last axis whose hulls refuse poses that the hull of the wrist lets pass, and these hulls.
 
-    If the axis could have any direction at every place of the wrist, the hull would be larger by the distance of the point.
+    If the axis could have any direction at every place of the wrist, the hull would be larger by the distance of the
+    point.
 
     :param axis: (3,) the last axis, with all joints at zero.
-    :param wrist, around: point (3,) of it, and its hull.
+    :param wrist, around: the wrist (3,), a point of this axis, and its hull.
     :param hull_of: returns the hull of a point.
     """
     lengths = np.array([reach_hull.length_of(i) for i in range(reach_hull.DIRECTIONS)])
@@ -251,7 +252,7 @@ def _hull(
     upper: FloatArray,
     place: FloatArray,
 ) -> FloatArray:
-    """Return the array of the hull of a point; the same one for the same numbers."""
+    """Return the hull (SIZE,) of a point of the last link, read-only and cached by the numbers of the chain."""
     kinds = np.asarray(slides, dtype=np.int64)
     # The hull does not depend on limits of revolute joints, so that they must not change its cache key.
     limits = np.where(kinds == 1, [lower, upper], 0.0)
@@ -279,7 +280,7 @@ def _point_of_last_axis(
 
 @functools.lru_cache(maxsize=KEPT)
 def _compute(kinds: bytes, numbers: bytes) -> FloatArray:
-    """Return the array of a hull."""
+    """Return the hull (SIZE,) of a point from the bytes that :func:`_hull` packs; the last KEPT hulls are kept."""
     joints, values = np.frombuffer(kinds, dtype=np.int64).copy(), np.frombuffer(numbers).copy()
     n, hull = len(joints), np.empty(reach_hull.SIZE)
     axes, points, lower, upper, point = np.split(values, [3 * n, 6 * n, 7 * n, 8 * n])

@@ -28,12 +28,12 @@ def narrow_limits(
     upper: FloatArray,
 ) -> bool:
     """
-    Narrow limits in place by a request: its own limits, consistency, locked and passive joints.
+    Narrow limits in place by a request: its limits, its consistency limits, and its locked and passive joints.
 
     :param seed: (nq,) the request's seed, passive variables included.
     :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return.
-    :returns: False when the consistency limits leave no room: then no state can be a solution.
-    :raises InvalidLimits: when the request's own limits leave none, naming the joint.
+    :returns: False when the consistency limits leave no room: then no state can be a solution. Else True.
+    :raises InvalidLimits: if the limits leave a joint no room, or exclude the value at which it is locked.
     :raises JointNotFound: for an unknown locked joint.
     """
     scalar = problem.variable_kind <= layout.LINEAR
@@ -66,8 +66,8 @@ def narrow_by_own(
     """
     Narrow limits of joints in place by the lower and upper limits of a request.
 
-    :param names: of the joints.
-    :param lower, upper: (n,) [rad or m].
+    :param names: names of the joints, for messages.
+    :param lower, upper: (n,) limits, changed in place [rad or m].
     :raises DimensionMismatch: for arrays of another size, and for NaN.
     :raises InvalidLimits: if they leave a joint no room.
     """
@@ -80,7 +80,7 @@ def narrow_by_own(
 
 def one_each(values: FloatArray, what: str, names: Sequence[str]) -> FloatArray:
     """
-    Return an array of one number for each name.
+    Return values as an array (n,), one number for each of n names.
 
     :param what: the name of the array, for messages.
     :raises DimensionMismatch: for another shape, and for NaN.
@@ -97,7 +97,7 @@ def one_each(values: FloatArray, what: str, names: Sequence[str]) -> FloatArray:
 
 
 def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) -> None:
-    """Refuse finite limits on the quaternion of a ball joint, which would have no effect."""
+    """Raise InvalidOption for finite limits on the quaternion of a ball joint, which would have no effect."""
     if values is None:
         return
     array = np.asarray(values, dtype=np.float64)
@@ -111,7 +111,7 @@ def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) 
 
 
 def _require_room(names: Sequence[str], lower: FloatArray, upper: FloatArray) -> None:
-    """Refuse limits of which none is left."""
+    """Raise InvalidLimits for the first joint whose lower limit is above its upper limit."""
     for v in np.flatnonzero(lower > upper).tolist():
         raise InvalidLimits(
             f'Joint {quote(names[v])} has no room: the request and the model leave '
@@ -128,7 +128,7 @@ def _lock(
     seed: FloatArray,
     limits: tuple[FloatArray, FloatArray],
 ) -> None:
-    """Hold a joint at a value, or at the seed's value brought inside the limits, by equal limits."""
+    """Set both limits of a joint to a value in place; None uses the seed's value, moved inside the limits."""
     lower, upper = limits
     variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
     if name not in group.joint_names:

@@ -43,7 +43,7 @@ class SearchSlots:
 
     def allow(self, at_once: int) -> None:
         """
-        Change the number of slots.
+        Change the number of slots; waiting searches take additional slots at once.
 
         :param at_once: number of slots.
         """
@@ -53,10 +53,10 @@ class SearchSlots:
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait for a free slot and take it; return whether one was taken, which :meth:`end` must give back.
+        Wait at most PATIENCE for a free slot; return whether this search has one, which :meth:`end` gives back.
 
-        :param slices: slices that this search has had.
-        :param left: time until the search's deadline [s]; the wait ends then without a slot.
+        :param slices: number of slices that this search has had; the fewest go first.
+        :param left: time until the search's deadline [s]; the wait is not longer.
         """
         with self._lock:
             if self._running < self.at_once and not self._waiting:
@@ -93,7 +93,7 @@ class Slices:
         Take over a search that has begun without a slot.
 
         :param slots: shared by all searches.
-        :param most: starts of the whole search.
+        :param most: largest number of starts of the whole search.
         :param begun: when it began, by ``time.perf_counter``.
         :param timeout_ns: its wall-clock budget [ns]; 0 for no limit.
         """
@@ -111,8 +111,8 @@ class Slices:
         """
         Give up the slot and wait for another; return whether the search continues, with a new :attr:`limit`.
 
-        :param starts: starts so far.
-        :param cancel: (1) flag that ends the search.
+        :param starts: number of starts so far.
+        :param cancel: (1,) flag that another thread sets to end the search.
         """
         if starts >= self._most:
             return False
@@ -176,7 +176,7 @@ class RequestQueue(Generic[Request]):
 
     def note_response(self, seconds: float) -> None:
         """
-        Remember how long a response without a search took.
+        Add the time of a response without a search to the mean time of such responses.
 
         :param seconds: from the turn of the request to the sent response [s].
         """
@@ -203,7 +203,7 @@ class RequestQueue(Generic[Request]):
 
     def put(self, request: Request, arrived: float, budget: float) -> None:
         """
-        Let a request wait.
+        Append a request to the queue.
 
         :param request: the request.
         :param arrived: when it arrived, by ``time.monotonic`` [s].
@@ -215,14 +215,14 @@ class RequestQueue(Generic[Request]):
             if budget < math.inf:
                 heapq.heappush(self._deadlines, (arrived + budget, number, budget))
             if len(self._deadlines) > 2 * self._most:
-                # Entries of requests that had their turn long before their deadline.
+                # Drop the entries of requests that had their turn long before their deadline.
                 self._deadlines = [
                     entry for entry in self._deadlines if entry[1] in self._requests
                 ]
                 heapq.heapify(self._deadlines)
 
     def take(self) -> Request | None:
-        """Return the request that arrived first, which waits no more; None if no request waits."""
+        """Remove and return the request that arrived first; None if no request waits."""
         with self._lock:
             if not self._requests:
                 return None
@@ -230,7 +230,7 @@ class RequestQueue(Generic[Request]):
 
     def take_late(self, now: float) -> Request | None:
         """
-        Return a request that is late, the earliest deadline first; it waits no more. None if no request is late.
+        Remove and return the late request with the earliest deadline; None if no request is late.
 
         :param now: reading of ``time.monotonic`` [s].
         """

@@ -33,7 +33,7 @@ class _Hash:
         self._constant, self._factor = constants
 
     def __call__(self, word: int) -> int:
-        """Return the hash of a word."""
+        """Return the hash of a word of 32 bits, and change the constant for the next word."""
         word ^= self._constant
         self._constant = self._constant * self._factor & WORD
         word = word * self._constant & WORD
@@ -42,10 +42,10 @@ class _Hash:
 
 def uniform_numbers(seed: int, count: int) -> FloatArray:
     """
-    Return numbers (count,) in [0, 1).
+    Return numbers (count,) in [0, 1): the numbers that numpy's PCG64 draws with the same seed.
 
     :param seed: not negative, of any size.
-    :param count: of numbers.
+    :param count: how many numbers to return.
     """
     words = _state_words(seed)
     state, sequence = (words[at] << 64 | words[at + 1] for at in (0, 2))
@@ -77,6 +77,6 @@ def _state_words(seed: int) -> list[int]:
 
 
 def _mix(left: int, right: int) -> int:
-    """Return a word of 32 bits from two."""
+    """Return a hash of two words of 32 bits."""
     word = (MIXED_LEFT * left - MIXED_RIGHT * right) & WORD
     return word ^ word >> 16

@@ -10,7 +10,7 @@ from ssik_ros.problem.contract import IkSolver
 
 def joint_order(group: JointGroup, solver: IkSolver) -> IntArray:
     """
-    Return the index (n,) in a group of each position of a solver's vectors.
+    Return for each element of a solver's joint vector its index in the group's joint vector, (n,).
 
     :param group: the group.
     :param solver: the solver.
@@ -30,9 +30,9 @@ def joint_order(group: JointGroup, solver: IkSolver) -> IntArray:
 
 def in_group_order(vector: FloatArray, order: IntArray) -> FloatArray:
     """
-    Return a solver's vector in the group's order; one of the wrong size as it is.
+    Return a solver's joint vector in the group's order; a vector of another size is returned unchanged.
 
-    :param vector: the vector.
+    :param vector: (n,) joint vector of the solver [rad or m].
     :param order: the result of :func:`joint_order`.
     """
     if vector.shape != order.shape:
