@@ -25,7 +25,7 @@ FEWEST_JOINTS = 3
 
 
 class Ends(NamedTuple):
-    """The links between which an arm lies."""
+    """Base link and tip link (``ee``) of an arm."""
 
     base: str
     ee: str
@@ -52,7 +52,7 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
 
 
 class _ChainSearch:
-    """Chains of joints below links."""
+    """Searches the longest chain of joints below a link of one robot."""
 
     def __init__(self, robot: RobotModel) -> None:
         """Index the joints below each link."""
@@ -61,7 +61,7 @@ class _ChainSearch:
         self.above = {joint.child: joint for joint in robot.urdf.joints.values()}
 
     def follow(self, start: str) -> str:
-        """Return the last moved link of the longest chain below a link, without a hand."""
+        """Return the last moved link of the longest chain below a link, without a hand; raise ModelError for ties."""
         link = start
         chain: list[UrdfJoint] = []
         while True:
@@ -103,7 +103,7 @@ class _ChainSearch:
         return closes and abs(float(self.axis(joint) @ self.axis(chain[-1]))) < ACROSS
 
     def axis(self, joint: UrdfJoint) -> FloatArray:
-        """Return the axis of a joint in the root link, all joints at zero."""
+        """Return the unit axis (3,) of a joint in the root link, all joints at zero."""
         rotation = np.eye(3)
         above: list[UrdfJoint] = [joint]
         while above[-1].parent in self.above:
@@ -114,13 +114,13 @@ class _ChainSearch:
         return axis
 
     def all_below(self, link: str) -> list[UrdfJoint]:
-        """Return all joints below a link that move."""
+        """Return all joints below a link that are not fixed."""
         return [
             j for first in self.moving_below(link) for j in (first, *self.all_below(first.child))
         ]
 
     def say_hand(self, link: str, joints: list[UrdfJoint]) -> None:
-        """Log that a hand is left out."""
+        """Log the link at which the arm ends, and the joints of the hand that is left out."""
         _LOGGER.warning(
             'The arm of robot %s ends at link %s. The hand is left out (%s); name another tip to include it.',
             quote(self.robot.name),
@@ -129,18 +129,18 @@ class _ChainSearch:
         )
 
     def moving_below(self, link: str) -> list[UrdfJoint]:
-        """Return the first joints below a link that move, fixed ones passed over."""
+        """Return the first joints below a link that are not fixed; fixed joints are passed over."""
         found: list[UrdfJoint] = []
         for joint in self.below[link]:
             found += self.moving_below(joint.child) if joint.type == 'fixed' else [joint]
         return found
 
     def depth(self, link: str) -> int:
-        """Return the number of joints in the longest chain below a link."""
+        """Return the number of joints that are not fixed in the longest chain below a link."""
         return max((self.depth(j.child) + 1 for j in self.moving_below(link)), default=0)
 
     def refuse(self, start: str, joints: list[UrdfJoint]) -> None:
-        """Raise for chains of equal length."""
+        """Raise ModelError, because the chains through some joints are equally long."""
         names = list_names(quote(joint.name) for joint in joints)
         raise ModelError(
             f'Several chains of robot {quote(self.robot.name)} below {quote(start)} are equally long, through '

@@ -133,7 +133,7 @@ def arm_data(name: str) -> CatalogueArm:
     """
     Return one arm of the shipped catalogue.
 
-    :param name: its name.
+    :param name: name of the arm.
     :raises DescriptionNotFound: with the nearest name.
     """
     texts = _shipped_texts()
@@ -147,7 +147,7 @@ def load_arm(name: str) -> RobotModel:
     """
     Return one arm of the shipped catalogue as a robot; a second call returns the same object.
 
-    :param name: its name.
+    :param name: name of the arm.
     :raises DescriptionNotFound: with the nearest name.
     """
     return load_robot(make_urdf(arm_data(name)))
@@ -160,7 +160,7 @@ def catalogue_path() -> Path:
 
 @functools.cache
 def _shipped_texts() -> dict[str, str]:
-    """Return the YAML of each arm of the shipped catalogue."""
+    """Return the YAML text of each arm of the shipped catalogue, by name."""
     _, _, text = catalogue_path().read_text(encoding='utf-8').partition('\narms:\n')
     _, *parts = _HEADING.split(text)
     return dict(zip(parts[::2], parts[1::2], strict=True))
@@ -168,7 +168,7 @@ def _shipped_texts() -> dict[str, str]:
 
 @functools.cache
 def _read_shipped(name: str) -> CatalogueArm:
-    """Return one arm of the shipped catalogue; the others are not parsed."""
+    """Return one arm of the shipped catalogue; the texts of other arms are not parsed."""
     text = f'arms:\n  {name}:\n{_shipped_texts()[name]}'
     path = str(catalogue_path())
     return parse_catalogue(parse_yaml(text, path), path)[name]
@@ -198,14 +198,14 @@ def make_urdf(arm: CatalogueArm) -> str:
 
 
 def _links(arm: CatalogueArm) -> Iterator[str]:
-    """Return the links from base to tip."""
+    """Iterate over the names of the links from base to tip."""
     yield arm.base_link
     yield from map(_moved_link, arm.joints)
     yield arm.tip_link
 
 
 def _moved_link(joint: CatalogueJoint) -> str:
-    """Return the link below a joint."""
+    """Return the name of the link that a joint moves."""
     return f'{joint.name}_link'
 
 
@@ -217,7 +217,7 @@ def _flange_joint(tip_link: str) -> str:
 def _append_joint(
     robot: ElementTree.Element, name: str, kind: str, parent: str, child: str
 ) -> ElementTree.Element:
-    """Return a new joint between two links."""
+    """Append a joint between two links to a robot; return its element."""
     joint = ElementTree.SubElement(robot, 'joint', name=name, type=kind)
     ElementTree.SubElement(joint, 'parent', link=parent)
     ElementTree.SubElement(joint, 'child', link=child)
@@ -225,13 +225,13 @@ def _append_joint(
 
 
 def _append_vectors(parent: ElementTree.Element, tag: str, **vectors: Vector) -> None:
-    """Append an element whose attributes are vectors, every digit of them."""
+    """Append an element whose attributes are vectors, written with every digit."""
     texts = {key: ' '.join(map(repr, vector)) for key, vector in vectors.items()}
     ElementTree.SubElement(parent, tag, texts)
 
 
 def _append_limit(element: ElementTree.Element, joint: CatalogueJoint) -> None:
-    """Append the limits of a joint that has some."""
+    """Append the <limit> of a joint; a continuous joint gets none."""
     if joint.type == 'continuous':
         return
     ElementTree.SubElement(
@@ -259,9 +259,9 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueArm]:
 
 def parse_catalogue(content: Any, source: str) -> dict[str, CatalogueArm]:
     """
-    Return the arms in the content of a file.
+    Return the arms in the content of a catalogue by name, in the order of the file.
 
-    :param content: the content.
+    :param content: the content, as :func:`read_yaml` returns it.
     :param source: the file, for messages.
     :raises ConfigError: as :func:`read_catalogue`.
     """
@@ -281,14 +281,14 @@ class _Entry:
         self.content = content
 
     def fail(self, key: str, problem: str) -> NoReturn:
-        """Raise for the value of a key."""
+        """Raise InvalidParameter about the value of a key, with file and line."""
         where = location(self.content, key, self.place)
         raise InvalidParameter(
             f"{where}: '{key}' of {self.what} {problem}.", key=key, value=self.content.get(key)
         )
 
     def only(self, *required: str, optional: tuple[str, ...] = ()) -> '_Entry':
-        """Return itself if it has all required keys and none that is unknown."""
+        """Return this entry if it has all required keys and no unknown key; raise InvalidParameter otherwise."""
         known = (*required, *optional)
         for key in self.content:
             if key not in known:
@@ -301,16 +301,16 @@ class _Entry:
         return self
 
     def entry(self, key: str, what: str) -> '_Entry':
-        """Return the mapping below a key."""
+        """Return the entry below a key; messages call it ``what``."""
         return _Entry(self.content[key], what, location(self.content, key, self.place))
 
     def entries(self, key: str) -> dict[str, '_Entry']:
-        """Return the mappings below a key by name."""
+        """Return the entries in the mapping below a key, by name."""
         below = self.entry(key, f"'{key}'")
         return {name: below.entry(name, f"'{name}'") for name in below.content}
 
     def items(self, key: str, what: str) -> list['_Entry']:
-        """Return the mappings of a list that is not empty."""
+        """Return the entries in the list below a key; refuse an empty list."""
         values = self.content[key]
         if not isinstance(values, list) or not values:
             self.fail(key, 'is not a list with an entry')
@@ -321,7 +321,7 @@ class _Entry:
         ]
 
     def text(self, key: str, choices: Collection[str] = ()) -> str:
-        """Return a text that is not empty, and one of the choices if there are any."""
+        """Return the text below a key; refuse an empty text, and a text that is not among the choices, if any."""
         value = self.content[key]
         if not isinstance(value, str) or not value.strip():
             self.fail(key, f'is {value!r} where a text is needed')
@@ -330,14 +330,14 @@ class _Entry:
         return value
 
     def number(self, key: str) -> float:
-        """Return a finite number that is not negative."""
+        """Return the number below a key; refuse a negative number or one that is not finite."""
         value = self.content[key]
         if not _is_number(value) or value < 0.0:
             self.fail(key, f'is {value!r} where a number that is not negative is needed')
         return float(value)
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Return a list of finite numbers."""
+        """Return the list of ``count`` finite numbers below a key as a tuple."""
         values = self.content[key]
         right = isinstance(values, list) and len(values) == count and all(map(_is_number, values))
         if not right:
@@ -345,13 +345,13 @@ class _Entry:
         return tuple(float(value) for value in values)
 
     def vector(self, key: str) -> Vector:
-        """Return a list of three finite numbers."""
+        """Return the list of three finite numbers below a key as a tuple."""
         x, y, z = self.numbers(key, 3)
         return x, y, z
 
 
 def _first_place(value: Any, fallback: str) -> str:
-    """Return file and line of the first key of a mapping."""
+    """Return file and line of the first key of a mapping; the fallback for any other value."""
     return (
         location(value, next(iter(value), ''), fallback) if isinstance(value, dict) else fallback
     )
@@ -363,7 +363,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _parse_arm(name: str, entry: _Entry) -> CatalogueArm:
-    """Return one arm."""
+    """Return an arm from its entry in a catalogue; refuse wrong values."""
     if not _NAME.fullmatch(name):
         raise InvalidParameter(
             f"{entry.place}: the name '{name}' of an arm is not in lower case with underscores.",
@@ -389,7 +389,7 @@ def _parse_arm(name: str, entry: _Entry) -> CatalogueArm:
 
 
 def _check_names(arm: CatalogueArm, entry: _Entry) -> None:
-    """Raise when the URDF of an arm would have two links or two joints of one name."""
+    """Raise InvalidParameter if the URDF of an arm would have two links or two joints with the same name."""
     joints = [*(joint.name for joint in arm.joints), _flange_joint(arm.tip_link)]
     for kind, names in (('joints', joints), ('links', list(_links(arm)))):
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -398,7 +398,7 @@ def _check_names(arm: CatalogueArm, entry: _Entry) -> None:
 
 
 def _parse_near_miss(entry: _Entry) -> NearMiss | None:
-    """Return the class that an arm almost belongs to; None if the entry does not name a class."""
+    """Return the class that an arm nearly belongs to, and its deviation; None if the entry names no class."""
     if 'near_miss' not in entry.content:
         return None
     near = entry.entry('near_miss', f'the near miss of {entry.what}')
@@ -407,7 +407,7 @@ def _parse_near_miss(entry: _Entry) -> NearMiss | None:
 
 
 def _parse_joint(entry: _Entry) -> CatalogueJoint:
-    """Return one joint."""
+    """Return a joint from its entry in a catalogue; refuse wrong values."""
     entry.only(*_JOINT_KEYS, optional=('limits',))
     kind = entry.text('type', JOINT_TYPES)
     axis = entry.vector('axis')
@@ -426,7 +426,7 @@ def _parse_joint(entry: _Entry) -> CatalogueJoint:
 
 
 def _parse_limits(entry: _Entry, kind: str) -> tuple[float, float]:
-    """Return lower and upper limit; a continuous joint has none, every other one has both."""
+    """Return lower and upper limit of a joint [rad or m]; infinite for a continuous joint, required for others."""
     if kind == 'continuous':
         if 'limits' in entry.content:
             entry.fail('limits', 'belongs to a continuous joint, which has none')

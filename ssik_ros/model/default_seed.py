@@ -28,8 +28,8 @@ def default_state(robot: RobotModel) -> FloatArray:
     """
     Return the full state (nq,) that a robot has while nothing is known about its joints [rad or m].
 
-    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits, whole turns
-    nearest to zero. A joint without a range has MoveIt's default position.
+    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. Whole turns
+    move the middle next to zero. A joint without a range has MoveIt's default position.
 
     :param robot: the robot.
     """
@@ -47,7 +47,7 @@ def default_state(robot: RobotModel) -> FloatArray:
 
 
 def _middle(lower: float, upper: float, is_angle: bool) -> float:
-    """Return the middle of limits; an angle is turned next to zero if the limits allow it."""
+    """Return the middle of limits; an angle is moved by whole turns next to zero if the limits allow it."""
     middle = 0.5 * lower + 0.5 * upper
     turned = math.remainder(middle, TURN)
     return turned if is_angle and lower <= turned <= upper else middle
@@ -57,10 +57,12 @@ def take_values(
     robot: RobotModel, positions: FloatArray, values: dict[str, tuple[float, ...]]
 ) -> None:
     """
-    Write the values of a posture into a full state, within the limits; other joints keep theirs.
+    Write the values of a posture into a full state in place, clamped to the limits.
+
+    Unknown joints and joints with several variables are skipped.
 
     :param positions: (nq,) the full state.
-    :param values: numbers of joints by their names.
+    :param values: numbers of each joint by its name [rad or m].
     """
     tree = robot.tree
     for name, numbers in values.items():

@@ -115,7 +115,7 @@ def config_directory() -> Path:
 
 
 def _config_candidates() -> Iterator[Path]:
-    """Return where ``config`` may be: ROS prefixes, Python prefixes, the source tree."""
+    """Iterate over the folders that may be ``config``: in ROS prefixes, Python prefixes, the source tree."""
     for share in share_directories():
         yield share / PACKAGE / 'config'
     prefixes = (sys.prefix, sysconfig.get_path('data'), site.getuserbase())
@@ -126,11 +126,11 @@ def _config_candidates() -> Iterator[Path]:
 
 def find_shipped_file(kind: str, name: str, folder: str) -> Path:
     """
-    Return the path of a YAML file given by path or by the name of one that comes with the package.
+    Return the path of a YAML file, given by its path or by the name of a file that this package ships.
 
-    :param kind: noun for the file in the message.
+    :param kind: noun for the file, for messages.
     :param name: a path, or a name such as ``panda``.
-    :param folder: of the shipped files, in ``config``.
+    :param folder: folder of the shipped files, below ``config``.
     :raises DescriptionNotFound: when there is neither; with the shipped names.
     """
     path = Path(name).expanduser()
@@ -197,7 +197,7 @@ class _Given:
 
 
 def _find_shipped(name: str, given: _Given) -> MoveItConfig:
-    """Return a robot of this package, by its name or an alias of it or of its package."""
+    """Return the files of a robot of this package, by the robot's name or an alias of the robot or its package."""
     robots = config_directory() / 'robots'
     aliases = read_mapping(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
     shipped = list_shipped_robots()
@@ -221,7 +221,7 @@ def _find_shipped(name: str, given: _Given) -> MoveItConfig:
 
 
 def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
-    """Return the files of one package: MoveItConfigsBuilder's order first, then whatever is without a choice."""
+    """Return the files of one package: in MoveItConfigsBuilder's order, else files that are the only choice."""
     config, assistant = folder / 'config', _read_setup_assistant(folder)
     urdf_entry, srdf_entry = (
         entry
@@ -254,7 +254,11 @@ def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
 def _find_srdf(
     folder: Path, robots: Iterable[str], written: object, is_chosen: bool
 ) -> Path | None:
-    """Return the SRDF of the first robot that has one: the assistant's entry, by its name, the only one."""
+    """
+    Return the SRDF of a package: the setup assistant's entry, a file with a robot's name, or the only SRDF.
+
+    If the caller chose the robot (``is_chosen``), the file with its name comes first, and other files do not count.
+    """
     entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
     by_name = _first_named(folder, 'srdf', robots)
     found = (by_name or entry) if is_chosen else (entry or by_name)
@@ -264,7 +268,12 @@ def _find_srdf(
 def _find_urdf(
     folder: Path, robots: Sequence[str], entry: Mapping[str, Any], is_chosen: bool
 ) -> Path | None:
-    """Return the URDF of the first robot that has one: the package's xacro, the assistant's entry, the only one."""
+    """
+    Return the URDF of a package: its xacro in ``config``, the setup assistant's entry, or the only URDF.
+
+    If the package has no URDF, the packages that it depends on are searched. If the caller chose the robot
+    (``is_chosen``), only files with its name count. Raise DescriptionNotFound if the file of the entry is missing.
+    """
     own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
     by_name = own or _first_named(folder, 'urdf', robots)
     if own is not None or (is_chosen and by_name is not None):
@@ -291,14 +300,14 @@ def _find_urdf(
 
 
 def _without_file(package: Path, relative: str) -> str:
-    """Return the text that a package lacks a URDF, with those in its folder."""
+    """Return the end of a sentence about a package that lacks a URDF, with the URDFs in the same folder."""
     paths = sorted((package / relative).parent.glob('*.urdf*'))
     files = list_names(path.name for path in paths)
     return 'which has no such file' + (f'; beside it are {files}.' if files else '.')
 
 
 def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
-    """Return the URDF of a robot in a package that this one depends on, with a log line; None without a choice."""
+    """Return the only URDF with a robot's name in the packages that a package depends on, with a log line; or None."""
     packages = map(find_package, sorted(_dependencies(folder)))
     paths = _urdfs_of(filter(None, packages), robots)
     if len(paths) != 1:
@@ -321,7 +330,7 @@ def _dependencies(folder: Path) -> set[str]:
 
 
 def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
-    """Return for each package that has one the URDF with the name of a robot."""
+    """Return the URDFs that have the name of a robot, at most one from each package."""
     found = (_first_named(package, 'urdf', robots) for package in packages)
     return [path for path in found if path is not None]
 
@@ -337,18 +346,18 @@ def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
 
 
 def _first(paths: Iterable[Path]) -> Path | None:
-    """Return the first path that is a file."""
+    """Return the first path that is a file; None if no path is."""
     return next((path for path in paths if existing_file(path) is not None), None)
 
 
 def _only(paths: list[Path]) -> Path | None:
-    """Return the path if there is only one; of a file and its xacro, the xacro."""
+    """Return the path if all paths are one file and its xacro, preferably the xacro; None otherwise."""
     names = {path.name.split('.')[0] for path in paths}
     return paths[-1] if len(names) == 1 else None
 
 
 def _descriptions(folder: Path, kind: str) -> list[Path]:
-    """Return the robots' URDF or SRDF files of a package, without files that hold parts of one."""
+    """Return the URDF or SRDF files of a package, without files whose names say that they hold a part of a robot."""
     paths = {
         path
         for place in FOLDERS
@@ -363,7 +372,7 @@ def _descriptions(folder: Path, kind: str) -> list[Path]:
 def _refuse_choice(
     folder: Path, robots: Sequence[str], urdf: Path | None, srdf: Path | None
 ) -> DescriptionNotFound:
-    """Return the error for a package that does not say which files make the robot, the first of ``robots``."""
+    """Return the error for a package that does not say which files make the robot; ``robots[0]`` is its name."""
     parts, choices = [], False
     for kind, found, option in (
         ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
@@ -390,7 +399,7 @@ def _refuse_choice(
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
-    """Return the file of MoveIt's setup assistant; empty, with a log line, if it cannot be read."""
+    """Return the entries of a package's .setup_assistant; empty, with a log line, if it cannot be read."""
     path = folder / '.setup_assistant'
     if not path.is_file():
         return {}
@@ -426,7 +435,7 @@ def parse_xacro_args(text: str) -> dict[str, str]:
 
 def existing_file(path: Path) -> Path | None:
     """
-    Return a path if the file exists; None also for paths that the system refuses.
+    Return a path if it is a file; None otherwise, also for paths that the system refuses.
 
     :param path: the path.
     """
@@ -438,7 +447,7 @@ def existing_file(path: Path) -> Path | None:
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """
-    Return the mapping that a YAML file holds.
+    Return the mapping that a YAML file holds; an empty file is an empty mapping.
 
     :param path: the file.
     :raises ConfigError: when it is not YAML or not a mapping.

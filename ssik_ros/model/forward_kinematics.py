@@ -17,11 +17,11 @@ _AT_ROOT, _NO_PARENT, _FIRST = np.eye(4)[None], np.array([-1]), np.array([0])
 
 def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> FloatArray:
     """
-    Return the pose (4, 4) of a joint's moved frame in its joint frame.
+    Return the pose (4, 4) of a joint's moved frame in its joint frame, which is the moved frame at zero.
 
     :param kind: the joint's kind.
-    :param axis: (3) its unit axis.
-    :param values: its position variables.
+    :param axis: (3,) its unit axis.
+    :param values: its position variables [rad or m].
     """
     motion = np.empty((1, 4, 4))
     write_joint_poses(
@@ -53,7 +53,7 @@ def compute_link_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray
     :param tree: the robot.
     :param positions: (nq) full state of the robot.
     """
-    # A link that no joint carries has the index -1: the last pose.
+    # A link that no joint carries has the joint index -1, which selects the last pose, identity.
     moved = np.concatenate((compute_joint_poses(tree, positions), np.eye(4)[None]))
     poses: FloatArray = moved[tree.link_joints] @ tree.link_placements
     return poses
@@ -75,7 +75,7 @@ def compute_link_pose(tree: KinematicTree, joint_poses: FloatArray, link: int) -
 
 def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
     """
-    Return the distances between two poses, in metres and in radians.
+    Return the distance [m] and the rotation angle [rad] between two poses.
 
     :param actual: (4, 4).
     :param target: (4, 4).

@@ -49,10 +49,10 @@ class GroupBuilder:
 
     def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
         """
-        Return the joints of a group element.
+        Return the names of the joints in an SRDF group element: its joints, links, chains and subgroups.
 
         :param group: the element.
-        :param of_groups: the joints of the groups before it.
+        :param of_groups: names of the joints of each group before it, by the name of the group.
         """
         joints = {name for name in group.joints if name in self.joint_order}
         joints |= {self.above[link].name for link in group.links if link in self.above}
@@ -66,11 +66,13 @@ class GroupBuilder:
         self, group: SrdfGroup, srdf: Srdf, of_groups: Mapping[str, set[str]]
     ) -> set[str]:
         """
-        Return the root link if a group names the root link or the virtual joint above it.
+        Return a set with the root link if a group names it, or the virtual joint above it; else an empty set.
+
+        A group whose subgroup has the root link has it too.
 
         :param group: the element.
         :param srdf: the semantic description.
-        :param of_groups: the same of the groups before it.
+        :param of_groups: results of this method for the groups before it, by the name of the group.
         """
         others = set(group.joints) - self.joint_order.keys()
         named = self.urdf.root in group.links or any(
@@ -81,7 +83,7 @@ class GroupBuilder:
 
     def chain(self, base: str, tip: str) -> list[str]:
         """
-        Return the joints of an SRDF chain, which may also go up and down again.
+        Return the names of the joints of an SRDF chain; it may go up from the base and down again to the tip.
 
         :param base: first link.
         :param tip: last link.
@@ -101,10 +103,10 @@ class GroupBuilder:
 
     def joints_above(self, link: str, stop: str = '') -> list[UrdfJoint]:
         """
-        Return the joints from a link upwards.
+        Return the joints from a link upwards, the nearest first.
 
-        :param link: where to start.
-        :param stop: the link to stop at; the root if it is never met.
+        :param link: the link to start from.
+        :param stop: the link to stop at; if it is not met, all joints up to the root are returned.
         """
         joints: list[UrdfJoint] = []
         while link != stop and link in self.above:
@@ -120,7 +122,7 @@ class GroupBuilder:
         subgroups: tuple[str, ...] = (),
     ) -> JointGroup:
         """
-        Return a group of joints.
+        Return the planning group of some joints.
 
         :param name: the group's name.
         :param joints: names of its joints, in any order, fixed ones included.
@@ -152,7 +154,7 @@ class GroupBuilder:
 
     def moves(self, joint: str) -> bool:
         """
-        Return whether a joint is a moving one.
+        Return whether a joint is not fixed.
 
         :param joint: its name.
         """
@@ -160,7 +162,7 @@ class GroupBuilder:
 
     def parent_link(self, link: str) -> str:
         """
-        Return the link above a link, or the root itself.
+        Return the link above a link; for the root link, the root link itself.
 
         :param link: its name.
         """
@@ -168,7 +170,7 @@ class GroupBuilder:
 
     def variables(self, joints: Iterable[int]) -> IntArray:
         """
-        Return the positions of the variables of joints in a full state.
+        Return the indices (n,) of the joints' position variables in a full state.
 
         :param joints: indices of moving joints.
         """
@@ -210,7 +212,7 @@ class GroupBuilder:
 
     def leaves(self, links: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return those links that have no other link of a set below them.
+        Return the links below which no other link of the given ones lies.
 
         :param links: names of links.
         """
@@ -225,7 +227,7 @@ class GroupBuilder:
         self, groups: dict[str, JointGroup], end_effectors: Iterable[EndEffector]
     ) -> dict[str, JointGroup]:
         """
-        Return the groups; a branch that belongs to an end effector ends at the mount.
+        Return the groups by name; a branch that belongs to an end effector has the mount as its tip.
 
         :param groups: all groups by name.
         :param end_effectors: the end effectors of the semantic description.
@@ -241,10 +243,12 @@ class GroupBuilder:
         effectors: Iterable[EndEffector],
     ) -> JointGroup:
         """
-        Return a branching group whose tips are mounts of end effectors instead of finger tips.
+        Return a group in which the mount of an end effector replaces the tips that belong to that end effector.
+
+        A chain is returned unchanged.
 
         :param group: the group.
-        :param links: the links of each end effector's group.
+        :param links: the links of each end effector's group, by the name of that group.
         :param effectors: the end effectors.
         """
         if group.is_chain:

@@ -16,7 +16,7 @@ DEFAULT_VELOCITY = 1.0
 
 def with_default(velocity: FloatArray) -> FloatArray:
     """
-    Return velocity limits (n,) with the default for joints that have none.
+    Return a copy of velocity limits (n,) with DEFAULT_VELOCITY for joints that have none.
 
     :param velocity: (n,) limits, inf for none [rad/s or m/s].
     """
@@ -25,7 +25,7 @@ def with_default(velocity: FloatArray) -> FloatArray:
 
 def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:
     """
-    Return MoveIt's names of the position variables of joints.
+    Return MoveIt's names of the position variables of joints, such as ``base/x`` for a planar joint.
 
     :param tree: the robot.
     :param joints: indices of moving joints.
@@ -79,7 +79,7 @@ class JointGroup:
     @property
     def tip(self) -> str:
         """
-        Return the only tip.
+        Return the tip link of a group that has only one tip.
 
         :raises ModelError: when the group has several.
         """

@@ -55,7 +55,9 @@ class JointLimits:
 
 def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
     """
-    Return for every mimic joint the joint that finally drives it; chains are multiplied out.
+    Return by name the rule of every mimic joint; its leader is the joint that finally drives it.
+
+    The rules of a chain of mimic joints are multiplied out.
 
     :param urdf: a checked description.
     """
@@ -73,7 +75,7 @@ def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
 
 
 def _multiply(mimic: Mimic | None, leader: Mimic) -> Mimic:
-    """Return the rule of a joint that mimics a joint with a rule of its own."""
+    """Return the rule of a joint that mimics a joint with the rule ``leader``, for the leader of that rule."""
     assert mimic is not None
     offset = mimic.multiplier * leader.offset + mimic.offset
     return Mimic(leader.joint, mimic.multiplier * leader.multiplier, offset)
@@ -81,7 +83,7 @@ def _multiply(mimic: Mimic | None, leader: Mimic) -> Mimic:
 
 def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
     """
-    Return the variables of a joint that can have limits: angles and translations.
+    Return the names of the variables of a joint that can have limits: angles and translations.
 
     :param joint: a joint of any type.
     """
@@ -98,13 +100,13 @@ def compute_limits(
     source: str = 'joint_limits',
 ) -> tuple[dict[str, JointLimits], list[str]]:
     """
-    Return the effective limits of all variables that can have some, and warnings.
+    Return the effective limits of all variables that can have some, by variable name, and warnings.
 
-    Joints with several variables have them under MoveIt's variable names (``base/x``).
+    A joint with several variables has its limits under MoveIt's variable names (``base/x``).
 
     :param urdf: a checked description.
-    :param entries: joint_limits.yaml's entries by joint.
-    :param followers: the resolved mimic rules.
+    :param entries: entries of a joint_limits.yaml by joint.
+    :param followers: the mimic rules, from :func:`resolve_mimic`.
     :param source: the file of the entries, for warnings.
     """
     limits = {
@@ -159,7 +161,7 @@ def find_entries(
 def _join_dotted(
     entries: Mapping[str, Any], before: str, place: str, joined: LocatedMapping
 ) -> None:
-    """Add entries under whole names: parameters split the name of a joint at its dots."""
+    """Add entries to ``joined`` under whole joint names; ROS parameters nest the name of a joint at its dots."""
     for key, entry in entries.items():
         name, where = f'{before}{key}', location(entries, key, place)
         if isinstance(entry, Mapping) and any(isinstance(v, Mapping) for v in entry.values()):
@@ -175,7 +177,7 @@ def _join_dotted(
 
 
 def _looks_like_entries(document: Mapping[str, Any]) -> bool:
-    """Return whether a mapping holds, by joint, keys that this module reads."""
+    """Return whether a mapping holds, for each joint, only keys of a joint_limits.yaml."""
     return all(
         isinstance(entry, Mapping) and set(entry) <= {*USED_KEYS, *FOREIGN_KEYS}
         for entry in document.values()
@@ -183,7 +185,7 @@ def _looks_like_entries(document: Mapping[str, Any]) -> bool:
 
 
 def _replace(limits: JointLimits, entry: object) -> list[str]:
-    """Apply one entry of joint_limits.yaml; return its faults as sentences."""
+    """Change limits in place by one entry of joint_limits.yaml; return the entry's faults as parts of a sentence."""
     if not isinstance(entry, Mapping):
         return [f'{entry!r} is not a mapping and is not used']
     faults: list[str] = []
@@ -213,7 +215,11 @@ def _replace(limits: JointLimits, entry: object) -> list[str]:
 
 
 def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: list[str]) -> None:
-    """Apply the position limits of an entry, which MoveIt takes wherever they are written."""
+    """
+    Change position limits in place by an entry, even if has_position_limits is false, as MoveIt does.
+
+    Append the faults of the entry to ``faults``.
+    """
     model = f'[{limits.lower:.6g}, {limits.upper:.6g}]'
     if 'min_position' not in entry and 'max_position' not in entry:
         if entry.get('has_position_limits') is False and math.isfinite(
@@ -244,7 +250,7 @@ def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: li
 
 
 def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str]) -> float:
-    """Return a number of an entry; the default, and a fault, for anything else."""
+    """Return a number of an entry; for any other value append a fault and return the default."""
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         faults.append(f'{key} is {value!r}, not a number, and is not used')
@@ -253,7 +259,11 @@ def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str
 
 
 def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> list[str]:
-    """Keep the leader where its follower is within limits, if that leaves a range; return warnings."""
+    """
+    Narrow a leader's limits in place to values that keep its follower within limits; return warnings.
+
+    If that would leave no range, the leader keeps its limits.
+    """
     own, leader = limits[name], limits[follower.joint]
     shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
     if follower.multiplier == 0.0:
@@ -277,7 +287,7 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
 
 
 def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:
-    """Return the image of the leader's range, so that a consistent follower is never outside."""
+    """Return the limits of a follower: the values that it has over the range of its leader."""
     if follower.multiplier == 0.0:
         return JointLimits(follower.offset, follower.offset, velocity)
     ends = sorted(

@@ -102,9 +102,9 @@ class KinematicTree:
 
     def full_state(self, positions: FloatArray) -> FloatArray:
         """
-        Return a copy of a full state (nq).
+        Return a full state as a new array (nq,).
 
-        :param positions: (nq).
+        :param positions: (nq,) position variables [rad or m].
         :raises DimensionMismatch: when it has another shape.
         """
         state = read_numbers('positions', positions)
@@ -149,7 +149,7 @@ class KinematicTree:
 
     def joint_path(self, link: str) -> list[int]:
         """
-        Return the moving joints from the root to a link, in that order.
+        Return the indices of the moving joints from the root to a link, in that order.
 
         :param link: the link's name.
         """

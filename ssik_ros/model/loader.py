@@ -88,7 +88,7 @@ def load_package(files: MoveItConfig) -> RobotModel:
     """
     Return the robot of a MoveIt configuration.
 
-    :param files: of the configuration.
+    :param files: the files, from :func:`ssik_ros.model.description_files.find_moveit_config`.
     :raises SsikError: as :func:`load_robot`.
     """
     return load_robot(
@@ -110,7 +110,7 @@ def _log(robot: RobotModel) -> None:
 
 
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
-    """Return the first warnings, and the number of the others."""
+    """Return the first MOST_WARNINGS warnings, and a sentence with the number of further ones, if any."""
     more = len(warnings) - MOST_WARNINGS
     told = [f'{counted(more, "more warning")} about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)
@@ -118,7 +118,7 @@ def _bounded(warnings: list[str]) -> tuple[str, ...]:
 
 def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
-    Return the robot with its virtual joint as a real one if a group moves it (a mobile base).
+    Return the description; if a group moves its virtual joint (a mobile base), that joint is above the root.
 
     Otherwise the root link stays the root, and the pose of the base is fixed.
 
@@ -150,7 +150,7 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
 def _read_limits(
     source: LimitsSource | None, warnings: list[str]
 ) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the content of a joint_limits.yaml and its name, after warnings about the file."""
+    """Return the content of a joint_limits.yaml and its name for messages; append notes on it to ``warnings``."""
     if source is None or isinstance(source, Mapping):
         return source, 'joint_limits'
     if not isinstance(source, str | os.PathLike):

@@ -25,7 +25,7 @@ class MakersYaml(NamedTuple):
 
 def read_makers_yaml(path: str | Path) -> MakersYaml:
     """
-    Return the content of a YAML file of a robot's maker.
+    Return the content of a YAML file of a robot's maker, and notes on the faults in it.
 
     :param path: the file.
     :raises DescriptionNotFound: if the file does not exist.
@@ -66,14 +66,14 @@ def find_sections(content: Any, prefix: str, source: str) -> list[Mapping[str, A
 
 
 def _holds_parameters(value: Any) -> bool:
-    """Return whether a value is a node, or a namespace of nodes."""
+    """Return whether a value holds the parameters of a node, or of the nodes in a namespace."""
     return isinstance(value, Mapping) and (
         'ros__parameters' in value or any(_holds_parameters(inner) for inner in value.values())
     )
 
 
 def _below_node(node: Mapping[str, Any], prefix: str, source: str) -> list[Mapping[str, Any]]:
-    """Return the mappings below the prefix among the parameters of a node or of the nodes of a namespace."""
+    """Return the mappings below a prefix among the parameters of a node, or of all nodes in a namespace."""
     sections: list[Mapping[str, Any]] = []
     for key, value in node.items():
         place = location(node, key, source)

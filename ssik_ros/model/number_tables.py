@@ -77,7 +77,7 @@ def _check_header(
     optional: Collection[str],
     skips_others: bool,
 ) -> list[str]:
-    """Return the columns that are read, in the order of the file."""
+    """Return the names of the columns to read, in the order of the file; raise ConfigError for wrong columns."""
     known = [name for name in header if not needed or name in needed or name in optional]
     missing = [name for name in needed if name not in header]
     strange = [name for name in header if name not in known]
@@ -93,7 +93,7 @@ def _check_header(
 
 
 def _number(text: str, name: str, path: Path, line: int) -> float:
-    """Return the finite number of a column."""
+    """Return the number in a cell; raise InvalidTarget if it is not a finite number."""
     try:
         number = float(text)
     except ValueError:

@@ -50,7 +50,7 @@ class ReferenceKinematics:
 
     def to_pinocchio(self, positions: FloatArray) -> FloatArray:
         """
-        Return pinocchio's configuration vector for a full state.
+        Return pinocchio's configuration vector (model.nq,) for a full state; quaternions are normalised.
 
         :param positions: (nq) full state, followers included.
         """
@@ -111,7 +111,7 @@ class ReferenceKinematics:
     pose_errors = staticmethod(pose_errors)
 
     def _frame(self, link: str) -> int:
-        """Return pinocchio's frame of a link."""
+        """Return the index of pinocchio's frame of a link."""
         if link not in self._frames:
             self.robot.tree.link(link)
             self._frames[link] = int(self.model.getFrameId(link, pin.FrameType.BODY))
@@ -133,7 +133,7 @@ def _build_model(urdf: Urdf) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as the value of an attribute, as ``xml.sax.saxutils`` does, which needs all of urllib for it."""
+    """Return a text in quotes as the value of an XML attribute; the standard library's way would import urllib."""
     return f'"{html.escape(text).translate(_LINES)}"'
 
 
@@ -145,7 +145,7 @@ def _write_kinematic_urdf(urdf: Urdf) -> str:
 
 
 def _write_joint(joint: UrdfJoint) -> str:
-    """Return a joint element; limits are of no interest there."""
+    """Return the XML of a joint; its limits are placeholders, since poses do not depend on limits."""
     xyz, rpy, axis = (' '.join(map(repr, v)) for v in (joint.xyz, joint.rpy, joint.axis))
     return (
         f'<joint name={_quoted(joint.name)} type="{joint.type}">'

@@ -52,7 +52,7 @@ class RobotModel:
     _mimic: list[FollowerRow] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make the groups."""
+        """Build the groups, and the table of followers."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
         object.__setattr__(self, '_mimic', find_followers(self.tree))
@@ -60,13 +60,13 @@ class RobotModel:
 
     @property
     def virtual_joints(self) -> tuple[VirtualJoint, ...]:
-        """Return the virtual joint above the root link, if there is one; MoveIt takes the first."""
+        """Return the virtual joint above the root link, as a tuple of at most one; MoveIt takes the first."""
         above = [j for j in self.srdf.virtual_joints if j.attached]
         return tuple(above[:1])
 
     @property
     def end_effectors(self) -> tuple[EndEffector, ...]:
-        """Return the end effectors."""
+        """Return the end effectors in the semantic description."""
         return self.srdf.end_effectors
 
     @property
@@ -89,7 +89,7 @@ class RobotModel:
 
     def group(self, name: str) -> JointGroup:
         """
-        Return a group.
+        Return a planning group by its name.
 
         :param name: its name in the semantic description.
         :raises GroupNotFound: with the nearest name.
@@ -103,7 +103,7 @@ class RobotModel:
 
     def read_group(self, group: 'str | JointGroup') -> JointGroup:
         """
-        Return a group given itself or its name.
+        Return a planning group that is given as an object or by name.
 
         :param group: the group or its name.
         :raises GroupNotFound: with the nearest name.
@@ -128,7 +128,11 @@ class RobotModel:
         return self._builder.between(base, tip, name or f'{base}-{tip}')
 
     def default_positions(self) -> FloatArray:
-        """Return MoveIt's default state: 0, or mid-range where 0 is outside the limits."""
+        """
+        Return MoveIt's default state (nq,): 0, or the middle of limits that exclude 0.
+
+        Quaternions are identity, and followers are set from their leaders.
+        """
         tree = self.tree
         with np.errstate(invalid='ignore', over='ignore'):
             middle = 0.5 * tree.lower + 0.5 * tree.upper
@@ -143,7 +147,7 @@ class RobotModel:
 
     def with_mimic(self, positions: FloatArray) -> FloatArray:
         """
-        Return a full state with all followers set from their leaders.
+        Return a copy of a full state with all followers set from their leaders.
 
         :param positions: (nq) full state.
         """
@@ -179,7 +183,7 @@ class RobotModel:
         return self._positions_of(found[state])[joint_group.idx_q]
 
     def _positions_of(self, state: GroupState) -> FloatArray:
-        """Return the default state with the values of a posture."""
+        """Return the default state (nq,) with the values of a posture; refuse a wrong number of values."""
         tree = self.tree
         positions = self.default_positions()
         for name, values in state.values.items():
@@ -197,14 +201,14 @@ class RobotModel:
         return positions
 
     def _holds_fixed(self, name: str) -> bool:
-        """Return whether a name is a fixed or a virtual joint; its value has no effect."""
+        """Return whether a name belongs to a fixed or virtual joint, whose value in a posture has no effect."""
         return name in self.urdf.joints or any(j.name == name for j in self.srdf.virtual_joints)
 
     def sampling_bounds(self, group: JointGroup) -> tuple[FloatArray, FloatArray]:
         """
-        Return finite bounds (n,), (n,) to draw a group's positions from.
+        Return finite lower and upper bounds (n,), (n,) of random positions of a group.
 
-        Angles without limits are drawn from (-pi, pi], quaternions from the unit sphere.
+        Angles without limits get [-pi, pi], quaternions [-1, 1].
 
         :param group: the group.
         :raises InvalidLimits: when a translation has no limits.
@@ -230,7 +234,7 @@ class RobotModel:
 
     def sample(self, group: JointGroup, rng: 'np.random.Generator') -> FloatArray:
         """
-        Return random positions (n,) of a group, uniform within its bounds.
+        Return random positions (n,) of a group, uniform within its bounds; quaternions are uniform rotations.
 
         :param group: the group.
         :param rng: the generator.
@@ -281,7 +285,7 @@ class RobotModel:
 
 def find_followers(tree: KinematicTree) -> list[FollowerRow]:
     """
-    Return the followers of a robot, no leader among them.
+    Return a row for each mimic joint: its variable, its leader's variable, multiplier and offset.
 
     :param tree: the robot.
     """
@@ -296,7 +300,7 @@ def find_followers(tree: KinematicTree) -> list[FollowerRow]:
 
 
 def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:
-    """Replace infinite limits of rotations, in place, by one revolution."""
+    """Replace infinite limits of angles in place, so that the range is 2 pi; quaternions get [-1, 1]."""
     if kind in QUATERNION_START:
         lower[QUATERNION_START[kind] :] = -1.0
         upper[QUATERNION_START[kind] :] = 1.0

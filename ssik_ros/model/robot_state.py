@@ -19,11 +19,11 @@ JointValue = float | Sequence[float] | FloatArray
 
 
 class RobotState:
-    """A full state; starts at the robot's default positions."""
+    """The positions of all joints of a robot, which calls change; a new state has the default positions."""
 
     def __init__(self, robot: RobotModel, positions: FloatArray | None = None) -> None:
         """
-        Take the default positions, or given ones.
+        Start at the default positions, or at given ones.
 
         :param robot: the robot.
         :param positions: (nq) full state; followers are set from their leaders.
@@ -37,7 +37,7 @@ class RobotState:
 
     @property
     def positions(self) -> FloatArray:
-        """Return the full state (nq), read-only."""
+        """Return the full state (nq,), read-only; later changes of the state do not appear in the array."""
         view = self._positions.view()
         view.setflags(write=False)
         return view
@@ -48,10 +48,10 @@ class RobotState:
 
     def set_group_positions(self, group: str | JointGroup, q: FloatArray) -> None:
         """
-        Set the variables of a group.
+        Set the variables of a group, and the followers of its joints.
 
         :param group: the group or its name.
-        :param q: (n) values in group order.
+        :param q: (n,) values in group order [rad or m].
         :raises DimensionMismatch: when the group has another number of variables.
         :raises RequestError: when a value is not finite.
         """
@@ -70,7 +70,7 @@ class RobotState:
 
     def group_positions(self, group: str | JointGroup) -> FloatArray:
         """
-        Return the variables (n) of a group.
+        Return the variables (n,) of a group, as a copy [rad or m].
 
         :param group: the group or its name.
         """
@@ -78,12 +78,13 @@ class RobotState:
 
     def set_joint_positions(self, values: Mapping[str, JointValue]) -> tuple[str, ...]:
         """
-        Set joints by name; the others keep their values.
+        Set joints by name, and their followers; all other joints keep their values.
 
-        A follower given without its leader sets the leader; given with it, the leader wins.
+        If a follower is given without its leader, the leader is set so that the follower has its value. If both are
+        given, the value of the leader counts.
 
-        :param values: a number, or as many as the joint has variables, by joint.
-        :returns: the followers that were given a value contradicting their leader's.
+        :param values: by the name of a joint: a number, or a list with a number for each of its variables [rad or m].
+        :returns: names of the followers whose given value contradicts the value of their leader.
         :raises JointNotFound: if a name is not a moving joint; nothing is changed then.
         """
         tree = self.robot.tree
@@ -112,7 +113,7 @@ class RobotState:
 
     def joint_positions(self, name: str) -> FloatArray:
         """
-        Return the variables of one moving joint.
+        Return the variables of one moving joint, as a copy [rad or m].
 
         :param name: the joint's name.
         :raises JointNotFound: with the nearest name.
@@ -135,11 +136,11 @@ class RobotState:
         return compute_link_pose(self.robot.tree, self._joint_poses, index)
 
     def _group(self, group: str | JointGroup) -> JointGroup:
-        """Return a group given itself or its name."""
+        """Return a group that is given as an object or by name."""
         return self.robot.read_group(group)
 
     def _joint_values(self, joint: int, value: JointValue) -> FloatArray:
-        """Return the values for one joint as an array of the right size."""
+        """Return the value of a joint as an array with a finite number for each of its variables."""
         tree = self.robot.tree
         name = tree.joint_names[joint]
         numbers = np.atleast_1d(read_numbers(f'The value of joint {quote(name)}', value))
@@ -153,13 +154,13 @@ class RobotState:
         return _require_finite(numbers, f'Joint {quote(name)}')
 
     def _assign(self, positions: FloatArray) -> None:
-        """Take new positions, with followers set."""
+        """Replace the positions, set followers from their leaders, and drop the cached poses."""
         self._positions = self.robot.with_mimic(positions)
         self._joint_poses = None
 
 
 def _require_finite(values: FloatArray, what: str) -> FloatArray:
-    """Return values that are all finite, or raise."""
+    """Return values unchanged if all are finite; raise RequestError otherwise."""
     if not np.isfinite(values).all():
         raise RequestError(f'{what} has values that are not finite: {values}.', values=values)
     return values

@@ -102,15 +102,15 @@ class SerialChain:
 
     @property
     def length(self) -> float:
-        """Return the sum of the distances between the points of the axes and the tip [m]."""
+        """Return the length of the line from axis point to axis point to the tip, all joints at zero [m]."""
         places = np.vstack([self.points, self.home[:3, 3]])
         return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
     def scaled(self, factor: float) -> 'SerialChain':
         """
-        Return the chain with all lengths multiplied.
+        Return a copy of the chain with all lengths multiplied, limits of prismatic joints included.
 
-        :param factor: positive.
+        :param factor: positive factor.
         """
         home = self.home.copy()
         home[:3, 3] *= factor
@@ -120,7 +120,7 @@ class SerialChain:
         return replace(self, points=points, home=home, lower=limits[0], upper=limits[1])
 
     def as_tree(self) -> KinematicTree:
-        """Return a robot that has only this chain; each joint is at the point of its screw and has its axis."""
+        """Return a tree with only this chain; each joint frame is at the point of its screw, axes as in the base."""
         n = len(self.joint_names)
         placements, tip = np.tile(np.eye(4), (n, 1, 1)), self.home.copy()
         placements[:, :3, 3] = np.diff(self.points, axis=0, prepend=np.zeros((1, 3)))
@@ -147,7 +147,7 @@ class SerialChain:
 
     def wrap_turns(self, values: FloatArray) -> FloatArray:
         """
-        Return joint values, or differences of such, with angles wrapped to [-pi, pi) and slides as they are.
+        Return joint values, or differences of such, with angles wrapped to [-pi, pi]; slides are unchanged.
 
         :param values: (..., n) [rad or m].
         """
@@ -157,7 +157,7 @@ class SerialChain:
         """
         Return the pose (4, 4) of the tip in the base frame.
 
-        :param q: (n,) joint values.
+        :param q: (n,) joint vector [rad or m].
         """
         return np.asarray(self.moved(q[None]).poses[0])
 
@@ -178,7 +178,7 @@ class SerialChain:
 
     @functools.cached_property
     def packed(self) -> 'PackedChain':
-        """Return the chain as the kernels take it; do not write to its arrays."""
+        """Return the chain in the flat arrays that kernels take; do not write to them."""
         slides = pack_slides(kind == JointKind.PRISMATIC for kind in self.kinds)
         # Copies, as some kernels accept only arrays that are writable.
         return PackedChain(
@@ -228,7 +228,7 @@ class MovedChain(NamedTuple):
 
 
 def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
-    """Raise for a joint that has no place in a serial chain."""
+    """Raise UnsupportedJoint for a joint that follows another one, has several variables or is not in the group."""
     name = tree.joint_names[joint]
     kind = JointKind(tree.kinds[joint])
     reason = ''
@@ -249,7 +249,7 @@ def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
 def _compute_screws(
     tree: KinematicTree, base: str, tip: str, path: list[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return axes and points of the joints and the home pose of the tip, in the base frame."""
+    """Return axes (n, 3) and points (n, 3) of joints, and the home pose (4, 4) of the tip, in the base frame."""
     pose = invert_pose(tree.link_placements[tree.link(base)])
     axes = np.empty((len(path), 3))
     points = np.empty((len(path), 3))

@@ -35,7 +35,7 @@ class SrdfGroup:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the group names nothing."""
+        """Return whether the group names no joint, link, chain or subgroup."""
         return not (self.joints or self.links or self.chains or self.subgroups)
 
 
@@ -137,7 +137,7 @@ class _SrdfReader:
         self.group_names = {group.name for group in self.groups}
 
     def read(self, text: str) -> Srdf:
-        """Return the description."""
+        """Return the description as data; ``text`` is kept as its XML."""
         document = self.document
         return Srdf(
             name=document.get('name'),
@@ -190,7 +190,7 @@ class _SrdfReader:
         return tuple(name for name in names if name is not None)
 
     def read_groups(self) -> tuple[SrdfGroup, ...]:
-        """Return the groups so that each comes after its subgroups; of two of one name the first counts."""
+        """Return the groups, each after its subgroups; of groups with the same name, the first counts."""
         found: dict[str, SrdfGroup] = {}
         for element in self.document.find_all('group'):
             group = self.one_group(element)
@@ -207,7 +207,7 @@ class _SrdfReader:
         return self.order_groups(found)
 
     def order_groups(self, groups: dict[str, SrdfGroup]) -> tuple[SrdfGroup, ...]:
-        """Return the groups whose subgroups exist and which do not contain themselves, subgroups first."""
+        """Return the groups, subgroups first; leave out groups that are empty or cannot be resolved, with a warning."""
         ordered: dict[str, SrdfGroup] = {}
         empty: set[str] = set()
         waiting = list(groups.values())
@@ -236,7 +236,7 @@ class _SrdfReader:
         return tuple(ordered.values())
 
     def one_group(self, element: XmlElement) -> SrdfGroup | None:
-        """Return one group element, None if it has no name."""
+        """Return the group of an element; None, with a warning, if it has no name."""
         name = self.name_of(element, 'name', None, 'group')
         if name is None:
             return None
@@ -258,7 +258,7 @@ class _SrdfReader:
         )
 
     def states(self) -> Iterable[GroupState]:
-        """Return the named postures; of two of one name and group the last counts."""
+        """Iterate over the named postures in the order of the file; a repeated posture gets a warning, and counts."""
         seen: dict[tuple[str, str], int] = {}
         for element in self.document.find_all('group_state'):
             name = self.name_of(element, 'name', None, 'state')
@@ -275,7 +275,7 @@ class _SrdfReader:
             yield GroupState(name, group, self.values_of(element))
 
     def values_of(self, state: XmlElement) -> dict[str, tuple[float, ...]]:
-        """Return the values of a posture by joint."""
+        """Return the values of a posture by joint [rad or m]; wrong values are left out with a warning."""
         values: dict[str, tuple[float, ...]] = {}
         for element in state.find_all('joint'):
             name = self.name_of(element, 'name', self.joint_types, 'joint')
@@ -296,7 +296,7 @@ class _SrdfReader:
         return values
 
     def end_effectors(self) -> Iterable[EndEffector]:
-        """Return the end effectors."""
+        """Iterate over the end effectors; wrong ones are left out with a warning."""
         for element in self.document.find_all('end_effector'):
             name = self.name_of(element, 'name', None, 'end effector')
             group = self.name_of(element, 'group', self.group_names, 'group')
@@ -314,7 +314,7 @@ class _SrdfReader:
             yield EndEffector(name, group, link, parent)
 
     def virtual_joints_of(self, document: XmlElement) -> Iterable[VirtualJoint]:
-        """Return the virtual joints."""
+        """Iterate over the virtual joints; wrong ones are left out with a warning."""
         for element in document.find_all('virtual_joint'):
             name = self.name_of(element, 'name', None, 'joint')
             child = self.name_of(element, 'child_link', self.links, 'link')
@@ -338,12 +338,12 @@ class _SrdfReader:
             yield VirtualJoint(name, kind.lower(), frame, child, child == self.urdf.root)
 
     def passive_joints(self) -> tuple[str, ...]:
-        """Return the passive joints; some files write them inside a group."""
+        """Return the names of the passive joints; some files write them inside a group."""
         elements = (e for e in self.document.walk() if e.tag == 'passive_joint')
         return tuple(dict.fromkeys(self.names_of(elements, 'name', self.joint_types, 'joint')))
 
     def link_pairs(self, tag: str) -> tuple[LinkPair, ...]:
-        """Return the pairs of a collision element; a link that is gone cannot collide."""
+        """Return the link pairs in the elements with a tag; pairs with an unknown link are left out with a warning."""
         pairs, gone = [], []
         for element in self.document.find_all(tag):
             first = self.name_of(element, 'link1', None, 'link')

@@ -62,7 +62,7 @@ class AxisGeometry:
         Return the axes of a chain.
 
         :param chain: the chain.
-        :param parallel, near: as above.
+        :param parallel, near: tolerances, as the fields of this class.
         """
         slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
         return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))
@@ -113,7 +113,7 @@ class AxisGeometry:
 
     def meeting(self, joints: Sequence[int]) -> Meeting | None:
         """
-        Return the point nearest to some axes; None where they are parallel and no point is special.
+        Return the point nearest to some axes, from a cache; None if all of them are parallel.
 
         :param joints: indices of joints.
         """
@@ -123,7 +123,7 @@ class AxisGeometry:
         return self._meetings[key]
 
     def _compute_meeting(self, joints: tuple[int, ...]) -> Meeting | None:
-        """Return the point nearest to some axes by least squares."""
+        """Return the point nearest to some axes by least squares; None if all of them are parallel."""
         normal, right = np.zeros((3, 3)), np.zeros(3)
         for joint in joints:
             across = np.eye(3) - np.outer(self.axes[joint], self.axes[joint])
@@ -163,6 +163,6 @@ def _compared_with(size: float) -> float:
 
     On an arm of a millimetre, axes that miss a point by 1e-8 m miss it by a hundred thousandth of the arm.
 
-    :param size: of the arm [m].
+    :param size: size of the arm [m].
     """
     return size if size < SMALL_ARM else max(1.0, size)

@@ -20,7 +20,7 @@ def build_tree(
     Return the kinematic tree of a description.
 
     :param urdf: a checked description.
-    :param limits: effective limits of the scalar joints.
+    :param limits: effective limits by the names of the position variables.
     :param followers: resolved mimic rules.
     """
     order = urdf.depth_first()
@@ -54,7 +54,7 @@ def build_tree(
 
 
 def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
-    """Return the kind; a continuous joint that a file limited is a revolute one from then on."""
+    """Return the kind of a joint; a continuous joint that a file has given limits is revolute."""
     kind = JointKind[joint.type.upper()]
     if kind == JointKind.CONTINUOUS:
         bound = limits[joint.name]
@@ -127,7 +127,7 @@ def _local_poses(joints: list[UrdfJoint]) -> FloatArray:
 def _stack_limits(
     joints: list[UrdfJoint], limits: Mapping[str, JointLimits], sizes: list[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lower, upper and velocity limits of all position variables."""
+    """Return lower, upper and velocity limits (nq,) of all position variables; infinite without a limit."""
     free = JointLimits(-math.inf, math.inf, math.inf)
     rows: list[JointLimits] = []
     for joint, size in zip(joints, sizes, strict=True):

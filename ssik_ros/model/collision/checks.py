@@ -29,7 +29,7 @@ PROBE_SEED = 1
 
 def import_coal() -> Any:
     """
-    Return the collision library.
+    Return coal, the collision library, as a module.
 
     :raises SolverError: when it is missing.
     """
@@ -49,7 +49,7 @@ class CollisionChecker:
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
         """
-        Load the geometry.
+        Load the collision geometry of a robot.
 
         :param robot: the robot.
         :param padding: links nearer than this to each other collide [m].
@@ -84,7 +84,7 @@ class CollisionChecker:
 
     @property
     def checked_links(self) -> tuple[str, ...]:
-        """Return the links that have geometry."""
+        """Return the names of the links that have collision geometry."""
         return tuple(dict.fromkeys(shape.link for shape in self.shapes))
 
     def unchecked_pairs(self) -> list[tuple[str, str]]:
@@ -98,9 +98,9 @@ class CollisionChecker:
 
     def colliding_pair(self, positions: FloatArray) -> tuple[str, str] | None:
         """
-        Return the first two links that collide, in tree order, or None.
+        Return the names of the first two links that collide, in tree order; None if no links do.
 
-        :param positions: (nq) full state.
+        :param positions: (nq,) full state.
         """
         return self._scene.colliding_pair(positions)
 
@@ -108,10 +108,10 @@ class CollisionChecker:
         self, world: Sequence[WorldObject] = (), carried: Sequence[CarriedObject] = ()
     ) -> CollisionScene:
         """
-        Return the robot among objects.
+        Return a collision scene of the robot among objects; without objects always the same scene.
 
-        Objects in the world are checked against every link and every carried object; carried ones also against
-        links that do not carry and must not touch them, and against those that other links carry.
+        Objects in the world are checked against every link and every carried object; carried ones also against links
+        that do not carry and must not touch them, and against those that other links carry.
 
         :param world: objects at their poses in the model frame.
         :param carried: objects at their poses in links, which have to exist.
@@ -152,7 +152,7 @@ class CollisionChecker:
         return make_shape(name, carrier, placement, geometry, is_endless=is_endless)
 
     def _exclude_touching(self) -> None:
-        """Leave out the pairs that collide in every one of some random states."""
+        """Replace the scene by one without the pairs that collide in every one of some random states."""
         touching = {(int(a), int(b)) for a, b in self._scene.pairs}
         for positions in _random_states(self.robot):
             touching &= self._scene.touching_pairs(positions)
@@ -160,14 +160,18 @@ class CollisionChecker:
         self._scene = self._make_scene(self._own, kept)
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
-        """Return the pairs of shapes to check."""
+        """Iterate over the pairs of indices of the shapes to check."""
         for a, first in enumerate(self.shapes):
             for b in range(a + 1, len(self.shapes)):
                 if self._may_collide(first, self.shapes[b]):
                     yield a, b
 
     def _may_collide(self, first: CollisionShape, second: CollisionShape) -> bool:
-        """Return whether a pair of shapes is to be checked."""
+        """
+        Return whether two shapes are checked: on different moving bodies, and not excluded by the SRDF.
+
+        Without exclusions in the SRDF, shapes on neighbouring bodies are not checked.
+        """
         if first.carrier == second.carrier:
             return False
         pair = frozenset((first.link, second.link))
@@ -180,7 +184,7 @@ class CollisionChecker:
         return pair not in self._disabled
 
     def _are_neighbours(self, first: int, second: int) -> bool:
-        """Return whether one moving body hangs on the other."""
+        """Return whether one of two moving joints is the parent of the other."""
         parents = self.robot.tree.parents
         return bool(
             (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)
@@ -188,7 +192,11 @@ class CollisionChecker:
 
 
 def _random_states(robot: RobotModel) -> Iterator[FloatArray]:
-    """Return the same few states each time, spread over the limits where there are some."""
+    """
+    Iterate over PROBES random full states (nq,) within the limits, the same at each call.
+
+    Angles without limits are in [-pi, pi]; other variables without limits have default values.
+    """
     tree = robot.tree
     rng = np.random.default_rng(PROBE_SEED)
     default = robot.default_positions()

@@ -50,7 +50,7 @@ def make_shape(
     Return a shape with its bounding sphere.
 
     :param link, carrier, placement, geometry: as for :class:`CollisionShape`.
-    :param is_endless: whether no sphere holds it.
+    :param is_endless: whether the shape has no bounds, as a plane; the radius of its sphere is then infinite.
     """
     geometry.computeLocalAABB()
     center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
@@ -60,7 +60,7 @@ def make_shape(
 
 def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tuple[str, ...]]:
     """
-    Return the collision shapes of a robot in tree order, and a sentence for each one left out.
+    Return the collision shapes of a robot in tree order, and a sentence for each shape that is left out.
 
     :param robot: the robot.
     :param coal: the collision library.
@@ -80,7 +80,7 @@ def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tup
 def _read_shape(
     robot: RobotModel, link: str, collision: XmlElement, coal: Any, warnings: list[str]
 ) -> CollisionShape | None:
-    """Return one collision element as a shape, or None with a warning."""
+    """Return the shape of a <collision> element; None, with a sentence added to ``warnings``, if it is left out."""
     holder = collision.find('geometry')
     described = next(iter(holder.children), None) if holder is not None else None
     if described is None:
@@ -96,13 +96,13 @@ def _read_shape(
 
 
 def origin_pose(collision: XmlElement) -> FloatArray:
-    """Return the pose (4, 4) of a collision element in its link."""
+    """Return the pose (4, 4) of a <collision> element in the frame of its link."""
     xyz, rpy = parse_origin(collision.find('origin'))
     return pose_matrix(np.array(xyz), matrix_of_rpy(*rpy))
 
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
-    """Return the library's shape for an element, or a sentence that says why the element has no shape."""
+    """Return coal's shape for a geometry element of a URDF, or a sentence that says why it has no shape."""
     if described.tag == 'box':
         return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
     if described.tag == 'sphere':
@@ -131,16 +131,16 @@ def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
 
 
 def mesh_scale(described: XmlElement) -> FloatArray:
-    """Return the factors (3) of the coordinates of a mesh."""
+    """Return the factors (3,) of the coordinates of a mesh, from its element."""
     return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 
 def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
     """
-    Return the mesh in a file, or a sentence that says why it is left out.
+    Return a mesh file as a shape of coal, or a sentence that says why it is left out; meshes in use are cached.
 
     :param path: an existing file.
-    :param scale: (3) factors of its coordinates.
+    :param scale: (3,) factors of its coordinates.
     :param coal: the collision library.
     """
     fault = _mesh_file_fault(path)
@@ -162,7 +162,7 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
     Return vertices (n, 3) [m] and triangles (k, 3) of a mesh, or a sentence that says why it is left out.
 
     :param path: an existing file.
-    :param scale: (3) factors of its coordinates.
+    :param scale: (3,) factors of its coordinates.
     :param coal: the collision library, which reads all but binary STL files.
     """
     corners = _read_stl(path)
@@ -177,7 +177,7 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
 
 
 def _read_stl(path: Path) -> FloatArray | None:
-    """Return the corners (k, 3, 3) of a binary STL file, None for all that is not plainly one."""
+    """Return the corners (k, 3, 3) of the triangles in a binary STL file; None for any other or invalid file."""
     if path.suffix.lower() != '.stl' or _mesh_file_fault(path):
         return None
     try:
@@ -202,7 +202,7 @@ def _mesh_file_fault(path: Path) -> str:
 
 
 def _hint(name: str, robot: RobotModel) -> str:
-    """Return the advice for a location that leads to no file."""
+    """Return advice about a mesh location without a file, beginning with a space; may be empty."""
     if name.startswith('package://'):
         return _package_hint(name.removeprefix('package://').partition('/')[0], robot)
     if '://' in name or robot.directory is not None:
@@ -211,7 +211,7 @@ def _hint(name: str, robot: RobotModel) -> str:
 
 
 def _package_hint(package: str, robot: RobotModel) -> str:
-    """Return the advice for a missing file of a package."""
+    """Return advice about a mesh that is missing in a package, beginning with a space."""
     if find_package(package) is not None:
         return f' The package {quote(package)} is installed without this file.'
     around = '' if robot.directory is None else ', nor is its folder around the URDF'

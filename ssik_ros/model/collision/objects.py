@@ -34,7 +34,7 @@ class SolidKind(Enum):
 
     @property
     def count(self) -> int:
-        """Return how many numbers describe one."""
+        """Return how many numbers describe a solid of this kind."""
         return self.value[0] if isinstance(self.value, tuple) else int(self.value)
 
 
@@ -76,7 +76,7 @@ class CarriedObject:
 
 def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     """
-    Return objects as a tuple.
+    Return an argument as a tuple of WorldObject.
 
     :param name: the argument, for messages.
     :param objects: the value of the argument.
@@ -89,7 +89,7 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
 
 def check_shape(shape: ObjectShape, noun: str) -> None:
     """
-    Raise for an invalid shape.
+    Raise ModelError for an invalid shape.
 
     :param shape: the shape.
     :param noun: the object that has the shape, for the message.
@@ -147,10 +147,10 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
 
 def make_geometry(shape: ObjectShape, coal: Any) -> Any:
     """
-    Return the collision library's form of a checked shape.
+    Return coal's geometry of a checked shape, without its pose.
 
     :param shape: the shape.
-    :param coal: the library.
+    :param coal: the collision library.
     """
     sizes = [float(value) for value in shape.sizes]
     if shape.kind == SolidKind.BOX:

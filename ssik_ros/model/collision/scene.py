@@ -56,18 +56,18 @@ class PlacedLinks(NamedTuple):
     poses: FloatArray
     """(s, 4, 4) in the model frame."""
     centers: FloatArray
-    """(s, 3) of their bounding spheres [m]."""
+    """(s, 3) centres of their bounding spheres in the model frame [m]."""
     radii: FloatArray
-    """(s,) of these [m]."""
+    """(s,) radii of their bounding spheres [m]."""
 
 
 def find_touching_links(
     first: PlacedLinks, second: PlacedLinks, coal: Any
 ) -> tuple[str, str] | None:
     """
-    Return a link of one robot and a link of another one that collide; None if the robots are apart.
+    Return the names of a link of one robot and a link of another one that collide; None if none collide.
 
-    :param first, second: the robots in one frame.
+    :param first, second: the links of the two robots, placed in one frame.
     :param coal: the collision library.
     """
     apart = np.linalg.norm(first.centers[:, None] - second.centers[None], axis=2)
@@ -87,7 +87,7 @@ def find_touching_links(
 
 
 class CollisionScene:
-    """Shapes with the pairs of them that are checked; serves one thread."""
+    """Shapes of a robot and of objects, with the pairs of shapes that are checked; serves one thread."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class CollisionScene:
         padding: float,
     ) -> None:
         """
-        Lay the arrays out.
+        Prepare the arrays of the checks.
 
         :param robot: the robot.
         :param coal: the collision library.
         :param shapes: all shapes.
-        :param pairs: of indices into them.
+        :param pairs: pairs of indices of the shapes that are checked.
         :param padding: shapes nearer than this collide [m].
         """
         self.shapes, self.padding = shapes, padding
@@ -126,10 +126,10 @@ class CollisionScene:
         self, positions: FloatArray, root_pose: FloatArray | None = None
     ) -> tuple[str, str] | None:
         """
-        Return the first two bodies that collide, in the order of the shapes, or None.
+        Return the names of the first two bodies that collide, in the order of the shapes; None if no bodies do.
 
         :param positions: (nq) full state.
-        :param root_pose: (4, 4) of the root link in the model frame; None where both are one.
+        :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
         """
         if not len(self.pairs):
             return None
@@ -158,10 +158,10 @@ class CollisionScene:
         counts: Callable[[SceneShape], bool],
     ) -> list[Contact]:
         """
-        Return one contact for each two bodies that collide.
+        Return one contact for each pair of bodies that collide.
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
-        :param counts: whether a shape matters; a pair of two that do not is left out.
+        :param counts: returns whether a shape matters; a pair of two shapes that do not matter is left out.
         """
         poses = self._shape_poses(positions, root_pose)
         found: dict[tuple[str, str], Contact] = {}
@@ -184,10 +184,10 @@ class CollisionScene:
 
     def distances(self, positions: FloatArray, enough: FloatArray) -> FloatArray:
         """
-        Return a lower bound on the distance (p) of each pair [m], exact where it is below ``enough``.
+        Return a lower bound (p,) on the distance of each pair [m], exact where it is below ``enough``.
 
         :param positions: (nq) full state.
-        :param enough: (p) distance above which the bound of bounding spheres suffices [m].
+        :param enough: (p,) distance above which the distance of the bounding spheres suffices [m].
         """
         poses = self._shape_poses(positions, None)
         apart = self._sphere_distances(poses)
@@ -213,9 +213,9 @@ class CollisionScene:
 
     def moving_pairs(self, some: FloatArray, other: FloatArray) -> list[tuple[int, int]]:
         """
-        Return the pairs whose bodies have another relative pose in one state than in another one.
+        Return the pairs of shapes whose relative pose differs between two states.
 
-        :param some, other: (nq) full states.
+        :param some, other: (nq,) full states.
         """
         ways = []
         for positions in (some, other):
@@ -226,14 +226,14 @@ class CollisionScene:
         return [(int(a), int(b)) for a, b in self.pairs[is_moved]]
 
     def _sphere_distances(self, poses: FloatArray) -> FloatArray:
-        """Return the distances (p) of the bounding spheres of all pairs [m]."""
+        """Return the distances (p,) of the bounding spheres of all pairs, negative for overlaps [m]."""
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
         apart = np.linalg.norm(centers[a] - centers[b], axis=1)
         return np.asarray(apart - self._radii[a] - self._radii[b])
 
     def _distance(self, pair: np.integer[Any], placed: list[Any]) -> float:
-        """Return the distance of a pair of shapes by the library [m]."""
+        """Return the distance of a pair of shapes, as coal computes it [m]."""
         a, b = (int(index) for index in self.pairs[pair])
         return float(
             self._coal.distance(
@@ -248,7 +248,7 @@ class CollisionScene:
 
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """
-        Return every pair of shapes that collides.
+        Return the indices of every pair of shapes that collides.
 
         :param positions: (nq) full state.
         """
@@ -257,7 +257,7 @@ class CollisionScene:
         return {(a, b) for a, b in near if self._collide(a, b, poses, self._request).isCollision()}
 
     def _collide(self, a: int, b: int, poses: FloatArray, request: Any) -> Any:
-        """Return the library's result for two shapes at their poses."""
+        """Return coal's CollisionResult for two shapes at their poses."""
         result = self._coal.CollisionResult()
         self._coal.collide(
             self.shapes[a].shape.geometry,
@@ -270,7 +270,7 @@ class CollisionScene:
         return result
 
     def _transform(self, pose: FloatArray) -> Any:
-        """Return coal's form of a pose."""
+        """Return a pose (4, 4) as coal's Transform3s."""
         return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
 
     def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
@@ -278,13 +278,13 @@ class CollisionScene:
         robot = self._robot
         joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
         model = np.eye(4) if root_pose is None else invert_pose(root_pose)
-        # The carriers -2 and -1 are the last two.
+        # The carriers -2 (world) and -1 (root link) are the last two poses.
         carriers = np.concatenate([joint_poses, model[None], np.eye(4)[None]])[self._carriers]
         poses: FloatArray = carriers @ self._placements
         return poses
 
     def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:
-        """Return the pairs of shapes whose bounding spheres touch."""
+        """Iterate over the pairs of shapes whose bounding spheres are within the padding of each other."""
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
         distances = np.linalg.norm(centers[a] - centers[b], axis=1)

@@ -85,7 +85,7 @@ class Urdf:
     warnings: tuple[str, ...]
 
     def children(self) -> dict[str, list[UrdfJoint]]:
-        """Return the joints below each link, ordered by joint name as urdfdom orders them."""
+        """Return the joints below each link by the name of the link, ordered by joint name as in urdfdom."""
         below: dict[str, list[UrdfJoint]] = {link: [] for link in self.links}
         for name in sorted(self.joints):
             below[self.joints[name].parent].append(self.joints[name])
@@ -104,7 +104,7 @@ class Urdf:
 
     def with_root_joint(self, joint: UrdfJoint) -> 'Urdf':
         """
-        Return the same robot hung on one more joint, whose parent link becomes the root.
+        Return a copy of the description with one more joint above the root; its parent link becomes the root.
 
         :param joint: a joint to the present root link.
         """

@@ -62,7 +62,7 @@ def parse_urdf(
 
 
 def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
-    """Return the link elements by name."""
+    """Return the link elements by name; raise ModelError without any link, and for a name that comes twice."""
     elements = document.find_all('link')
     links = by_name(((element, element.require('name'), element) for element in elements), 'Link')
     if not links:
@@ -71,13 +71,13 @@ def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
 
 
 def _parse_joints(document: XmlElement, notes: FileNotes) -> dict[str, UrdfJoint]:
-    """Return the joints by name."""
+    """Return the joints by name; raise ModelError if a name comes twice."""
     parsed = ((e, _parse_joint(e, notes)) for e in document.find_all('joint'))
     return by_name(((element, joint.name, joint) for element, joint in parsed), 'Joint')
 
 
 def _parse_joint(element: XmlElement, notes: FileNotes) -> UrdfJoint:
-    """Return one joint."""
+    """Return the joint of an element; a joint whose axis has no length is read as fixed."""
     name = element.require('name')
     kind = element.require('type')
     if kind not in JOINT_TYPES:
@@ -132,7 +132,7 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
 def _parse_constraints(
     document: XmlElement, links: Collection[str], notes: FileNotes
 ) -> list[LoopConstraint]:
-    """Return the loop constraints; a wrong one is left out, since MoveIt does not read any."""
+    """Return the loop constraints; wrong ones are left out with a warning, since MoveIt reads none."""
     constraints = []
     for element in document.find_all('constraint'):
         try:
@@ -143,7 +143,7 @@ def _parse_constraints(
 
 
 def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:
-    """Return a loop constraint; its frames may be told apart from the links they lie on."""
+    """Return the loop constraint of an element; raise ModelError if a link of it does not exist."""
     name = element.require('name')
     ends = {tag: _end(element, f'Constraint {quote(name)}', tag) for tag in ('parent', 'child')}
     for tag, link in ends.items():
@@ -169,12 +169,12 @@ def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstr
 
 
 def _vector_of(element: XmlElement | None, default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the xyz of an element that may be missing."""
+    """Return the xyz of an element; the default if the element is missing."""
     return default if element is None else element.vector('xyz', default)
 
 
 def _end(element: XmlElement, owner: str, tag: str) -> str:
-    """Return the link that a joint or constraint starts from or ends in."""
+    """Return the link that the <parent> or <child> of an element names; raise ModelError without one."""
     end = element.find(tag)
     if end is None:
         element.fail(f'{owner} has no <{tag}>')
@@ -210,7 +210,7 @@ def _parse_axis(element: XmlElement, name: str, kind: str, notes: FileNotes) -> 
 def _parse_limits(
     element: XmlElement, name: str, kind: str, notes: FileNotes
 ) -> tuple[float, float, float]:
-    """Return lower, upper and velocity limit."""
+    """Return lower, upper and velocity limit of a joint; infinite for kinds of joints without limits."""
     limit = element.find('limit')
     if kind in ('fixed', 'floating', 'planar'):
         return -math.inf, math.inf, math.inf
@@ -239,7 +239,7 @@ def _parse_limits(
 
 
 def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> float:
-    """Return the velocity limit; +inf without one."""
+    """Return the velocity limit [rad/s or m/s]; +inf for a missing limit, for 0, and from UNBOUNDED on."""
     if limit is None or not limit.get('velocity'):
         return math.inf
     velocity = limit.number_or_infinity('velocity')
@@ -258,7 +258,7 @@ def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> fl
 
 def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> tuple[float, float]:
     """
-    Return lower and upper of ``<limit>``.
+    Return lower and upper of a ``<limit>`` in ascending order [rad or m].
 
     Without a ``<limit>`` both are infinite; by the specification a missing lower or upper is 0.
     """
@@ -284,12 +284,12 @@ def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> t
 
 
 def _unbounded(limit: float) -> float:
-    """Return a limit, or the infinity it stands for."""
+    """Return a limit; infinity with its sign if its magnitude is at least UNBOUNDED."""
     return math.copysign(math.inf, limit) if abs(limit) >= UNBOUNDED else limit
 
 
 def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
-    """Return the soft limits; one that is not written does not bind."""
+    """Return the soft limits of a <safety_controller>; infinite for a limit that is not written."""
     if safety is None:
         return -math.inf, math.inf
     lower = safety.get('soft_lower_limit')
@@ -301,7 +301,7 @@ def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
 
 
 def _parse_mimic(element: XmlElement, name: str, kind: str, notes: FileNotes) -> Mimic | None:
-    """Return the mimic rule of a joint."""
+    """Return the mimic rule of a joint; None if it has none, or, with a warning, if it cannot mimic a joint."""
     mimic = element.find('mimic')
     if mimic is None:
         return None

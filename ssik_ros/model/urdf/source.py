@@ -25,7 +25,7 @@ TextSource = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A description as plain XML text, and where it was found."""
+    """A description as plain XML text, and the file that it came from."""
 
     text: str
     path: Path | None
@@ -114,7 +114,7 @@ def _contains_xacro(text: str) -> bool:
 
 
 def _existing_file(source: TextSource, noun: str) -> Path:
-    """Return the path of a file that exists; an empty or very long string never names one."""
+    """Return the path of a file that exists; raise DescriptionNotFound for any other path or text."""
     shown = str(source) if len(str(source)) < 200 else str(source)[:200] + '...'
     try:
         if str(source).strip() and Path(source).expanduser().is_file():
@@ -128,7 +128,7 @@ def _existing_file(source: TextSource, noun: str) -> Path:
 
 
 def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a file's text in the encoding that its XML declaration names, and a warning where it has another."""
+    """Return a file's text in its declared encoding; text in another encoding is read as Latin-1, with a warning."""
     data = path.read_bytes()
     declared = DECLARED_ENCODING.match(data)
     encoding = declared.group(1).decode() if declared else 'utf-8'
@@ -178,7 +178,9 @@ def _xacro_failure(path: Path, reason: str, mappings: Mapping[str, str]) -> Mode
 
 def declared_arguments(path: Path) -> list[str]:
     """
-    Return the names of the arguments that a xacro file declares, files that it includes by a plain path too.
+    Return the names of the arguments that a xacro file declares or uses.
+
+    Files that it includes by a plain path are searched too, up to MOST_INCLUDES files.
 
     :param path: the file.
     """
@@ -199,12 +201,12 @@ def declared_arguments(path: Path) -> list[str]:
 
 
 def _xacro_value(value: object) -> str:
-    """Return a value as xacro reads it."""
+    """Return a value as the text that xacro reads; true and false are in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
-    """Return the text that the ``xacro`` program prints for a file."""
+    """Return the text that the ``xacro`` program prints for a file; raise ModelError if it fails."""
     import shutil
     import subprocess
 

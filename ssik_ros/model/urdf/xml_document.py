@@ -34,7 +34,7 @@ class XmlElement:
 
     def find(self, tag: str) -> 'XmlElement | None':
         """
-        Return the first child with a tag, or None.
+        Return the first child with a tag; None without one.
 
         :param tag: the tag as written.
         """
@@ -42,14 +42,14 @@ class XmlElement:
 
     def find_all(self, tag: str) -> Iterator['XmlElement']:
         """
-        Return the children with a tag in document order.
+        Iterate over the children with a tag in document order.
 
         :param tag: the tag as written.
         """
         return (child for child in self.children if child.tag == tag)
 
     def walk(self) -> Iterator['XmlElement']:
-        """Return the element and all elements below it in document order."""
+        """Iterate over the element and all elements below it in document order."""
         stack = [self]
         while stack:
             element = stack.pop()
@@ -58,7 +58,7 @@ class XmlElement:
 
     def get(self, attribute: str, default: str = '') -> str:
         """
-        Return an attribute without surrounding blanks.
+        Return the text of an attribute without surrounding blanks.
 
         :param attribute: the attribute's name.
         :param default: what to return when it is missing.
@@ -76,7 +76,7 @@ class XmlElement:
 
     def require(self, attribute: str) -> str:
         """
-        Return an attribute that must be present and not empty.
+        Return the text of an attribute; raise ModelError if it is missing or empty.
 
         :param attribute: the attribute's name.
         """
@@ -87,7 +87,7 @@ class XmlElement:
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """
-        Return an attribute as a finite number.
+        Return an attribute as a finite number; raise ModelError for any other text.
 
         :param attribute: the attribute's name.
         :param default: what to return when it is missing; None makes it required.
@@ -113,7 +113,7 @@ class XmlElement:
 
     def vector(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """
-        Return an attribute as finite numbers, as many as the default has.
+        Return an attribute as a tuple of as many finite numbers as the default has; refuse any other text.
 
         :param attribute: the attribute's name.
         :param default: what to return when the attribute is missing.
@@ -185,7 +185,7 @@ class _Builder:
         self.stack.pop()
 
     def refuse_doctype(self, name: str, system: object, public: object, inside: int) -> None:
-        """Refuse a document that declares entities before any of them is read."""
+        """Raise ModelError for a DOCTYPE that may declare entities, before any of them is read."""
         if not inside:
             return
         raise ModelError(
@@ -204,7 +204,7 @@ def parse_xml(
     :param text: the document.
     :param noun: word for the document in messages ("robot description").
     :param most: how many elements of a tag the root may have; reading ends at the first one more.
-    :param hint: a sentence about what to do then.
+    :param hint: sentence about what to do if there are too many elements.
     :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
     """
     body = text.lstrip('\ufeff \t\r\n')
@@ -243,7 +243,7 @@ def _parse(body: str, builder: _Builder) -> XmlElement:
 
 def by_name(named: Iterable[tuple[XmlElement, str, Named]], noun: str) -> dict[str, Named]:
     """
-    Return the values of elements by name, in their order.
+    Return the values of elements by name, in the order of the elements.
 
     :param named: elements, names, and values.
     :param noun: word for the elements in messages ("Link").
