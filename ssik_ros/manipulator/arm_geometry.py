@@ -35,7 +35,8 @@ class ArmGeometry:
         """
         Take a group of a robot.
 
-        :param group: one with a single tip.
+        :param robot: the robot.
+        :param group: a group of it that has one tip.
         :raises ModelError: for several tips.
         """
         if len(group.tips) != 1:
@@ -55,7 +56,7 @@ class ArmGeometry:
 
     @property
     def tip(self) -> str:
-        """Return the link that reaches them."""
+        """Return the link of the end effector, which targets are poses of."""
         return self.group.tip
 
     @property
@@ -97,7 +98,7 @@ class ArmGeometry:
 
     @functools.cached_property
     def _seed(self) -> FloatArray:
-        """Return the default seed (dof,), without a copy."""
+        """Return the default seed (dof,), the same array at each access; do not write to it."""
         return default_seed(self.robot, self.group)
 
     def random(self, rng: 'np.random.Generator | int | None' = None) -> FloatArray:
@@ -120,7 +121,7 @@ class ArmGeometry:
 
     @functools.cached_property
     def _rng(self) -> 'np.random.Generator':
-        """Return the generator of random postures."""
+        """Return the generator that :meth:`random` uses by default; it starts at seed 0."""
         return np.random.default_rng(0)
 
     def fk(self, q: ArrayLike) -> FloatArray:
@@ -183,7 +184,7 @@ class ArmGeometry:
 
     def in_collision(self, q: ArrayLike, scene: 'ArmScene | None' = None) -> Any:
         """
-        Return whether a posture collides with itself or with objects.
+        Return whether the arm collides at a posture, with itself or with objects.
 
         :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k,) of bool.
         :param scene: the objects, from :meth:`scene`; None checks the robot with itself.
@@ -200,11 +201,11 @@ class ArmGeometry:
 
     @functools.cached_property
     def _alone(self) -> 'ArmScene':
-        """Return the scene without objects."""
+        """Return the collision scene of the robot without objects."""
         return self.scene()
 
     def _rows(self, call: str, q: ArrayLike) -> FloatArray:
-        """Return a joint vector (dof,), or several (k, dof)."""
+        """Return an argument as a finite joint vector (dof,), or several (k, dof); the error names the ``call``."""
         rows = read_numbers('q', q)
         if rows.shape[-1:] != (self.dof,) or rows.ndim > 2 or not np.isfinite(rows).all():
             raise DimensionMismatch(

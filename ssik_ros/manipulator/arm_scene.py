@@ -84,7 +84,7 @@ class ArmScene:
 
     def colliding_pair(self, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return the first two bodies that collide, or None.
+        Return the names of the first two bodies that collide, or None if no bodies do.
 
         :param q: (n,) joint vector [rad or m].
         """
@@ -106,7 +106,7 @@ class ArmScene:
 
 
 def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
-    """Return objects of one kind."""
+    """Iterate over the objects of one kind, made from pairs (size, where) or mappings."""
     if not isinstance(items, Iterable) or isinstance(items, str):
         refuse(_ARGUMENTS[kind], items, 'pairs (size, where), in a list or by name')
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
@@ -118,7 +118,7 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
 
 
 def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
-    """Return size and pose (4, 4) of an object."""
+    """Return size and pose (4, 4) of an object that is a pair (size, where) or a mapping."""
     if isinstance(item, Mapping) and 'size' in item:
         where = {str(key): value for key, value in item.items() if key != 'size'}
         if where.keys() == {'pose'}:
@@ -141,12 +141,12 @@ def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
 
 
 def _numbered(noun: str, items: Iterable[Any]) -> Iterable[tuple[str, Any]]:
-    """Return objects without names with a name for each."""
+    """Return pairs of a name, such as ``box 1``, and an object."""
     return ((f'{noun} {number}', item) for number, item in enumerate(items, start=1))
 
 
 def _shape_of(kind: SolidKind, size: Any, name: str) -> ObjectShape:
-    """Return the shape of an object."""
+    """Return the shape of an object; ``size`` is edges or radius [m], or the path of a mesh."""
     if kind is SolidKind.MESH:
         if not isinstance(size, str | Path):
             refuse(name, size, 'the path of a file')

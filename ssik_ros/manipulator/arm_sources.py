@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ArmSources(ArmTasks):
-    """An arm with the calls that make one."""
+    """An arm, with the methods that make one from a URDF, a group, axes, Denavit-Hartenberg parameters or a name."""
 
     @names_keywords
     def __init__(
@@ -70,11 +70,11 @@ class ArmSources(ArmTasks):
         xacro_args: Mapping[str, object] | None = None,
     ) -> 'Self':
         """
-        Load a URDF and take the chain between two links.
+        Load a URDF and return the arm between two of its links.
 
         :param path: URDF or xacro file, or the XML itself.
         :param base: link that targets are given in; None means the root link.
-        :param ee, tip: link that is to reach them, by either name; None means the last moved link of the longest chain,
+        :param ee, tip: link of the end effector, by either name; None means the last moved link of the longest chain,
             hands left out.
         :param policy: tolerances.
         :param joint_limits: joint_limits.yaml (mapping or path), whose limits win, as in MoveIt.
@@ -91,7 +91,7 @@ class ArmSources(ArmTasks):
     @classmethod
     def from_group(cls, urdf: str | Path, srdf: str | Path, group: str, **options: Any) -> 'Self':
         """
-        Load a URDF and take a group of its SRDF.
+        Load a URDF and an SRDF, and return the arm of a group.
 
         :param urdf, srdf: files or the XML itself.
         :param group: the group's name.
@@ -119,8 +119,7 @@ class ArmSources(ArmTasks):
         :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :param policy: tolerances.
-        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and types that
-            there are not.
+        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.
         """
         return cls(KinBody.from_axes(H, P, limits, joint_types=joint_types), policy=policy)
 
@@ -138,11 +137,11 @@ class ArmSources(ArmTasks):
         """
         Return the arm with joints between given frames: T_0 J_1(q_1) T_1 ... J_n(q_n) T_n.
 
-        :param T: (n + 1, 4, 4).
+        :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
         :param limits, joint_types: as for :meth:`from_axes`.
         :param policy: tolerances.
-        :raises ValueError: as there, and for matrices that are not rigid transforms.
+        :raises ValueError: as :meth:`from_axes`, and for matrices that are not rigid transforms.
         """
         body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
         return cls(body, policy=policy)

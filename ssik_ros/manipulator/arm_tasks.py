@@ -44,7 +44,7 @@ class ArmTasks(ArmGeometry):
         :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.
         :param settings: fields of :class:`ssik_ros.paths.requests.ToolPathRequest`, such as ``start``, ``tolerance``,
             ``spin_axis``, ``clearance`` and ``timeout``.
-        :raises SsikError: for an arm without a closed form, and for settings that make no sense.
+        :raises SsikError: for an arm without a closed form, and for invalid settings.
         """
         from ssik_ros.paths.planner import plan_tool_path
 
@@ -90,7 +90,7 @@ class ArmTasks(ArmGeometry):
         return page
 
     def _session(self, q: ArrayLike, scene: 'ArmScene | None') -> 'Session':
-        """Return a viewer session that shows the arm at a posture, among objects."""
+        """Return a viewer session that shows the arm at a joint vector, among objects."""
         from ssik_ros.view.session import Session
 
         rows = self._rows('show', q)

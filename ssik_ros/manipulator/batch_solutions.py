@@ -34,10 +34,12 @@ class BatchSolutions:
         cls, q: FloatArray, fk_residuals: FloatArray, counts: IntArray
     ) -> 'BatchSolutions':
         """
-        Return the solutions for given numbers of rows.
+        Return the solutions of poses from all rows and the number of rows of each pose.
 
-        :param q, fk_residuals: all rows.
-        :param counts: (m,) rows of each pose, -1 for a refused one.
+        ``q`` and ``fk_residuals`` become read-only.
+
+        :param q, fk_residuals: (k, n) and (k,) rows of all poses, pose after pose.
+        :param counts: (m,) number of rows of each pose, -1 for a refused pose.
         """
         offsets = np.zeros(len(counts) + 1, dtype=np.int64)
         np.cumsum(np.maximum(counts, 0), out=offsets[1:])
@@ -56,7 +58,7 @@ class BatchSolutions:
 
     @property
     def solved(self) -> NDArray[np.bool_]:
-        """Return which poses have a solution (m,)."""
+        """Return a mask (m,) of the poses that have a solution."""
         solved: NDArray[np.bool_] = self.status == IkStatus.SOLVED
         return solved
 
@@ -83,5 +85,5 @@ class BatchSolutions:
         return self.q[self.offsets[index] : self.offsets[index + 1]]
 
     def __iter__(self) -> Iterator[FloatArray]:
-        """Return the solutions pose by pose."""
+        """Iterate over the solutions (k_i, n) of each pose."""
         return (self[pose] for pose in range(len(self.status)))

@@ -15,11 +15,11 @@ from ssik_ros.results import Cause
 
 def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Candidates:
     """
-    Return the solutions that collide with nothing, in the order of their cost, up to a number.
+    Return the solutions that collide with nothing, cheapest first, up to a number.
 
     :param found: all solutions, nearest to the seed first.
-    :param settings: with a scene, a cost or both.
-    :param most: most solutions to return; None means all.
+    :param settings: settings of the solve, with a scene, a cost or both.
+    :param most: largest number of solutions to return; None means all.
     :raises InvalidOption: if the cost function does not return a number.
     """
     rows = np.arange(len(found.q))
@@ -49,7 +49,7 @@ def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Cand
 
 
 def _order(cost: Callable[[FloatArray], float], q: FloatArray) -> IntArray:
-    """Return the order of joint vectors (k, n) by their costs; equal ones keep their order."""
+    """Return the indices (k,) that sort joint vectors (k, n) by their cost; equal costs keep their order."""
     values = [read_float('The cost of a solution', cost(row)) for row in q]
     if any(map(math.isnan, values)):
         raise InvalidOption('cost returned NaN: it must return a number for each joint vector.')

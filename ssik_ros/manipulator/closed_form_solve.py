@@ -65,8 +65,9 @@ class ArmClosedForm:
 
     def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:
         """
-        Find the closed form.
+        Find the closed form of a chain.
 
+        :param chain: the chain.
         :param policy: tolerances for parallel and for meeting axes.
         :raises TopologyMismatch: if the chain has no closed form.
         """
@@ -84,7 +85,7 @@ class ClosedFormSolve(PreparedSolve):
         Prepare the parts that all requests share.
 
         :param form: the closed form.
-        :param settings: with the seed of requests that give none.
+        :param settings: settings of the requests, with the seed of requests that give none.
         """
         super().__init__(settings, form.facts)
         self._form, self._is_rescued = form, settings.allow_refinement
@@ -99,7 +100,7 @@ class ClosedFormSolve(PreparedSolve):
     def find(
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
-        """Return all solutions at the least cost, as :meth:`PreparedSolve.find`."""
+        """Return the solutions as rows by the fast path; None if :meth:`solve` is needed, as the base class."""
         rows = None
         if self._plain is not None:
             rows = self._plain.find(T_target, q_seed, with_errors)
@@ -117,13 +118,13 @@ class ClosedFormSolve(PreparedSolve):
         return None if needs_rescue else rows
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4) and settings with their seed."""
+        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
         return _Request(self._form, target, settings).solve()
 
     def solve_batch(
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
     ) -> BatchSolutions:
-        """Return the solutions of many poses, by one kernel call for each chunk where one call suffices for a pose."""
+        """Return the solutions of many poses; with plain settings, one kernel call solves a chunk of poses."""
         settings, arm = self.settings, self._form.arm
         if not settings.is_plain or settings.allow_refinement:
             return super().solve_batch(targets, seeds, threads)
@@ -143,7 +144,12 @@ class ClosedFormSolve(PreparedSolve):
         found: ManyBranches,
         again: NDArray[np.bool_],
     ) -> BatchSolutions:
-        """Solve once more the targets that one call is not enough for: not quite rigid, or missed by samples."""
+        """
+        Return the solutions of a batch after solving the poses of the mask ``again`` (m,) one by one.
+
+        These poses are not quite rigid, or samples of the redundancy missed their solutions. Poses that are not rigid
+        at all stay refused.
+        """
         counts = found.counts[:, search.COUNT].copy()
         ends = np.cumsum(np.maximum(counts, 0))[:-1]
         parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
@@ -158,14 +164,14 @@ class ClosedFormSolve(PreparedSolve):
 
 
 class _Holding(NamedTuple):
-    """Which joint of seven is held, at which values; None for the arm's own."""
+    """The joint of seven that is held, and its values; with None the closed form chooses."""
 
     joint: int | None = None
     values: FloatArray | None = None
 
 
 class _Request:
-    """One pose with its settings."""
+    """One pose to solve by a closed form, with the settings of the solve."""
 
     def __init__(self, form: ArmClosedForm, target: FloatArray, settings: SolveSettings) -> None:
         """Take a target (4, 4), and settings with their seed."""
@@ -199,11 +205,16 @@ class _Request:
         return found
 
     def _exact(self) -> FloatArray:
-        """Return the nearest rigid transform to the target."""
+        """Return the rigid transform (4, 4) nearest to the target."""
         return repair_target(self._target, self._settings.policy.rigid)
 
     def _cause_of_narrowness(self) -> Cause:
-        """Return why nothing was found at the values that a joint is held at."""
+        """
+        Return the cause of a failure at held values: whether the pose has solutions at other values.
+
+        If the pose has none without held joints, arm angle and seed tolerance, return the cause of that. Otherwise it
+        is CONSISTENCY for a seed tolerance, CONSTRAINTS for held joints or an arm angle.
+        """
         settings = self._settings
         wide = settings._replace(hold=(), arm_angle=None, seed_tolerance=None)
         cause = _Request(self._form, self._target, wide).solve().cause
@@ -213,7 +224,7 @@ class _Request:
         return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
 
     def _plain(self, found: Branches) -> Candidates:
-        """Return the branches as the solutions."""
+        """Return all branches as candidates, without filters."""
         kept = max(0, found.branches - found.dropped)
         cut = kept - len(found.q)
         return self._explained(
@@ -231,7 +242,7 @@ class _Request:
         )
 
     def _filtered(self, found: Branches) -> Candidates:
-        """Return the branches that pass all filters."""
+        """Return the branches that pass all filters as candidates, with the number that each filter dropped."""
         settings = self._settings
         rows = np.hstack([found.q, found.errors])
         raw, dropped, refined = found.branches, found.dropped, 0
@@ -268,7 +279,7 @@ class _Request:
         )
 
     def _explained(self, found: Branches, solved: Candidates) -> Candidates:
-        """Return candidates with the cause of a failure: the last filter that dropped one, or else the closed form's."""
+        """Return candidates with the cause of a failure, from the last filter that dropped one or the closed form."""
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
         cause = cause_of_absence(self._arm.plan, found._replace(certified=0), Cause.LIMITS)
@@ -281,7 +292,11 @@ class _Request:
         return solved._replace(cause=cause)
 
     def _curves_at(self, found: Branches, rows: FloatArray) -> FloatArray | None:
-        """Return the curves (k, n + 2) of postures through rows, whose joints may be at other windings."""
+        """
+        Return for each row the curve (n + 2,) of the branch that it equals modulo 2 pi; None without curves.
+
+        The curve of a row without such a branch is zeros.
+        """
         if found.curves is None:
             return None
         curves = np.zeros((len(rows), self._n + 2))
@@ -292,7 +307,7 @@ class _Request:
         return curves
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
-        """Return the request at the values that joint 1 has at an arm angle."""
+        """Return the request with joint 1 held at the values that it has at an arm angle [rad]."""
         measure = self._form.arm_angle
         if measure is None:
             raise InvalidOption(
@@ -306,7 +321,7 @@ class _Request:
         return self._branch_request._replace(held=0, held_values=values)
 
     def _at_angle(self, rows: FloatArray) -> FloatArray:
-        """Return the rows at the arm angle."""
+        """Return the rows whose arm angle is the requested one within AT_ANGLE."""
         measure, wanted = self._form.arm_angle, self._settings.arm_angle
         if measure is None or wanted is None or not len(rows):
             return rows
@@ -314,7 +329,11 @@ class _Request:
         return rows[np.abs(wrap_angles(away)) <= AT_ANGLE]
 
     def _at_hold(self, rows: FloatArray) -> FloatArray:
-        """Return the rows in which held joints have their values, exactly."""
+        """
+        Return the rows whose held joints are at their values modulo 2 pi, set to exactly these values.
+
+        Rows that then miss the pose, or whose held values are outside of the limits, are dropped.
+        """
         if not self._settings.hold or not len(rows):
             return rows
         for joint, value in self._settings.hold:
@@ -332,7 +351,7 @@ class _Request:
         return rows[rows[:, -1] <= self._settings.policy.fk_atol]
 
     def _near_seed(self, rows: FloatArray) -> FloatArray:
-        """Return the rows within the seed tolerance."""
+        """Return the rows whose joints are all within the seed tolerance of the seed."""
         settings = self._settings
         if settings.seed_tolerance is None or settings.seed is None or not len(rows):
             return rows
@@ -342,12 +361,12 @@ class _Request:
         return rows[(np.abs(away) <= settings.seed_tolerance).all(axis=1)]
 
     def _endless(self) -> NDArray[np.bool_]:
-        """Return which joints have no limits (n,)."""
+        """Return a mask (n,) of the joints without limits."""
         endless: NDArray[np.bool_] = np.isinf(self._chain.lower) & np.isinf(self._chain.upper)
         return endless
 
     def _with_windings(self, rows: FloatArray) -> tuple[FloatArray, int]:
-        """Return the rows with all windings of their joints, and how many there are without a cap."""
+        """Return the rows with all windings of their joints, and the number of such rows without a cap."""
         settings = self._settings
         if not settings.enumerate_windings or not len(rows):
             return rows, len(rows)
@@ -384,7 +403,7 @@ class _Request:
         return lower, upper
 
     def _measured(self, q: FloatArray) -> FloatArray:
-        """Return joint vectors (k, n) with their errors (k, n + 3)."""
+        """Return joint vectors (k, n) with three errors at the target, the residual last: (k, n + 3)."""
         errors = np.empty((len(q), 3))
         winding_kernels.measure_rows(
             errors,
@@ -397,7 +416,7 @@ class _Request:
 
 
 def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchRequest:
-    """Return the settings as the closed form takes them."""
+    """Return the settings of a solve as a request to the closed form."""
     policy = settings.policy
     held, values = _holding(form, settings)
     cap = settings.max_solutions if settings.is_plain else None
@@ -415,7 +434,7 @@ def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchReque
 
 
 def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
-    """Return which joint of seven to hold, and its values."""
+    """Return the joint of seven to hold and its values; empty if no joint is held or the closed form chooses."""
     plan, chain = form.arm.plan, form.chain
     if plan.held < 0:
         return _Holding()
@@ -444,7 +463,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     """
     Return name, tier and reason of a closed form in ssik's words.
 
-    :param plan: how the chain is solved.
+    :param plan: the plan of the closed form.
     """
     chain: Any = plan.chain
     is_elimination = 'general' in plan.name

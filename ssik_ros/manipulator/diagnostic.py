@@ -47,12 +47,12 @@ class Diagnostic:
     """Message of the solver."""
 
     def summary(self) -> str:
-        """Return a sentence or two: reached, out of reach, all filtered out, or cut to a number."""
+        """Return sentences about the outcome (reached, out of reach, all filtered out, or cut off) and the warnings."""
         parts = [self._outcome(), *self.warnings]
         return ' '.join(parts)
 
     def _outcome(self) -> str:
-        """Return the first sentence."""
+        """Return the sentence about the outcome."""
         by = f'by {self.solver_name} (tier {self.solver_tier}: {self.dispatch_reason})'
         if self.final_count:
             capped = self.dropped_by_max_solutions

@@ -56,7 +56,7 @@ class KinBodyJoint:
         """
         Return the motion (4, 4) of all links after the joint, in the base frame.
 
-        :param value: angle or way [rad or m].
+        :param value: angle or displacement of the joint [rad or m].
         """
         moved = np.eye(4)
         if self.type == 'prismatic':
@@ -79,7 +79,7 @@ class KinBody:
     name: str = 'arm'
 
     def __post_init__(self) -> None:
-        """Check the joints and make the arrays read-only."""
+        """Check the joints, and make the given arrays read-only."""
         if not isinstance(self.joints, tuple | list) or not self.joints:
             raise ModelError('An arm needs a tuple of joints.')
         check_kind('home', self.home, np.ndarray, 'an array (4, 4)')
@@ -96,12 +96,12 @@ class KinBody:
 
     @property
     def axes(self) -> FloatArray:
-        """Return the directions (n, 3)."""
+        """Return the unit directions (n, 3) of the axes in the base frame."""
         return np.array([joint.axis for joint in self.joints])
 
     @property
     def points(self) -> FloatArray:
-        """Return a point of each axis (n, 3) [m]."""
+        """Return a point (n, 3) of each axis in the base frame [m]."""
         return np.array([joint.point for joint in self.joints])
 
     def fk(self, q: ArrayLike) -> FloatArray:
@@ -119,7 +119,7 @@ class KinBody:
     @classmethod
     def from_chain(cls, chain: SerialChain) -> 'KinBody':
         """
-        Return the lines of a chain.
+        Return the arm of a chain.
 
         :param chain: a chain of one-degree joints.
         """
@@ -160,8 +160,7 @@ class KinBody:
         :param limits: (n, 2), or for each joint a pair or None; None means none at all [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` (which has no limits) or ``prismatic``; None means
             revolute ones.
-        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and types that
-            there are not.
+        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.
         """
         axes = _numbers(H, 'H', (None, 3))
         offsets = _lengths(P, 'P', (len(axes) + 1, 3))
@@ -187,7 +186,7 @@ class KinBody:
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
         :param limits, joint_types: as for :meth:`from_axes`.
-        :raises ValueError: as there, and for matrices that are not rigid transforms.
+        :raises ValueError: as :meth:`from_axes`, and for matrices that are not rigid transforms.
         """
         frames = _lengths(T, 'T', (None, 4, 4))
         if len(frames) < 2:
@@ -263,7 +262,7 @@ class KinBody:
 
 
 def _catalogue_joint(joint: KinBodyJoint, corner: FloatArray) -> CatalogueJoint:
-    """Return a joint as the text of a URDF has it; ``corner`` is where the joint before is."""
+    """Return a joint as data for a URDF; ``corner`` (3,) is the point of the joint before it [m]."""
     endless = joint.limits is None and joint.type == 'revolute'
     lower, upper = joint.limits or (-math.inf, math.inf)
     kind, place = 'continuous' if endless else joint.type, _vector(joint.point - corner)
@@ -277,12 +276,12 @@ def _vector(values: FloatArray) -> Vector:
 
 
 def _limits(lower: float, upper: float) -> Limits:
-    """Return the limits of a joint, None where neither is finite."""
+    """Return the limits of a joint as a pair; None if neither is finite."""
     return (float(lower), float(upper)) if np.isfinite([lower, upper]).any() else None
 
 
 def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of a shape, None for any size that is not zero."""
+    """Return an array of finite numbers with a shape, in which None allows any size but zero."""
     array = read_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         size > 0 if want is None else size == want
@@ -301,7 +300,7 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
 
 def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of a shape; raise ModelError if a length is too large for products of lengths [m]."""
+    """Return an array of lengths with a shape; raise ModelError if their products could overflow [m]."""
     array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
     if (np.abs(array) > longest).any():
         raise ModelError(
@@ -325,7 +324,7 @@ def _joints(
     limits: Sequence[Limits] | ArrayLike | None,
     joint_types: Sequence[str] | None,
 ) -> tuple[KinBodyJoint, ...]:
-    """Return joints on lines."""
+    """Return joints, named joint1 and so on, on axes (n, 3) through points (n, 3); refuse axes of length zero."""
     lengths = np.linalg.norm(axes, axis=1)
     if (lengths < NO_DIRECTION).any():
         joint = int(np.argmin(lengths))
@@ -344,7 +343,7 @@ def _joints(
 
 
 def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
-    """Return the type of each joint, whose limits are given."""
+    """Return the type of each joint; refuse unknown types, and limits of a continuous joint."""
     if joint_types is None:
         return ['revolute'] * len(pairs)
     types = list(joint_types) if isinstance(joint_types, Iterable) else []
@@ -367,7 +366,7 @@ def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
 
 
 def _types_of_sigma(sigma: FloatArray) -> list[str]:
-    """Return the types that Denavit-Hartenberg tables write as 0 and 1."""
+    """Return the joint types for 0 (revolute) and 1 (prismatic) in a Denavit-Hartenberg table; refuse other numbers."""
     if not np.isin(sigma, (0.0, 1.0)).all():
         raise InvalidOption(
             f'sigma must be 0 for revolute and 1 for prismatic joints, not {sigma.tolist()}.',
@@ -377,7 +376,7 @@ def _types_of_sigma(sigma: FloatArray) -> list[str]:
 
 
 def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:
-    """Return the limits of each joint."""
+    """Return (lower, upper) or None for each of n joints; refuse any other form of limits."""
     if limits is None:
         return [None] * n
     if not isinstance(limits, Iterable):

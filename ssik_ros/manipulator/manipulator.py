@@ -115,7 +115,7 @@ class Manipulator(ArmSources):
 
     @functools.cached_property
     def _choice(self) -> SolveChoice:
-        """Return the choice of solvers."""
+        """Return the object that chooses the solver of each call."""
         return SolveChoice(self.robot, self.group, self._kinematics, self.policy, self._seed)
 
     @property
@@ -131,7 +131,7 @@ class Manipulator(ArmSources):
     @functools.cached_property
     def kinbody(self) -> KinBody:
         """
-        Return the arm as axes.
+        Return the arm as the axes of its joints and the pose of its end effector, all joints at zero.
 
         :raises NotImplementedError: for arms with mimic joints or joints of several degrees of freedom.
         """
@@ -200,7 +200,7 @@ class Manipulator(ArmSources):
             whole turns into their limits if it can, and drops nothing. False ignores limits and returns angles in (-pi,
             pi].
         :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
-        :param policy: tolerances; the default stands for the arm's own.
+        :param policy: tolerances; the default means those that the arm was made with.
         :param refinement_max_iters: most iterations for each candidate of ``allow_refinement``.
         :param seed_metric: ``'wrap_l2'``, the norm of the joint differences, or ``'wrap_linf'``, the largest; joints
             without limits are compared modulo 2 pi.
@@ -404,7 +404,7 @@ class Manipulator(ArmSources):
         """
         Return a solver for this arm; the same object for the same arguments.
 
-        :param method: its name.
-        :param parameters: its parameters.
+        :param method: name of a solver, see ``ssik solvers``.
+        :param parameters: parameters of the solver.
         """
         return self._choice.solver(method, **parameters)

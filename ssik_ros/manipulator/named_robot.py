@@ -29,7 +29,7 @@ class NamedRobot:
 
     def likely_groups(self, *, with_one_tip: bool = False) -> list[JointGroup]:
         """
-        Return the groups of the SRDF; of several, arms that kinematics.yaml names.
+        Return the SRDF groups that are likely arms: of several, those in kinematics.yaml, without hands.
 
         :param with_one_tip: whether to leave out groups with several tips.
         """
@@ -44,7 +44,7 @@ class NamedRobot:
 
     def arm(self) -> JointGroup:
         """
-        Return the group of the arm.
+        Return the group of the only arm.
 
         :raises InvalidOption: when several groups could be meant.
         """
@@ -61,7 +61,7 @@ class NamedRobot:
 
 def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
     """
-    Return the groups that move joints, but none of a hand.
+    Return the groups that move joints and move no joint of a hand.
 
     A hand is the group of an end effector, or hangs on the last joint of an arm with more joints.
     """
@@ -128,10 +128,10 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
 
 def load_package_by_name(name: str, choice: PackageChoice | None = None) -> NamedRobot:
     """
-    Return the robot of a MoveIt configuration.
+    Return the robot of a MoveIt configuration, with the path of its kinematics.yaml.
 
     :param name: the package, the robot, or the folder of the package.
-    :param choice: the robot of the package, files and arguments.
+    :param choice: robot of the package, files and arguments; None leaves all of them to the package.
     :raises DescriptionNotFound: if the configuration does not exist.
     """
     robot_name, urdf, srdf, xacro_args = choice or PackageChoice()

@@ -74,11 +74,11 @@ REQUEST = (
 
 
 class Chain(Protocol):
-    """The part of an arm that the calls need."""
+    """Interface of the arms that :func:`ik_NR`, :func:`ik_GN` and :func:`ik_LM` take."""
 
     @property
     def newton_family(self) -> 'NewtonFamily':
-        """Return the arm's solvers."""
+        """Return the Newton solvers of the arm."""
         ...
 
 
@@ -89,7 +89,8 @@ class NewtonFamily:
         """
         Take an arm.
 
-        :param group: one with a single tip.
+        :param robot: the robot.
+        :param group: a group of it that has one tip.
         """
         self._robot, self._group = robot, group
         self._solvers: dict[Any, SearchSolver] = {}
@@ -117,22 +118,22 @@ class NewtonFamily:
         return found
 
     def get(self, key: Any) -> SearchSolver | None:
-        """Return the solver that was kept under a key."""
+        """Return the solver that is kept under a key; None without one."""
         return self._solvers.get(key)
 
     def keep(self, key: Any, solver: SearchSolver) -> None:
-        """Keep a solver; the oldest ones go."""
+        """Keep a solver under a key; drop the oldest one if MOST_SOLVERS are kept."""
         if len(self._solvers) >= MOST_SOLVERS:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver
 
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
-        """Solve for one pose (4, 4) of float64: the fast path, without the options that few callers need."""
+        """Return the solution for one pose (4, 4) of float64 from a start ``q0`` (n,): the fast path."""
         single, pool = solver.single, solver.single.idle
         start: Any = q0
         if q0 is None:
             start = single.start
-        # The kernel looks at the sizes.
+        # The kernel checks the sizes of seed and target.
         elif not (type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.ndim == 1):
             start = solver.requests.seed(read_numbers('q0', q0))
         try:
@@ -162,7 +163,11 @@ class NewtonFamily:
         timeout_ns: int,
         validate: Validation | None,
     ) -> IkSolution:
-        """Solve for one pose (4, 4) within a time budget, by candidates that a validation accepts."""
+        """
+        Return the solution for one pose (4, 4) within a time budget [ns]; ``validate`` accepts it.
+
+        A budget of 0 sets no limit, and ``validate`` None accepts every candidate.
+        """
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
         arrays.reference[:] = solver.start
@@ -215,7 +220,11 @@ class NewtonFamily:
         max_joint_step: ArrayLike | None = None,
         jump_threshold: float = JUMP,
     ) -> IkSolutions:
-        """Solve for a stack of poses (N, 4, 4), as a path or each on its own."""
+        """
+        Return the solutions for a stack of poses (N, 4, 4): of a path, or of independent poses.
+
+        On a path, the search for a pose starts at the solution of the pose before it.
+        """
         seeds = None
         if q0 is not None:
             seeds = read_numbers('q0', q0)
@@ -243,7 +252,7 @@ class NewtonFamily:
         return self._stacked(found, jump_threshold)
 
     def _stacked(self, found: StackResult, jump_threshold: float) -> IkSolutions:
-        """Return the results for a stack."""
+        """Return the results of a stack as :class:`IkSolutions`."""
         q, numbers, codes, causes = found
         success = codes[:, paths.CODE] == state.FOUND
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
@@ -257,7 +266,7 @@ class NewtonFamily:
     def solve(
         self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, request: Mapping[str, Any]
     ) -> IkSolution | IkSolutions:
-        """Solve for poses in any form, with the keywords of :data:`REQUEST`."""
+        """Return the solution or solutions for poses in any form; ``request`` has keywords of REQUEST."""
         targets = _read_poses(Tep, read_flag('normalize', request.get('normalize', False)))
         own = {
             name: request[name]
@@ -280,7 +289,7 @@ class NewtonFamily:
         return self.one_checked(solver, targets, q0, timeout_ns, validate)
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
-        """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
+        """Return a tracker that starts at ``q0``; options are for Tracker and the search, ``mask`` and ``rows``."""
         names = ('dt', 'velocity_limits', 'acceleration_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')
         known = {*names, *more, *SearchSettings.__dataclass_fields__}
@@ -380,8 +389,8 @@ def ik_LM(
     The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
 
     :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
-    :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is
-        that.
+    :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or an object with such
+        an array as ``.A``.
     :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: a
         start in the middle part of the limits.
     :param ilimit: most updates of one search.
@@ -463,7 +472,7 @@ def _solve(
 
 
 def _named(values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return arguments by the names of settings."""
+    """Return the settings in a key by their names; refuse an unknown method of :func:`ik_LM`."""
     named = dict(zip(_NAMES[len(values)], values, strict=True))
     if 'k' in named and not isinstance(named['law'], str):
         refuse('method', named['law'], 'a word')
@@ -477,7 +486,11 @@ def _named(values: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the settings among keywords; the rest is refused by :func:`make_settings`."""
+    """
+    Return keyword options as settings; refuse a name that the key has, such as ``law``.
+
+    :func:`make_settings` checks all other names.
+    """
     for name in options:
         if name in names:
             raise InvalidOption(f'There is no option {quote(name)} here.', name=name)
@@ -485,7 +498,7 @@ def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
 
 
 def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
-    """Return the rows of a mask: E weighs squares, rows weigh errors."""
+    """Return the rows of a mask (6,), or given rows; weights of rows are square roots of the weights in a mask."""
     if mask is None:
         return Rows() if rows is None else check_kind('rows', rows, Rows)
     if rows is not None:
@@ -507,7 +520,7 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
 
 
 def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
-    """Return one pose in any form as an array (4, 4), or a stack (N, 4, 4)."""
+    """Return one pose in any form as an array (4, 4), or a stack (N, 4, 4); ``normalize`` repairs rotations."""
     poses = read_pose_or_poses(getattr(Tep, 'A', Tep), 'Tep')
     if not normalize:
         return poses

@@ -43,7 +43,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def searches(self) -> int:
-        """Return the number of starts."""
+        """Return the number of starts tried."""
         return self[3]  # type: ignore[no-any-return]
 
     @property
@@ -53,12 +53,12 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def position_error(self) -> float:
-        """Return the distance left, over the rows that count [m]."""
+        """Return the position error, over the rows that have a weight [m]."""
         return self._facts[0][4]
 
     @property
     def rotation_error(self) -> float:
-        """Return the angle left, over the rows that count [rad]."""
+        """Return the rotation error, over the rows that have a weight [rad]."""
         return self._facts[0][5]
 
     @property
@@ -68,7 +68,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def reason(self) -> str:
-        """Return the cause as text, empty where there is a solution."""
+        """Return the cause of a failure as text; empty if there is a solution."""
         return '' if self.cause == Cause.NONE else CAUSE_TEXT[self.cause]
 
     @property
@@ -98,7 +98,7 @@ def make_solution(
     """
     Return the result for one pose.
 
-    :param values: the five.
+    :param values: (q, success, iterations, searches, residual).
     :param facts: report of the search, joints, cause, and whether the clock ended the search.
     """
     solution = _new(IkSolution, values)
@@ -131,27 +131,27 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def success(self) -> NDArray[np.bool_]:
-        """Return (N,) which poses are solved."""
+        """Return a mask (N,) of the solved poses."""
         return self[1]  # type: ignore[no-any-return]
 
     @property
     def iterations(self) -> IntArray:
-        """Return (N,) updates over all searches of each pose."""
+        """Return the number of updates over all searches of each pose (N,)."""
         return self[2]  # type: ignore[no-any-return]
 
     @property
     def searches(self) -> IntArray:
-        """Return (N,) starts of each pose."""
+        """Return the number of starts tried for each pose (N,)."""
         return self[3]  # type: ignore[no-any-return]
 
     @property
     def residual(self) -> FloatArray:
-        """Return (N,) E = e^T W e / 2."""
+        """Return E = e^T W e / 2 of each pose (N,)."""
         return self[4]  # type: ignore[no-any-return]
 
     @functools.cached_property
     def steps(self) -> FloatArray:
-        """Return (N,) the longest motion of a joint from the pose before; 0 for the first [rad or m]."""
+        """Return the largest joint step from the pose before to each pose (N,); 0 for the first [rad or m]."""
         if len(self.q) == 0:
             return np.zeros(0)
         change = np.diff(self.q, axis=0)
@@ -160,7 +160,7 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def jumps(self) -> IntArray:
-        """Return the poses whose step is longer than :attr:`jump_threshold`, or unknown."""
+        """Return the indices of the poses whose step is above :attr:`jump_threshold` or NaN."""
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ class PreparedSolve(ABC):
         """
         Keep the settings that all requests share.
 
-        :param settings: with the seed of requests that give none.
+        :param settings: settings of the requests, with the seed of requests that give none.
         :param facts: name of the solver, and the reason for its choice.
         """
         self.dof, self.settings, self.facts = len(settings.seed), settings, facts
@@ -53,7 +53,7 @@ class PreparedSolve(ABC):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return all solutions at the least cost, best first; None if :meth:`solve` has to find them.
+        Return all solutions as rows by the fast path, best first; None if :meth:`solve` has to find them.
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means the default seed.
@@ -68,7 +68,7 @@ class PreparedSolve(ABC):
         Return the solutions, and the numbers of candidates that each filter dropped.
 
         :param T_target, q_seed: as for :meth:`find`.
-        :raises ValueError, TypeError: as there.
+        :raises ValueError, TypeError: as :meth:`find`; also for ``seed_tolerance`` without a seed.
         """
         target, settings = read_target(T_target), self.settings
         if q_seed is not None:
@@ -79,13 +79,13 @@ class PreparedSolve(ABC):
             )
         if not settings.is_chosen:
             return self._solve(target, settings)
-        # Those that are not refused count, and the cheapest of all is the first.
+        # The scene refuses some solutions, and the cost orders the others: both need all of them.
         found = self._solve(target, settings._replace(max_solutions=None))
         return choose(found, settings, self.settings.max_solutions)
 
     @abstractmethod
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4) and settings with their seed."""
+        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
 
     def solve_batch(
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
@@ -93,8 +93,8 @@ class PreparedSolve(ABC):
         """
         Return the solutions of many poses.
 
-        :param targets: (m, 4, 4).
-        :param seeds: (1, dof) or (m, dof), or None.
+        :param targets: (m, 4, 4) poses of the end effector in the base.
+        :param seeds: (1, dof) one seed for all poses, or (m, dof); None means the default seed.
         :param threads: threads that share the work, if one kernel call solves many poses.
         """
         del threads
@@ -148,7 +148,7 @@ class PreparedSolve(ABC):
 
 
 def _few_joints(dof: int, count: int) -> tuple[str, ...]:
-    """Return advice for an arm that cannot reach most full poses."""
+    """Return advice for a failed solve of an arm that cannot reach most full poses; empty in all other cases."""
     if count or dof >= FULL_POSE:
         return ()
     return (
@@ -172,15 +172,16 @@ class SearchSolve(PreparedSolve):
         Keep the parts that all requests share.
 
         :param solver: the solver, made for the group.
-        :param kinematics: of the group's tip in its base.
+        :param kinematics: kinematics of the group's tip in its base.
         :param group: the joints.
-        :raises InvalidOption: for settings that only a closed form can honour.
+        :param settings: settings of the requests; :meth:`solve` refuses those that only a closed form can keep.
+        :param facts: name of the solver, and the reason for its choice.
         """
         super().__init__(settings, facts)
         self._solver, self._kinematics, self._group = solver, kinematics, group
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4) and settings with their seed."""
+        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
         _check_honoured(self._solver, settings)
         exact = repair_target(target, settings.policy.rigid)
         if settings.max_solutions == 0:
@@ -208,7 +209,7 @@ class SearchSolve(PreparedSolve):
 
 
 def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
-    """Raise for settings that the solver would have to ignore."""
+    """Raise InvalidOption for settings that only a closed form can keep."""
     for name in CLOSED_FORM_ONLY:
         value: Any = getattr(settings, name)
         if value:
@@ -227,7 +228,7 @@ def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
 
 
 def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> SolveRequest:
-    """Return the settings as a request."""
+    """Return the request for a target (4, 4) with the settings of a solve."""
     names = group.joint_names
     return SolveRequest(
         targets=target,
@@ -248,7 +249,11 @@ def _count(settings: SolveSettings) -> int:
 
 
 def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> FloatArray:
-    """Return the solutions by their distance to the seed, where the solver does not order so already."""
+    """
+    Return the solutions (k, n), sorted by the largest joint difference to the seed if that is the metric.
+
+    By the other metric, the solver has sorted them already.
+    """
     if settings.seed_metric == 'wrap_l2' or len(q) < 2:
         return q
     away = np.abs(q - settings.seed)

@@ -43,8 +43,8 @@ class SelfMotionArm:
         """
         Take an arm.
 
-        :param robot, group: the arm.
-        :param policy: its tolerances.
+        :param robot, group: the robot, and the group of the arm.
+        :param policy: tolerances of the arm.
         """
         self._robot, self._group, self._policy = robot, group, policy
         self._tracers: dict[tuple[float, float, float] | None, SelfMotionTracer] = {}
@@ -56,7 +56,7 @@ class SelfMotionArm:
         """
         Return all solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
 
-        :param T_target, free_axis, resolution: as there.
+        :param T_target, free_axis, resolution: as for :meth:`ssik_ros.Manipulator.self_motions`.
         """
         axis = read_axis(free_axis)
         if resolution is not None and not 0.0 < read_float('resolution', resolution) < math.inf:
@@ -105,7 +105,7 @@ class SelfMotionArm:
         return self._tracers[axis]
 
     def _clearance(self, obstacles: Sequence[WorldObject]) -> Objective:
-        """Return the least distance of two bodies that the arm moves towards each other [m], of a joint vector."""
+        """Return a function of a joint vector: the least distance of the pairs of bodies that the arm moves [m]."""
         robot, at = self._robot, self._group.idx_q
         checker = CollisionChecker(robot)
         if not checker.available:
@@ -148,7 +148,7 @@ def make_tracer(
             'Six joints alone have curves at singular poses.'
         )
     whole = chain if free_axis is None else add_spin(chain, np.array(free_axis))
-    # Of six joints the spin is held: then the others keep the closed form that they have without it.
+    # With six joints, hold the spin: the six joints then keep the closed form that they have without it.
     held = None if free_axis is None else dof
     arm = AnalyticArm(
         whole, parallel=policy.axis_parallel, meeting=policy.axis_intersect, held=held
@@ -158,7 +158,7 @@ def make_tracer(
 
 def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] | None:
     """
-    Return a free axis of the tool as a unit vector.
+    Return a free axis of the tool as a unit vector, a tuple of three floats; None for a fixed tool.
 
     :param free_axis: ``x``, ``y``, ``z``, or three numbers, in the tip's frame; None if the tool may not spin.
     :raises TypeError: when it is something else.
@@ -181,10 +181,10 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
 
 def add_spin(chain: SerialChain, axis: FloatArray) -> SerialChain:
     """
-    Return a chain with one more joint at its tip, without limits.
+    Return a copy of a chain with one more revolute joint at its tip, without limits.
 
     :param chain: the arm.
-    :param axis: (3,) unit vector in the tip's frame.
+    :param axis: (3,) unit vector in the tip's frame; the joint rotates about it through the tip.
     """
     axis, point = chain.home[:3, :3] @ axis, chain.home[:3, 3]
     return insert_joint(chain, SPIN, axis, point, len(chain.axes))

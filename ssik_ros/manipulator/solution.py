@@ -16,7 +16,7 @@ RefinementMode = Literal['none', 'lm']
 
 
 class Continuum(NamedTuple):
-    """A curve of solutions through one of them, as a six-joint arm has at singular poses."""
+    """A curve of solutions through one solution, as arms of six joints have at singular poses."""
 
     direction: NDArray[np.float64]
     """(dof,) unit tangent of the curve at the solution."""
@@ -64,7 +64,7 @@ class Solutions(list[Solution]):
         return '' if report is None else report.summary()
 
     def _report(self) -> Diagnostic | None:
-        """Return the report of a list that was returned empty and is empty still."""
+        """Return the report of a failed solve; None if the list has solutions, or no solve has returned it."""
         return None if self or not hasattr(self, '_explain') else self._explain()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class Solutions(list[Solution]):
 
 
 def _with_report(rows: list[Solution], report: Diagnostic | None) -> Solutions:
-    """Return solutions with the report of an empty list."""
+    """Return a list of solutions; an empty list gets a report, if there is a report."""
     return Solutions(rows) if report is None else no_solutions(lambda: report)
 
 
@@ -107,7 +107,7 @@ def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:
     """
     Return an empty list that knows its reason.
 
-    :param explain: makes the report when somebody asks.
+    :param explain: returns the report; it is called each time the cause or the reason is read.
     """
     empty = Solutions()
     empty._explain = explain
@@ -116,7 +116,7 @@ def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:
 
 def as_solutions(found: Candidates) -> Solutions:
     """
-    Return candidates as solutions.
+    Return candidates as a list of solutions, without a report.
 
     :param found: the candidates.
     """

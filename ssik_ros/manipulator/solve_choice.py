@@ -46,7 +46,7 @@ class SolveChoice:
         seed: FloatArray,
     ) -> None:
         """
-        Prepare nothing yet.
+        Keep the arm; solvers and solves are prepared at their first use.
 
         :param robot, group, kinematics: the arm.
         :param policy: tolerances of a solve without any.
@@ -72,15 +72,15 @@ class SolveChoice:
         """
         Return a solver for this arm; the same object for the same arguments.
 
-        :param method: its name.
-        :param parameters: its parameters.
+        :param method: name of a solver.
+        :param parameters: parameters of the solver.
         """
         # The key is text: 5, 5.0 and True are equal as keys but not as parameters, and a list is not hashable.
         check_kind('method', method, str, 'the name of a solver')
         try:
             key = (method, repr(sorted(parameters.items())))
         except RecursionError:
-            # A list that contains itself: refused, and named.
+            # A list contains itself: create_solver refuses the parameter and names it.
             return create_solver(method, self._robot, self._group, parameters)
         if key not in self._solvers:
             self._solvers[key] = create_solver(method, self._robot, self._group, parameters)
@@ -93,7 +93,7 @@ class SolveChoice:
 
     @functools.cached_property
     def closed_form(self) -> ArmClosedForm | None:
-        """Return the closed form; if the arm has none, ``_no_closed_form`` says why."""
+        """Return the closed form; None if the arm has none. Set ``_no_closed_form`` to the reason."""
         found, reason = find_closed_form(self._find_closed_form)
         self._no_closed_form = reason and f'no closed form: {reason}'
         return found
@@ -105,7 +105,7 @@ class SolveChoice:
         return ArmClosedForm(chain, self._policy)
 
     def require_closed_form(self) -> ArmClosedForm:
-        """Return the closed form; raise if the arm has none."""
+        """Return the closed form; raise TopologyMismatch if the arm has none."""
         if self.closed_form is None:
             raise TopologyMismatch(self._no_closed_form)
         return self.closed_form
@@ -113,13 +113,13 @@ class SolveChoice:
     def prepare(
         self, method: str | None, names: tuple[str, ...], values: tuple[Any, ...]
     ) -> PreparedSolve:
-        """Return the prepared solve for options, right or wrong; the same one for the same options."""
+        """Return the prepared solve for options by name, the same object for the same options; refuse wrong ones."""
         last_method, last_names, last_values, kept = self._last
         # The same object has the same type, too; equal ones need not have.
         is_alike = method is last_method and names == last_names
         if kept is not None and is_alike and all(map(operator.is_, values, last_values)):
             return kept
-        # With their types: 1, 1.0 and True are equal as keys, but not as values.
+        # The key includes the types: 1, 1.0 and True are equal as keys, but not as values.
         key = (method, names, values, *map(type, values))
         try:
             known = self._prepared.get(key)
@@ -177,7 +177,7 @@ class SolveChoice:
 
 
 def _within(settings: SolveSettings, tolerance: float | None) -> SolveSettings:
-    """Return settings of a closed form whose solutions are also within a tolerance."""
+    """Return settings of a closed form, whose residuals are bounded by a tolerance if it is tighter than theirs."""
     if tolerance is None or tolerance >= settings.policy.fk_atol:
         return settings
     return settings._replace(policy=replace(settings.policy, subproblem_postverify=tolerance))

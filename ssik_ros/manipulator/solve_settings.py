@@ -57,7 +57,7 @@ class SolveSettings(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the branches within limits are the solutions as they are."""
+        """Return whether the branches are the solutions, without another filter, windings, scene or cost."""
         return not (
             self.hold
             or self.enumerate_windings
@@ -68,7 +68,7 @@ class SolveSettings(NamedTuple):
 
     @property
     def is_chosen(self) -> bool:
-        """Return whether solutions are refused by a scene or ordered by a cost."""
+        """Return whether a scene refuses solutions, or a cost orders them."""
         return self.scene is not None or self.cost is not None
 
 
@@ -84,7 +84,7 @@ def check_settings(
 
     :param joint_names: the joints, in the order of every joint vector.
     :param seed: (dof,) seed of requests that give none.
-    :param values: settings by :data:`NAMES`; the others have their defaults.
+    :param values: given settings by their names in :data:`NAMES`; missing ones have their defaults.
     :raises ValueError: for a value that is out of range or has a wrong shape.
     :raises TypeError: for a value of a wrong type.
     """
@@ -100,7 +100,7 @@ def check_settings(
 
 def read_target(T_target: ArrayLike) -> FloatArray:
     """
-    Return a target as a contiguous array (4, 4); whether it is rigid is not checked.
+    Return a target as a contiguous array (4, 4), not always a copy; whether it is rigid is not checked.
 
     :param T_target: a pose in any form of :mod:`ssik_ros.problem.pose_input`.
     :raises TypeError: when it holds no real numbers.
@@ -117,9 +117,9 @@ def read_target(T_target: ArrayLike) -> FloatArray:
 
 def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
     """
-    Return a seed as an array (dof,).
+    Return a seed as an array (dof,), not always a copy.
 
-    :param q_seed: joint values [rad or m].
+    :param q_seed: (dof,) joint vector [rad or m].
     :param dof: number of joint variables.
     :raises TypeError: when it holds no real numbers.
     :raises ValueError: when it has another shape, or a value is not finite or too large.
@@ -142,10 +142,11 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
 
 def take_seed(q_seed: ArrayLike | None, options: dict[str, Any]) -> ArrayLike | None:
     """
-    Return the seed, which may have the names ``seed`` and ``q0`` among the options; they are removed there.
+    Return the seed; remove it from the options if its name there is ``seed`` or ``q0``.
 
-    :param q_seed: the seed by its first name.
-    :param options: all other keywords; a whole number as ``seed`` stays, as the seed of random numbers.
+    :param q_seed: the seed under its first name, or None.
+    :param options: all other keywords, changed in place; a whole number as ``seed`` stays, as the seed of random
+        numbers.
     :raises InvalidOption: for two seeds.
     """
     for name in SEED_NAMES:
@@ -163,7 +164,7 @@ def repair_target(target: FloatArray, rigid: float) -> FloatArray:
     Return the nearest rigid transform to a target that is nearly rigid.
 
     :param target: (4, 4).
-    :param rigid: largest Frobenius norm of R^T R - I, and deviation of the last row.
+    :param rigid: largest Frobenius norm of R^T R - I, and largest deviation of the last row from 0, 0, 0, 1.
     :raises InvalidTarget: if the target is further from a rigid transform; names the defect.
     """
     rotation = target[:3, :3]
@@ -301,7 +302,7 @@ MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 's
 
 def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
     """
-    Return seeds as a contiguous array (m, n), or (1, n) for one seed; None without seeds.
+    Return seeds as a contiguous array (m, n), or (1, n) for one seed; None without seeds or poses.
 
     :param q_seed: joint values (n,) or (m, n) [rad or m].
     :param poses: number of poses m.
@@ -326,7 +327,7 @@ def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | N
 
 def count_threads(threads: int | None) -> int:
     """
-    Return how many threads to use.
+    Return the number of threads to use; refuse any other value than a count from 1 on.
 
     :param threads: the caller's number; None means one for each processor.
     """

@@ -60,14 +60,14 @@ class TolerancePolicy:
 
     @property
     def rigid(self) -> float:
-        """Return the largest deviation of R^T R from identity of a target that counts as a rigid transform."""
+        """Return the largest Frobenius norm of R^T R - I of a target that counts as a rigid transform."""
         return 3.0 * self.subproblem_numerical
 
     def unused_changes(self, made_with: 'TolerancePolicy') -> Iterator[str]:
         """
-        Yield a sentence for each field that was changed and is not read.
+        Iterate over sentences about the fields that were changed and are not read.
 
-        :param made_with: the policy by which the arm's class was found.
+        :param made_with: policy that the arm was made with.
         """
         for name in READ_WHEN_MADE:
             if getattr(self, name) != getattr(made_with, name):
