@@ -106,7 +106,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
+    """Return a public name, imported from its module at first use; the AttributeError names the nearest name."""
     if name in _MODULES:
         return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:

@@ -24,7 +24,7 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
 
 def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """
-    Return a function whose error for an unknown keyword ends with the nearest keyword, as for options.
+    Decorate a function: an unknown keyword raises InvalidOption, which names the nearest known keyword.
 
     :param function: a function whose signature names all its keywords.
     """
@@ -34,7 +34,7 @@ def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parame
 
     @functools.wraps(function)
     def call(*args: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
-        """Call the function unless a keyword is unknown."""
+        """Call the function; raise InvalidOption for a keyword that its signature does not name."""
         for name in keywords:
             if name not in known:
                 is_constructor = function.__name__ == '__init__'
@@ -47,9 +47,9 @@ def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parame
 
 def shown(value: object) -> str:
     """
-    Return a value as Python writes it, on one line and cut, however deep or large it is.
+    Return the repr of a value on one line, cut after about 200 characters; if the repr fails, the type's name.
 
-    :param value: any object.
+    :param value: any object, however deep or large.
     """
     try:
         return shorten(repr(value) if isinstance(value, np.ndarray) else _REPR.repr(value))
@@ -71,10 +71,10 @@ def refuse(name: str, value: object, wanted: str) -> NoReturn:
 
 def check_mapping(name: str, value: object, wanted: str) -> Mapping[Any, Any]:
     """
-    Return a mapping.
+    Return an argument that is a mapping, unchanged.
 
     :param name: the argument, for messages.
-    :param value: the value that a caller gave.
+    :param value: the argument.
     :param wanted: description of an allowed value; it ends the sentence of the error.
     :raises InvalidOption: for anything else.
     """
@@ -85,11 +85,11 @@ def check_mapping(name: str, value: object, wanted: str) -> Mapping[Any, Any]:
 
 def check_kind(name: str, value: object, kind: type[_Kind], wanted: str = '') -> _Kind:
     """
-    Return an object of a class.
+    Return an argument that is an instance of a class, unchanged.
 
     :param name: the argument, for messages.
-    :param value: the object.
-    :param kind: its class.
+    :param value: the argument.
+    :param kind: the class.
     :param wanted: the class in words; empty for its name.
     :raises InvalidOption: for an object of another class.
     """
@@ -100,7 +100,7 @@ def check_kind(name: str, value: object, kind: type[_Kind], wanted: str = '') ->
 
 def check_listed(name: str, value: Any) -> Iterable[Any]:
     """
-    Return an argument that is a list or another iterable.
+    Return an argument that is a list or another iterable, unchanged.
 
     :param name: the argument, for messages.
     :param value: the argument; text and bytes are refused.
@@ -113,10 +113,10 @@ def check_listed(name: str, value: Any) -> Iterable[Any]:
 
 def check_callable(name: str, value: Any) -> Any:
     """
-    Return a function.
+    Return an argument that can be called, unchanged.
 
     :param name: the argument, for messages.
-    :param value: the value that a caller gave.
+    :param value: the argument.
     :raises InvalidOption: for anything that cannot be called.
     """
     if not callable(value):
@@ -126,7 +126,7 @@ def check_callable(name: str, value: Any) -> Any:
 
 def read_path(name: str, value: Any) -> Path:
     """
-    Return the path of a file.
+    Return an argument as a Path; the file need not exist.
 
     :param name: the argument, for messages.
     :param value: a path or a text that a file system may hold.
@@ -143,10 +143,10 @@ def read_path(name: str, value: Any) -> Path:
 
 def read_flag(name: str, value: Any) -> bool:
     """
-    Return a value as true or false.
+    Return the truth value of an argument.
 
     :param name: the argument, for messages.
-    :param value: anything that is true or false; an array of several values is neither.
+    :param value: any object with a truth value; an array of several values has none.
     :raises InvalidOption: for such an array.
     """
     try:
@@ -157,11 +157,11 @@ def read_flag(name: str, value: Any) -> bool:
 
 def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """
-    Return one of some words.
+    Return an argument that is one of the allowed words.
 
     :param name: the argument, for messages.
-    :param value: the value that a caller gave.
-    :param choices: the words.
+    :param value: the argument.
+    :param choices: the allowed words.
     :raises InvalidOption: with the nearest word.
     """
     if not isinstance(value, str) or value not in choices:
@@ -172,10 +172,10 @@ def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 
 def read_float(name: str, value: Any) -> float:
     """
-    Return a number, which may be infinite or NaN.
+    Return an argument as a float, which may be infinite or NaN.
 
     :param name: the argument, for messages.
-    :param value: a real number.
+    :param value: a real number; truth values and text are refused.
     :raises InvalidOption: for anything else.
     """
     if type(value) is float:
@@ -190,7 +190,7 @@ def read_float(name: str, value: Any) -> float:
 
 def read_number(name: str, value: Any) -> float:
     """
-    Return a finite number.
+    Return an argument as a finite float.
 
     :param name: the argument, for messages.
     :param value: a real number.
@@ -204,11 +204,11 @@ def read_number(name: str, value: Any) -> float:
 
 def read_count(name: str, value: Any, least: int = 0) -> int:
     """
-    Return a whole number.
+    Return an argument as an int of at least ``least``.
 
     :param name: the argument, for messages.
-    :param value: an integer of Python or numpy; True and 1.0 are none.
-    :param least: smallest one.
+    :param value: an integer of Python or numpy; True and 1.0 are refused.
+    :param least: smallest allowed value.
     :raises InvalidOption: for anything else.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -220,11 +220,11 @@ def read_count(name: str, value: Any, least: int = 0) -> int:
 
 def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = None) -> FloatArray:
     """
-    Return an array of real numbers.
+    Return an argument as a new array of floats.
 
     :param name: the argument, for messages.
     :param value: numbers in any form that numpy takes.
-    :param shape: that it must have, None for any size; without it any shape.
+    :param shape: required shape, with None for a size that may be any; without it every shape is allowed.
     :raises InvalidOption: when it holds text, truth values, complex numbers or other things.
     :raises DimensionMismatch: for rows of different length, and for another shape.
     """

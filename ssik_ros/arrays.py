@@ -13,18 +13,20 @@ TURN = 2.0 * math.pi
 
 def whole_turns(angles: ArrayLike) -> FloatArray:
     """
-    Return the multiple of a turn that is nearest to each angle [rad].
+    Return for each angle the nearest multiple of 2 pi [rad], in an array of the same shape.
 
-    :param angles: of any shape [rad].
+    :param angles: angles in an array of any shape [rad].
     """
     return np.asarray(TURN * np.round(np.asarray(angles) / TURN))
 
 
 def wrap_angles(angles: FloatArray) -> FloatArray:
     """
-    Return angles, or differences of angles, moved by whole turns into [-pi, pi] [rad]; those inside keep every digit.
+    Return angles, or differences of angles, moved by multiples of 2 pi into [-pi, pi] [rad].
 
-    :param angles: of any shape [rad].
+    Angles in that range keep every digit.
+
+    :param angles: angles in an array of any shape [rad].
     """
     return np.asarray(angles - whole_turns(angles))
 
@@ -33,10 +35,12 @@ def turns_within(
     angles: ArrayLike, lower: ArrayLike, upper: ArrayLike, slack: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """
-    Return the least and the largest number of turns that move angles into a range; the least is larger if none does.
+    Return the least and the largest whole number of turns that move each angle into a range.
 
-    :param angles: of any shape [rad].
-    :param lower, upper: the range; infinite for no limit [rad].
+    If no number of turns does, the least is larger than the largest.
+
+    :param angles: angles in an array of any shape [rad].
+    :param lower, upper: limits of the range; infinite for no limit [rad].
     :param slack: distance from the range that still counts as inside [rad].
     """
     values, room = np.asarray(angles, dtype=np.float64), np.asarray(slack, dtype=np.float64)
@@ -46,9 +50,9 @@ def turns_within(
 
 def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:
     """
-    Make arrays read-only.
+    Make arrays read-only, in place.
 
-    :param arrays: any.
+    :param arrays: numpy arrays of any kind.
     """
     for array in arrays:
         array.setflags(write=False)
@@ -56,8 +60,8 @@ def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:
 
 def freeze_fields(instance: object) -> None:
     """
-    Make all arrays among the attributes of an object read-only.
+    Make all arrays among the attributes of an object read-only, in place.
 
-    :param instance: such as a data class.
+    :param instance: object with attributes, such as a data class.
     """
     freeze(*(value for value in vars(instance).values() if isinstance(value, np.ndarray)))

@@ -52,7 +52,7 @@ def quote(text: object) -> str:
 
 def list_names(names: Iterable[object], separator: str = ', ') -> str:
     """
-    Return at most 20 names, and the number of names if there are more.
+    Return names as one text: at most 20 of them, and the number of all names if there are more.
 
     :param names: the names.
     :param separator: text between two names.
@@ -68,9 +68,9 @@ def counted(number: int, noun: str, plural: str = '') -> str:
     """
     Return a number with its noun: ``1 search``, ``2 searches``.
 
-    :param number: how many.
-    :param noun: for one.
-    :param plural: for all other numbers; empty for the regular plural.
+    :param number: number of things.
+    :param noun: noun in the singular.
+    :param plural: noun in the plural; empty for the regular plural.
     """
     if number == 1:
         return f'{number} {noun}'
@@ -99,7 +99,7 @@ def percent(share: float) -> str:
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """
-    Return the candidate that a misspelt name most likely meant.
+    Return the candidate that a misspelt name, or a word of another library, most likely means.
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
@@ -117,7 +117,7 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
 
 def tells_near_names(cls: type[_T]) -> type[_T]:
     """
-    Decorate a class: the error about an attribute that does not exist names the one that is most likely meant, or all.
+    Decorate a class: its error about an unknown attribute names the nearest attribute, or all of them.
 
     :param cls: the class.
     """
@@ -127,7 +127,7 @@ def tells_near_names(cls: type[_T]) -> type[_T]:
 
 
 def _refuse_name(owner: object, name: str) -> NoReturn:
-    """Raise for an attribute that does not exist."""
+    """Raise AttributeError for an unknown attribute, with the nearest attribute or all of them."""
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
         # A named tuple also has a tuple's ``count`` and ``index``, which nobody means.
@@ -139,7 +139,7 @@ def _refuse_name(owner: object, name: str) -> NoReturn:
 
 def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
     """
-    Return the candidate that a name is a misspelling of, or None when it is another word.
+    Return the candidate that a name is a misspelling of; None if no candidate is that similar.
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
@@ -150,7 +150,7 @@ def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> list[str]:
-    """Return a list with the nearest candidate, or an empty list; long names match nothing, since the time grows with their square."""
+    """Return a list with the nearest candidate, or an empty list; names of more than 200 characters match nothing."""
     if len(name) > LONGEST_QUOTE:
         return []
     short = [candidate for candidate in candidates if len(candidate) <= LONGEST_QUOTE]
@@ -164,7 +164,7 @@ def _plain(name: str) -> str:
 
 def describe_choices(name: str, candidates: Iterable[str]) -> str:
     """
-    Return the sentence that ends an "unknown name" message: the nearest name and the known ones.
+    Return the sentence that ends an "unknown name" message: the nearest name and all known names.
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
@@ -194,7 +194,7 @@ class SsikError(Exception):
     @classmethod
     def unknown(cls, message: str, name: str, known: Iterable[str]) -> 'SsikError':
         """
-        Return the error for a name that does not exist: it ends with the nearest name and the known ones.
+        Return the error for a name that does not exist; its text ends with the nearest and all known names.
 
         :param message: the fault, without the full stop.
         :param name: the name as the user wrote it.
@@ -205,7 +205,7 @@ class SsikError(Exception):
         return cls(f'{message}. {choices}', name=name, available=available)
 
     def __getattr__(self, name: str) -> object:
-        """Return a piece of evidence by its name."""
+        """Return a piece of evidence by its name; raise AttributeError for any other name."""
         try:
             return self.__dict__['evidence'][name]
         except KeyError:
@@ -321,7 +321,7 @@ _Content = TypeVar('_Content')
 
 
 def _one_line(message: str) -> str:
-    """Return a message on one line, cut where it would fill a screen."""
+    """Return a message on one line, cut after LONGEST_MESSAGE characters."""
     if len(message) > LONGEST_MESSAGE:
         message = f'{message[:LONGEST_MESSAGE]}... ({len(message)} characters)'
     return ' '.join(message.split('\n')) if '\n' in message else message
@@ -333,7 +333,8 @@ def reads_file(
     """
     Return a decorator for readers of files: whatever a malformed file raises becomes one error that names the file.
 
-    The first argument of a reader is the path or the text. Errors of this package pass.
+    The first argument of a reader is the path or the text. Errors of this package pass, with their message put on one
+    line.
 
     :param kind: class of the error.
     """

@@ -16,7 +16,7 @@ Color = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Marker:
-    """One thing to draw."""
+    """One marker to draw: its shape, colour, size and points."""
 
     namespace: str
     number: int

@@ -110,10 +110,11 @@ _SOLVED_TEXT = '{}; the first is off by {:.3g} m and {:.3g} rad ({}, {}).'.forma
 
 class IkResult:
     """
-    The result of any solver: solutions first, then everything needed to judge them.
+    The result of any solver: the solutions, and all numbers needed to judge them.
 
-    Read-only; unpacks as a tuple of the fields in this order. ``IkResult(...)`` takes all of them, and :class:`OneSolution`
-    says the same, but makes most of it when it is read. Views that few callers need are properties.
+    Read-only; unpacks as a tuple of the fields in the order below. ``IkResult(...)`` takes all fields.
+    :class:`OneSolution` has the same fields, but makes its arrays each time they are read. Values that follow from the
+    fields are properties.
     """
 
     __slots__ = ()
@@ -147,7 +148,7 @@ class IkResult:
         searches: int,
         clock_ended: bool,
     ) -> 'IkResult':
-        """Take all fields."""
+        """Return a result with all fields given, kept as a tuple."""
         said = (
             status,
             cause,
@@ -187,11 +188,11 @@ class IkResult:
         return f'IkResult({values})'
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return class and fields, with which a copy is made."""
+        """Return the class and the fields; copy and pickle make an equal result of them."""
         return IkResult, tuple(self)
 
     def _replace(self, **changes: Any) -> 'IkResult':
-        """Return the same result with other values of some fields."""
+        """Return a copy of the result with other values of some fields."""
         return IkResult(**(dict(zip(FIELDS, self, strict=True)) | changes))
 
     @property
@@ -211,17 +212,17 @@ class IkResult:
 
     @property
     def q(self) -> FloatArray:
-        """Return (n,): the first solution, or on failure the nearest state seen."""
+        """Return the joint vector (n,) of the first solution, or on failure of the nearest state seen."""
         return self.solutions[0] if self.nearest is None else self.nearest
 
     @property
     def position_errors(self) -> FloatArray:
-        """Return (k, t): distance left at each target [m]."""
+        """Return the position error (k, t) of each solution at each target [m]."""
         return self.errors[:, 0::2]
 
     @property
     def orientation_errors(self) -> FloatArray:
-        """Return (k, t): rotation angle left at each target [rad]."""
+        """Return the rotation angle (k, t) between each solution and each target [rad]."""
         return self.errors[:, 1::2]
 
     def summary(self, left_over: str = '') -> str:
@@ -236,7 +237,7 @@ class IkResult:
             position, rotation = (max(rows[0][kind::2], default=0.0) for kind in (0, 1))
             return _SOLVED_TEXT(counted(len(rows), 'solution'), position, rotation, *work)
         known = ''
-        # Where nothing was searched, the nearest state is the seed, whose error says nothing.
+        # Without a search, the nearest state is the seed, whose error says nothing.
         if self.searches and math.isfinite(self.residual):
             off = left_over or f'{self.residual:.4g} (norm over m and rad)'
             known = f'; the nearest state seen is off by {off}'
@@ -265,7 +266,7 @@ class _AllFields(_Fields, IkResult):  # type: ignore[misc]
 
 
 class OneSolution(IkResult):
-    """One solution for one tip, made in a tenth of a microsecond: arrays and views come into being when they are looked at."""
+    """A result with one solution for one tip; cheap to make, because its arrays are made each time they are read."""
 
     __slots__ = ('_q', '_report')
 
@@ -277,10 +278,10 @@ class OneSolution(IkResult):
 
     def __new__(cls, q: FloatArray, report: Report) -> 'OneSolution':
         """
-        Keep the output of a kernel.
+        Return a result that keeps the output of a kernel.
 
         :param q: (n,) read-only joint vector.
-        :param report: the kernel's report, with the numbers of :data:`Report` at their places.
+        :param report: the kernel's report, a tuple in the order of :data:`Report`.
         """
         result = object.__new__(cls)
         result._q, result._report = q, report
@@ -290,19 +291,19 @@ class OneSolution(IkResult):
 
     @property
     def solutions(self) -> FloatArray:  # type: ignore[override]
-        """Return (1, n): the solution."""
+        """Return (1, n): the joint vector of the solution."""
         return self._q[None]
 
     @property
     def errors(self) -> FloatArray:  # type: ignore[override]
-        """Return (1, 2): position and rotation error."""
+        """Return (1, 2), read-only: position error [m] and rotation error [rad]."""
         errors = np.array([self._report[4:6]])
         errors.setflags(write=False)
         return errors
 
     @property
     def residual(self) -> float:  # type: ignore[override]
-        """Return the norm of both errors."""
+        """Return the norm of position and rotation error [m and rad mixed]."""
         return self._report[3]
 
     @property
@@ -312,14 +313,14 @@ class OneSolution(IkResult):
 
     @property
     def searches(self) -> int:  # type: ignore[override]
-        """Return the number of starts."""
+        """Return the number of starts tried, the seed included."""
         return self._report[2]
 
     def summary(self, left_over: str = '') -> str:
         """
         Return one sentence about the outcome.
 
-        :param left_over: not read.
+        :param left_over: not read, because the solve succeeded.
         """
         iterations, searches, _, position, rotation = self._report[1:6]
         work = counted(searches, 'search'), counted(iterations, 'iteration')

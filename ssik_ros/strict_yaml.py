@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 def parse_yaml(text: str, source: str = 'text', notes: 'list[YamlNote] | None' = None) -> Any:
     """
-    Return the content of a YAML text.
+    Return the content of a YAML text: mappings as LocatedMapping, lists and plain values; None if it is empty.
 
     :param text: the YAML text.
-    :param source: the file's name for messages.
-    :param notes: takes the faults that MoveIt's readers accept; None: they are errors.
+    :param source: name of the file, for messages.
+    :param notes: list that is emptied, then filled with the faults that MoveIt's readers accept; None makes them
+        errors.
     :raises ConfigError: with source, line and column.
     """
     # Many robots need no YAML: the import of PyYAML waits for the first text (docs/explanation/performance.md).
@@ -72,11 +73,11 @@ def read_text(path: str | Path) -> str:
 
 def location(mapping: Mapping[str, Any], key: str, fallback: str) -> str:
     """
-    Return where a key was written.
+    Return the place of a key in its file, as ``file:line``.
 
     :param mapping: the mapping that holds the key.
     :param key: the key.
-    :param fallback: the place for mappings that do not come from a file.
+    :param fallback: place to return if no place is known for the key.
     """
     places = mapping.places if isinstance(mapping, LocatedMapping) else {}
     return places.get(key, fallback)
@@ -86,7 +87,7 @@ def refuse(place: str, message: str, hint: str = '') -> NoReturn:
     """
     Raise the error for a wrong entry of a file.
 
-    :param place: where, as ``file:line``.
+    :param place: place of the entry, as ``file:line``.
     :param message: the fault, without the full stop.
     :param hint: a sentence about valid values.
     :raises ConfigError: always.
@@ -98,12 +99,12 @@ def checked_mapping(
     content: Any, place: str, noun: str, known: Iterable[str] | None = None
 ) -> Mapping[str, Any]:
     """
-    Return a mapping whose keys are known.
+    Return the content of a file if it is a mapping without unknown keys.
 
-    :param content: the mapping.
-    :param place: where it was written.
+    :param content: the mapping, returned unchanged.
+    :param place: place of the mapping, as ``file:line``.
     :param noun: its name in messages.
-    :param known: the keys that it may have; None for any.
+    :param known: allowed keys; None allows any key.
     :raises ConfigError: if the content is not a mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
@@ -117,10 +118,10 @@ def checked_mapping(
 
 def finite_number(value: Any, place: str, noun: str) -> float:
     """
-    Return a finite number.
+    Return a number of a file as a finite float.
 
     :param value: the number; a truth value is refused.
-    :param place: where it was written.
+    :param place: place of the number, as ``file:line``.
     :param noun: its name in messages.
     :raises ConfigError: for anything else.
     """
@@ -132,63 +133,63 @@ def finite_number(value: Any, place: str, noun: str) -> float:
 
 
 class EntryReader:
-    """Reads the values of one mapping of a file; wrong ones are refused with their place."""
+    """Reads the values of one mapping of a file; a wrong value raises ConfigError with its place."""
 
     def __init__(self, content: Any, place: str, noun: str, keys: Iterable[str]) -> None:
         """
-        Raise ConfigError if the content is not a mapping, or has unknown keys.
+        Keep the mapping; raise ConfigError if the content is not a mapping, or has unknown keys.
 
         :param content: the mapping.
-        :param place: where it was written.
+        :param place: place of the mapping, as ``file:line``.
         :param noun: its name in messages.
-        :param keys: that it may have.
+        :param keys: allowed keys.
         :raises ConfigError: as every method does for a wrong value.
         """
         self.entry = checked_mapping(content, place, noun, tuple(keys))
         self.place, self.noun = place, noun
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """Return a mapping with any keys; an empty one if the key is missing."""
+        """Return the mapping below a key, which may have any keys; an empty mapping if the key is missing."""
         return checked_mapping(self.entry.get(key, {}), self.where(key), quote(key))
 
     def choice(self, key: str, choices: Iterable[str]) -> str:
-        """Return one of some words."""
+        """Return the value of a key as text if it is one of the choices; refuse any other value."""
         value = self.entry[key]
         if value not in choices:
             self.refuse(key, f'is {shorten(repr(value))}', describe_choices(str(value), choices))
         return str(value)
 
     def where(self, key: str) -> str:
-        """Return the place of a value."""
+        """Return the place of the value of a key, as ``file:line``."""
         return location(self.entry, key, self.place)
 
     def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
-        """Refuse a value with its place."""
+        """Raise ConfigError about the value of a key, with its place."""
         refuse(self.where(key), f'{quote(key)} of {self.noun} {problem}', hint)
 
     def text(self, key: str) -> str:
-        """Return a name."""
+        """Return the value of a key, a text that is not empty."""
         value = self.entry[key]
         if not isinstance(value, str) or not value:
             self.refuse(key, f'is no name but {shorten(repr(value))}')
         return value
 
     def switch(self, key: str) -> bool:
-        """Return true or false."""
+        """Return the value of a key, True or False."""
         value = self.entry[key]
         if not isinstance(value, bool):
             self.refuse(key, f'is not true or false but {shorten(repr(value))}')
         return value
 
     def positive(self, key: str) -> float:
-        """Return a number of at least zero."""
+        """Return the value of a key as a finite float of at least zero."""
         number = finite_number(self.entry[key], self.where(key), quote(key))
         if number < 0.0:
             self.refuse(key, f'is negative: {number:g}')
         return number
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Return so many finite numbers."""
+        """Return the value of a key as a tuple of ``count`` finite floats."""
         values = self.entry[key]
         if not isinstance(values, list | tuple) or len(values) != count:
             self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')

@@ -37,7 +37,7 @@ def _dataclass(
 
 
 def _make(plain: type, eq: bool, frozen: bool, slots: bool) -> type:
-    """Return a class as a data class."""
+    """Return a class as a data class, with the options of :func:`_dataclass`."""
     shows_itself = '__repr__' in plain.__dict__
     make = dataclasses.dataclass(eq=False, repr=False, frozen=frozen, slots=slots)
     made: Any = make(plain)
@@ -62,7 +62,7 @@ def _nothing(thing: Any) -> tuple[()]:
 
 
 def _equals(self: Any, other: Any) -> Any:
-    """Return whether another object is of the same class and has the same fields."""
+    """Return whether another object is of the same class and has equal fields."""
     if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__class__._compared
@@ -75,7 +75,7 @@ def _hash(self: Any) -> int:
 
 
 def _show(self: Any) -> str:
-    """Return the class with its fields."""
+    """Return the repr of an object: the name of its class, and its fields."""
     shown = (
         f'{field.name}={getattr(self, field.name)!r}'
         for field in dataclasses.fields(self)

@@ -46,7 +46,7 @@ class _Located:
     """Turns an exception from the construction of a value into an error with its line."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Return the value of a node."""
+        """Return the value of a node; malformed content raises ConstructorError with the line of the node."""
         try:
             return super().construct_object(node, deep)  # type: ignore[misc]
         except RecursionError:
@@ -151,7 +151,11 @@ def _find_duplicates(loader: Any, node: yaml.MappingNode) -> None:
 
 
 def _construct_tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
-    """Return the value below a tag of MoveIt's files, ``!degrees`` or ``!radians``; refuse or note others."""
+    """
+    Return the value below a tag: ``!degrees`` in radians, ``!radians`` as it is, other tags with a note.
+
+    If the loader takes no notes, every tag is an error.
+    """
     mark = node.start_mark
     if loader.notes is None:
         text = f'could not determine a constructor for the tag {quote("!" + suffix)}'
@@ -188,8 +192,9 @@ def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> An
     Return the content of a YAML text.
 
     :param text: the YAML text.
-    :param source: the file's name for messages.
-    :param notes: takes the faults that MoveIt's readers accept; None: they are errors.
+    :param source: name of the file, for messages.
+    :param notes: list that is emptied, then filled with the faults that MoveIt's readers accept; None makes them
+        errors.
     :raises ConfigError: with source, line and column.
     """
     *fast, plain = _LOADERS
@@ -205,7 +210,7 @@ def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> An
 
 
 def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> Any:
-    """Return the content as one loader reads it."""
+    """Return the content of a text as one class of loader reads it; ``notes`` is emptied first."""
     loader = kind(_Text(text, source))
     if notes is not None:
         notes.clear()
@@ -218,7 +223,7 @@ def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> An
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raise for a document that holds itself, or that is too large when its aliases are written out."""
+    """Raise ComposerError for a document that contains itself, or has too many values with its aliases written out."""
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]
@@ -248,7 +253,7 @@ def _parts(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _explain(error: yaml.YAMLError, source: str) -> str:
-    """Return one line with the place and the problem."""
+    """Return the place and the problem of a YAML error on one line."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
     where = f'{source}, line {mark.line + 1}, column {mark.column + 1}' if mark else source
     problem = getattr(error, 'problem', None) or str(error).replace('\n', ' ')
