@@ -5,9 +5,9 @@ from typing import Any
 
 def python_of(function: Any) -> Any:
     """
-    Return a kernel as plain Python, for a single call with few numbers.
+    Return the plain Python function of a kernel, for a single call with few numbers.
 
-    :param function: a kernel.
+    :param function: a kernel; a function that is not compiled is returned as it is.
     """
     owner = getattr(function, '__self__', function)
     return getattr(owner, 'python', None) or getattr(function, 'py_func', function)

@@ -57,9 +57,9 @@ else:
 
 def kernel(function: Function) -> Function:
     """
-    Compile a function with the settings every kernel shares.
+    Return the compiled form of a function, with the settings that every kernel shares.
 
-    Division follows IEEE (no exception), the GIL is released, no fast-math reordering (the results are the
+    Division follows IEEE (no exception), the GIL is released, and no operations are reordered (the results are the
     same bytes everywhere).
 
     :param function: a function of arrays and scalars; scratch and results are arguments.
@@ -69,7 +69,7 @@ def kernel(function: Function) -> Function:
 
 def inline_kernel(function: Function) -> Function:
     """
-    Compile a small function that is always merged into its callers.
+    Return the compiled form of a small function, which is always merged into its callers.
 
     For functions called once per joint or returning views: passing an array costs more than their work.
 

@@ -16,13 +16,13 @@ def write_joint_poses(poses, placements, axes, kinds, parents, starts, positions
     """
     Write the pose of each joint's moved frame in the root frame.
 
-    :param poses: (n, 4, 4).
+    :param poses: (n, 4, 4) out.
     :param placements: (n, 4, 4) pose of each joint at zero in the moved frame of its parent.
-    :param axes: (n, 3) unit axes in the joints' own frames.
-    :param kinds: (n,) kinds.
+    :param axes: (n, 3) unit axes in the frame of each joint.
+    :param kinds: (n,) kinds of joints, such as REVOLUTE.
     :param parents: (n,) index of each parent, -1 for the root.
     :param starts: (n,) index of the first position of each joint.
-    :param positions: (nq,) position variables.
+    :param positions: (nq,) position variables [rad or m]; quaternions are x, y, z, w.
     """
     for joint in range(kinds.shape[0]):
         parent, start, pose = parents[joint], starts[joint], poses[joint]
@@ -47,7 +47,7 @@ def _multiply(out, a, b):
 
 @kernel
 def _move(pose, axis, kind, positions, start):
-    """Multiply a pose in place by the motion of a joint, which translates first and rotates then."""
+    """Multiply a pose (4, 4) in place by the motion of a joint: first its translation, then its rotation."""
     x, y, z = 0.0, 0.0, 0.0
     if kind == PRISMATIC:
         value = positions[start]

@@ -14,9 +14,10 @@ LARGEST = 1e150
 @inline_kernel
 def winding(value, near):
     """
-    Return the winding of an angle nearest to another angle [rad].
+    Return an angle moved by whole turns, so that it is nearest to another angle [rad].
 
-    :param value, near: both angles.
+    :param value: the angle [rad].
+    :param near: the other angle [rad].
     """
     return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
 

@@ -46,37 +46,37 @@ def scale(s, a):
 
 @inline_kernel
 def unit(k):
-    """Return the unit vector along a coordinate axis."""
+    """Return the unit vector along coordinate axis ``k``: 0, 1 or 2."""
     return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
 @inline_kernel
 def read(array, start):
-    """Return three numbers of an array."""
+    """Return the vector of three numbers that begins at ``start`` of a flat array."""
     return array[start], array[start + 1], array[start + 2]
 
 
 @inline_kernel
 def write(array, start, a):
-    """Write a vector into three places of an array."""
+    """Write a vector into three places of a flat array that begin at ``start``."""
     array[start], array[start + 1], array[start + 2] = a
 
 
 @inline_kernel
 def column(rows, k):
-    """Return a column of the (3, 3) matrix that an array begins with."""
+    """Return column ``k`` of the (3, 3) matrix in the first nine numbers of a flat array, row by row."""
     return rows[k], rows[3 + k], rows[6 + k]
 
 
 @inline_kernel
 def times(rows, a):
-    """Return the (3, 3) matrix that an array begins with times a vector."""
+    """Return R a, with the (3, 3) matrix R in the first nine numbers of ``rows``, row by row."""
     return dot(read(rows, 0), a), dot(read(rows, 3), a), dot(read(rows, 6), a)
 
 
 @inline_kernel
 def transposed_times(rows, a):
-    """Return the transposed (3, 3) matrix that an array begins with times a vector."""
+    """Return R^T a, with the (3, 3) matrix R in the first nine numbers of ``rows``, row by row."""
     return dot(column(rows, 0), a), dot(column(rows, 1), a), dot(column(rows, 2), a)
 
 
@@ -222,6 +222,6 @@ def largest_of(a, count):
 
 @inline_kernel
 def write_unit(out, place):
-    """Write a vector (n,) with 1 in one place and 0 elsewhere."""
+    """Write a vector (n,) with 1 at index ``place`` and 0 elsewhere."""
     fill(out, 0.0)
     out[place] = 1.0

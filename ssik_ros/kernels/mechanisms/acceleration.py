@@ -62,7 +62,7 @@ def point_motion(rates, p):
 
 @inline_kernel
 def carry(out, parent, turn, slide):
-    """Write the rates of a node from its parent's rates and the twist of its own motion."""
+    """Write the rates (12,) of a node (twist, derivative), from its parent's rates and the twist of its motion."""
     w, v = read(parent, ANGULAR), read(parent, LINEAR)
     write(out, ANGULAR_CHANGE, add(read(parent, ANGULAR_CHANGE), cross(w, turn)))
     change = add(read(parent, LINEAR_CHANGE), cross(w, slide))
@@ -73,7 +73,7 @@ def carry(out, parent, turn, slide):
 
 @inline_kernel
 def write_rates(t, w, still):
-    """Write the rates of all nodes along a step; step 1 of the method."""
+    """Write the rates of all nodes along a step into ``rates``; ``still`` is twelve zeros; step 1 of the method."""
     for i in range(t.node.shape[0]):
         kind, v = t.node[i, layout.NODE_KIND], t.node[i, layout.NODE_VARIABLE]
         above = t.node[i, layout.NODE_PARENT]
@@ -135,7 +135,7 @@ def seen_by(a, rates, x, first, second):
 
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
-    """Write the six second derivatives of a constraint, masked ones included."""
+    """Write the six second derivatives of a constraint into ``out``, with unselected ones; ``turn`` is its rotation."""
     first, second = point_motion(moves_a, a)
     first_b, second_b = point_motion(moves_b, b)
     first, second = subtract(first, first_b), subtract(second, second_b)
@@ -154,10 +154,11 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
 @kernel
 def bend(address):
     """
-    Write J^T e_dd of a step, at the state whose poses, rotation vectors and Jacobian are current.
+    Write J^T e_dd of the step into ``right`` of the workspace, and the rates of all nodes into ``rates``.
 
-    :param rates: (N, 12) scratch: twist of each node and its derivative.
-    :param right: (n,) result.
+    The poses, rotation vectors and Jacobian of the workspace must belong to the state at which the step begins.
+
+    :param address: address of the block of the chain.
     """
     block, t, w = layout.view_chain(address)
     bent, still = vector(w.scratch, 0, 6), vector(w.scratch, NO_MOTION, 12)

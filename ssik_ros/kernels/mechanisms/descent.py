@@ -107,7 +107,7 @@ REMEASURE = 2
 
 @kernel
 def advance(address):
-    """Write the state after a step into ``trial``, clipped to the limits."""
+    """Write the current state moved by the step into ``trial``, clipped to the limits."""
     _, t, w = layout.view_chain(address)
     vectors.copy(w.trial, w.current)
     steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)
@@ -115,7 +115,7 @@ def advance(address):
 
 @inline_kernel
 def bounds_of_step(t, w):
-    """Write the largest motion of each variable from the state, in both directions."""
+    """Write the largest motions of each variable from the current state down and up into ``low`` and ``high``."""
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
         if t.variable[v, row_layout.VARIABLE_KIND] == row_layout.LINEAR:
@@ -125,7 +125,7 @@ def bounds_of_step(t, w):
 
 @inline_kernel
 def scale_step(t, w):
-    """Scale a step down to the longest turn; return the largest motion of a variable."""
+    """Scale a step down so that no joint turns more than LONGEST_TURN; return the largest motion of a variable."""
     steps.shorten_turns(t.variable, w.step, LONGEST_TURN)
     return vectors.largest_of(w.step, w.step.shape[0])
 
@@ -160,7 +160,7 @@ def predicted_decrease(address, damping):
 
 @inline_kernel
 def largest_diagonal(t, w):
-    """Return the largest diagonal entry of a variable that is not locked."""
+    """Return the largest diagonal entry of H of a variable that is not locked."""
     largest = 0.0
     for v in range(w.held.shape[0]):
         if w.held[v] != 2.0:
@@ -173,6 +173,8 @@ def judge(block, w, over, cost, error, inside):
     """
     Accept or refuse the state that was just measured; steps 1 and 2 of the method.
 
+    :param over: whether the solve must end, as :func:`is_over` says.
+    :param cost, error, inside: results of :func:`measure`.
     :returns: RUNNING to step on from ``current``, or the status with which the descent ends.
     """
     damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
@@ -250,7 +252,7 @@ def adapt(block, w, decrease, expected, cost):
 
 @inline_kernel
 def take(block, w, cost):
-    """Make the trial state the current state."""
+    """Make the trial state, which costs ``cost``, the current state."""
     vectors.copy(w.current, w.trial)
     w.numbers[layout.COST] = cost
     w.numbers[layout.BOOST], w.numbers[layout.LEAST] = FIRST_BOOST, 0.0
@@ -272,7 +274,7 @@ def may_go_uphill(block, w, cost):
 
 @inline_kernel
 def judge_damped(block, w, over, cost, error, inside):
-    """Judge a state on the ladder of clamps; step 2 of the method."""
+    """Accept or refuse a state of a method with fixed damping; step 2 of the method. Return as :func:`judge`."""
     block.counters[layout.ANEW] = 1
     if math.isinf(w.numbers[layout.BEST_ERROR]):
         w.numbers[layout.FIRST_ERROR] = error
@@ -371,7 +373,7 @@ def after_pull(block, w, code, over, value):
 
 @inline_kernel
 def random_step(w, random):
-    """Write a random step of every variable that is not locked."""
+    """Write a random step, at most SPREAD in each variable, into ``step``; locked variables stay."""
     for v in range(w.step.shape[0]):
         w.step[v] = w.numbers[layout.SPREAD] * (2.0 * restarts.uniform(random) - 1.0)
         if w.held[v] == 2.0:
@@ -380,7 +382,7 @@ def random_step(w, random):
 
 @inline_kernel
 def add_priority(w):
-    """Give the rows a much larger weight than a secondary objective."""
+    """Scale H and g, so that the rows get a much larger weight than a secondary objective."""
     factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
@@ -388,7 +390,7 @@ def add_priority(w):
 
 @inline_kernel
 def terms_of_step(block, t):
-    """Return the kinds of joint rows that belong to the problem itself, and to the secondary objective."""
+    """Return two bit masks of TARGETS, RESTS, CENTRES: joint rows of the problem, and of the secondary objective."""
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
         frame = t.joint[joint, layout.JOINT_FRAME]
@@ -406,7 +408,7 @@ def terms_of_step(block, t):
 @inline_kernel
 def measure(address, block, w, own):
     """
-    Write poses, residual and errors of the trial state.
+    Write poses, residual and errors of the trial state; ``own`` has the bits of the joint rows that count.
 
     :returns: cost, sum of unmet errors, whether every tolerance is met.
     """
@@ -429,7 +431,7 @@ def measure(address, block, w, own):
 
 @inline_kernel
 def secondary(address, w, later):
-    """Return the secondary objective at ``current``, and the number of its joints."""
+    """Return the secondary objective with the joint rows ``later`` at ``current``, and the number of its joints."""
     if later == 0:
         return 0.0, 0
     value, _, _, count = normal.joint_terms(
@@ -562,12 +564,13 @@ def start(block, w):
 @kernel
 def solve(address, seed, stop):
     """
-    Solve one chain from the state in the table, and write the final state there.
+    Solve one chain from the state in the table.
 
-    ``counters`` returns the row of a frame whose numbers are not finite. The workspace keeps the numbers of the result.
+    The final state is written there if it meets every tolerance or KEEP_FAILED is set. ``counters`` gets, at BAD, the
+    row of a frame whose numbers are not finite, else -1. The workspace keeps the numbers of the result.
 
-    :param address: of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
-    :param seed: of random states.
+    :param address: address of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
+    :param seed: seed of the random states.
     :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
     :returns: the status, or BAD_FRAME.
     """

@@ -47,7 +47,7 @@ AT_BEFORE = 12
 
 @kernel
 def fold(table, segments, start, count, out, scratch):
-    """Write the product of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
+    """Write the product (12,) of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
     local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
     moved = False
@@ -116,7 +116,7 @@ def load(address):
 
 @inline_kernel
 def load_state(block, t, w):
-    """Read the state and its limits; return the row of a frame with a number that is not finite, or -1."""
+    """Read the state, clipped to its limits unless locked, and the limits; return the row of a bad frame, or -1."""
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -250,7 +250,7 @@ def residuals(block, t, w):
 
 @inline_kernel
 def constraint_error(constraint, a, b, e, turn):
-    """Write the six error components of a constraint, zero if they are not selected, and the rotation vector."""
+    """Write the six error components of a constraint, zero if not selected, and its rotation vector in world axes."""
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
     wx, wy, wz = 0.0, 0.0, 0.0
@@ -387,7 +387,7 @@ def zyx_angles(r):
 
 @inline_kernel
 def store(block, t, w):
-    """Write a state into the table: values, rotations of balls with the nearest equivalent angles, followers."""
+    """Write the current state into the table: values, rotations of balls (nearest equivalent angles), followers."""
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -405,7 +405,7 @@ def store(block, t, w):
 
 @inline_kernel
 def wind(angle, reference):
-    """Return the winding of an angle nearest to a reference."""
+    """Return the winding of an angle nearest to a reference angle [rad]."""
     return steps.nearest_winding(angle, reference, -math.inf, math.inf)
 
 

@@ -89,8 +89,9 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     """
     Measure targets, rest poses and centres of limits, and add them to H and g.
 
+    :param state: (STATES,) the state to measure.
     :param which: bits TARGETS, RESTS, CENTRES.
-    :param build: False only measures.
+    :param build: False only measures and leaves H and g as they are.
     :param gain: factor on the errors in g.
     :param clamp: as for :func:`gather`.
     :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
@@ -296,7 +297,7 @@ def solve_factored(variable, factor, right):
 
 @kernel
 def multiply(variable, normal, x, out):
-    """Write H x."""
+    """Write H x into ``out``."""
     for i in range(variable.shape[0]):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i
         total = normal[row + i] * x[i]
@@ -309,11 +310,11 @@ def multiply(variable, normal, x, out):
 @kernel
 def bounded_step(address, damping, sigma):
     """
-    Write the step within its bounds; step 3 of the method.
+    Write the step within its bounds into ``step``, and the held variables into ``held``; step 3 of the method.
 
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
     :param dense: (2 n n,) scratch of the spectral step.
-    :returns: number of variables held at a bound, or INDEFINITE where H + damping I has a negative pivot.
+    :returns: number of variables held at a bound, or INDEFINITE if H + damping I has a negative pivot.
     """
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
@@ -352,7 +353,7 @@ def bounded_step(address, damping, sigma):
 
 @inline_kernel
 def hold_violators(w):
-    """Accept the solution as the step; hold variables beyond a bound at the bound, and return their number."""
+    """Take the solution in ``right`` as the step; hold variables beyond a bound at it, and return their number."""
     beyond = 0
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
@@ -369,7 +370,7 @@ def hold_violators(w):
 
 @inline_kernel
 def free_one(t, w, damping):
-    """Free the held variable with the largest pull inward; return whether there was one."""
+    """Free the held variable with the largest pull inward; return False if no variable is pulled inward."""
     n = t.variable.shape[0]
     multiply(t.variable, w.normal, w.step, w.right)
     most, which = FREE_AGAIN * vectors.largest_of(w.gradient, n), -1
@@ -386,7 +387,7 @@ def free_one(t, w, damping):
 
 @kernel
 def spectral_solve(address, sigma):
-    """Solve with separate damping for every eigenvalue of H, in place of the right side; step 4 of the method."""
+    """Solve with separate damping for every eigenvalue of H, in place of ``right``; step 4 of the method."""
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
     a, columns = matrix(w.dense, 0, n, n), matrix(w.dense, n * n, n, n)

@@ -66,7 +66,7 @@ def add_second_order(address):
 
 @inline_kernel
 def write_distance(row, a, b, scratch):
-    """Write d, masked, in world axes into the scratch."""
+    """Write d in world axes, with only the selected components, into the scratch."""
     mask = row[layout.CONSTRAINT_MASK]
     way, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
     for k in range(3):
@@ -119,7 +119,8 @@ def write_motion(out, pose, axis, turns, point, seen, sign, left):
     """
     Write one elementary motion: a translation along or a rotation about an axis of a pose.
 
-    :param point: the end that moves; seen: where the rows see a rotation.
+    :param point: pose of the end that moves.
+    :param seen: pose at whose origin the rows measure a rotation.
     """
     vectors.fill(out, 0.0)
     if not turns:

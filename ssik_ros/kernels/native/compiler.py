@@ -33,10 +33,10 @@ on_compiled: Callable[[Any, Any], None] | None = None
 
 def compile_kernel(function: Any, forceinline: bool) -> Any:
     """
-    Return a function as numba's object, which compiles when it is called.
+    Return a kernel as a numba dispatcher, which compiles at the first call with new argument types.
 
     :param function: a kernel.
-    :param forceinline: whether it is always merged into its callers.
+    :param forceinline: whether the kernel is always merged into its callers.
     """
     compiled = numba.njit(
         function,
@@ -58,7 +58,7 @@ def compile_kernel(function: Any, forceinline: bool) -> Any:
 
 
 def _note(compiled: Any, result: Any) -> None:
-    """Store a compilation result, without its callable."""
+    """Store a compilation result as an overload of a kernel, and report it to ``on_compiled`` if that is set."""
     compiled.overloads[tuple(result.signature.args)] = result
     if on_compiled is not None:
         on_compiled(compiled.py_func, result)
@@ -83,7 +83,7 @@ def _share_overloads(compiled: Any) -> None:
 
 @functools.cache
 def _closures() -> dict[str, str]:
-    """Return a hash of each kernel module with all its imports, by file."""
+    """Return a hash (16 hex digits) of each kernel module together with all its imports, by the path of the module."""
     files = sources.modules()
     digests = {name: sources.digest_of_bytes(path) for name, path in files.items()}
     closures = {}
@@ -101,7 +101,7 @@ class _Place:
         Store the location; no folder is created yet.
 
         :param function: the kernel.
-        :param file: that it is defined in.
+        :param file: source file of the kernel.
         """
         self._line, self._py_file = function.__code__.co_firstlineno, file
         root = os.environ.get('SSIK_ROS_CACHE_DIR') or Path.home() / '.cache' / 'ssik_ros'
@@ -115,7 +115,7 @@ class _Place:
         Return the place of a kernel.
 
         :param function: the kernel, as Python.
-        :param file: that it is defined in.
+        :param file: source file of the kernel.
         """
         return cls(function, file)
 
@@ -158,7 +158,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Return an array over a part of a flat array, given its first element and its lengths."""
+    """Emit a view of a part of a flat array; the arguments are the array, the start and the lengths."""
     source = context.make_array(signature.args[0])(context, builder, arguments[0])
     check_part(context, builder, source, arguments[1], arguments[2:])
     data = builder.gep(source.data, [arguments[1]])
@@ -208,17 +208,17 @@ def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
 
 def fail_unless(context: Any, builder: Any, fits: Any) -> None:
     """
-    Emit a check that raises IndexError.
+    Emit a check that raises IndexError unless a condition holds.
 
     :param context, builder: of numba.
-    :param fits: whether all is well.
+    :param fits: the condition, an LLVM truth value.
     """
     with cgutils.if_unlikely(builder, builder.not_(fits)):
         context.call_conv.return_user_exc(builder, IndexError, ('part is out of bounds',))
 
 
 def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) -> Any:
-    """Return an array over memory."""
+    """Emit a numba array of type ``kind`` over the memory at ``data``, with its numbers row by row."""
     from numba.np import arrayobj
 
     size = context.get_constant(
@@ -241,18 +241,18 @@ def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) ->
 
 @intrinsic
 def view_vector(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
-    """Return a part of a flat array."""
+    """Return ``size`` numbers of a flat array from ``start`` on as a view; an intrinsic of numba."""
     return types.Array(array.dtype, 1, 'C')(array, *[types.intp] * 2), _view
 
 
 @intrinsic
 def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
-    """Return a part of a flat array as a table."""
+    """Return a table (rows, columns) of a flat array from ``start`` on as a view; an intrinsic of numba."""
     return types.Array(array.dtype, 2, 'C')(array, *[types.intp] * 3), _view
 
 
 def _pointer_to(kind: Any) -> Any:
-    """Return the function that turns an address into a pointer to numbers."""
+    """Return the intrinsic (address, size) that turns an address into a checked pointer to numbers of a kind."""
 
     @intrinsic
     def pointer(typing_context: Any, address: Any, size: Any) -> Any:

@@ -76,7 +76,7 @@ def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
 
 
 def _run(module: Any, machine: Any, level: int) -> None:
-    """Remove unused functions; at a level above zero, optimise."""
+    """Optimise an LLVM module in place at a speed level; level 0 only removes unused functions."""
     from llvmlite import binding as llvm
 
     options = llvm.create_pipeline_tuning_options(speed_level=level)
@@ -104,7 +104,7 @@ def _insert(text: str, constants: list[Frozen]) -> str:
 
 
 def _constant(name: str, values: NDArray[Any]) -> str:
-    """Return the definition of a constant array, as words of 64 bits."""
+    """Return the LLVM definition of a constant array, as words of 64 bits."""
     words = np.ascontiguousarray(values).view(np.int64).tolist()
     kind = f'[{len(words)} x i64]'
     body = ', '.join(f'i64 {word}' for word in words)
@@ -112,7 +112,7 @@ def _constant(name: str, values: NDArray[Any]) -> str:
 
 
 def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
-    """Return a function with constants in place of its arguments, if it has such arguments."""
+    """Return the LLVM code of a function with constants in place of its arguments, if it has such arguments."""
     head, line, body = function.partition('\n')
     symbol = _SYMBOL.search(head)
     assert symbol is not None
@@ -130,7 +130,7 @@ def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
 
 
 def _replace_entries(body: str, each: Frozen, name: str) -> str:
-    """Return a function that reads the constant entries of an array from a constant."""
+    """Return the LLVM code of a function whose loads of constant entries read the constant array ``name``."""
     entries = each.entries or frozenset()
 
     def place(match: re.Match[str]) -> str:

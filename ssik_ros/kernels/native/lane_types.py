@@ -98,7 +98,7 @@ def _define_operator(
 
 
 def _teach(function: Any, signatures: list[Any]) -> None:
-    """Register the argument types of an operator."""
+    """Register the signatures of an operator with numba."""
     infer_global(function)(type('_Lanes', (ConcreteTemplate,), {'cases': signatures}))
 
 
@@ -130,12 +130,12 @@ _teach(operator.neg, [signature(lanes_type, lanes_type) for lanes_type in _LANES
 @lower_builtin(operator.neg, _LANES[LANES])
 @lower_builtin(operator.neg, _LANES[HALF_LANES])
 def _negate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-    """Change the signs."""
+    """Emit the instruction that changes the signs of lanes."""
     return builder.fneg(arguments[0])
 
 
 def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -> Any:
-    """Return the address in a flat array where ``count`` numbers begin."""
+    """Return a checked pointer to ``count`` lanes of a flat array; the arguments are the array and the start."""
     array = context.make_array(sig.args[0])(context, builder, arguments[0])
     check_part(context, builder, array, arguments[1], [ir.IntType(64)(count)])
     pointer = _LANES[count].vector.as_pointer()

@@ -20,9 +20,9 @@ _BUILD = 'run "make setup", or "python tools/build_native.py" where numba is ins
 
 def file_of(target: str) -> Path:
     """
-    Return where the library for a target lies.
+    Return the path of the library for a target.
 
-    :param target: x86_64_v2, x86_64_v3, aarch64, or checked for the one that compares indices with bounds.
+    :param target: x86_64_v2, x86_64_v3, aarch64, or checked for the library that compares indices with bounds.
     """
     return FOLDER / f'_kernels.{target}.abi3.so'
 
@@ -95,16 +95,16 @@ class Unlisted:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a kernel as in the list."""
+    """Return the name of a kernel as in ``kernels.txt``: its module and its function."""
     return f'{function.__module__.removeprefix(_PREFIX)}.{function.__name__}'
 
 
 def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     """
-    Return the parameters of a kernel as in the list.
+    Return the parameters of a kernel, with their types in a call, as ``kernels.txt`` has them.
 
     :param function: the kernel as Python.
-    :param arguments: of a call.
+    :param arguments: the arguments of the call.
     """
     names = function.__code__.co_varnames
     return ', '.join(
@@ -113,7 +113,7 @@ def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of an argument as in the list."""
+    """Return the type of an argument as in ``kernels.txt``."""
     if isinstance(value, tuple):
         return f'({", ".join(map(_type_of, value))})'
     if not hasattr(value, 'ndim') or value.ndim == 0:
@@ -127,7 +127,7 @@ def _type_of(value: Any) -> str:
 
 def kernel(function: Function) -> Function:
     """
-    Return the machine code of a kernel as a callable.
+    Return the machine code of a kernel as a callable; an :class:`Unlisted` if ``kernels.txt`` lacks its signature.
 
     :param function: the kernel as Python.
     """

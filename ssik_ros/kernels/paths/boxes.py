@@ -43,7 +43,7 @@ SWEEPS = 2
 
 @inline_kernel
 def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
-    """Return the least cost of a step, computed joint by joint; infinite if a joint would move too far."""
+    """Return a lower bound on the cost of a step from box a to box b, joint by joint; infinite if one moves too far."""
     total = 0.0
     for j in range(q.shape[1]):
         away = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
@@ -71,7 +71,11 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 
 @inline_kernel
 def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
-    """Return the least cost of a step of all joints together; ``work`` ends with y D_a - z_a and y D_b - z_b."""
+    """
+    Return a lower bound on the cost of a step from box a to box b whose joints all follow the same parameters.
+
+    ``work`` begins with the multipliers y, and ends with y D_a - z_a and y D_b - z_b.
+    """
     n, free = q.shape[1], cells.shape[1]
     y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
     before, after = work[3 * n : 3 * n + free], work[3 * n + free : 3 * n + 2 * free]
@@ -156,7 +160,7 @@ def connect_boxes(
     Boxes of one layer are independent. So a caller may split them into several calls and check the clock in between.
 
     :param costs: (k,) in and out: costs of the layer before are read.
-    :param multipliers: (k, n) out: derivative of the cost with respect to the joints.
+    :param multipliers: (k, n) out for SUM_OF_STEPS only: derivative of the cost with respect to the joints.
     :param q, halves: (k, n) centres and half widths.
     :param slopes, errors: (k, n, r), (k, n) tangents D, and largest distances of postures from them.
     :param cells, prices: (k, r) half widths of the parameters, and their prices.
@@ -246,7 +250,7 @@ def _bound_blocks(
     weights,
     objective,
 ):
-    """Write the least costs of sequences from each block to a box; return the cheapest block."""
+    """Write the least cost of a sequence from each block to a box into ``bounds``; return the cheapest block."""
     best = 0
     for block in range(len(block_costs)):
         bounds[block] = math.inf

@@ -123,7 +123,7 @@ def _distance(bodies, pair, wanted, clearance):
 
 @inline_kernel
 def _is_hull(bodies, pair):
-    """Return whether a body of a pair is a convex hull that stands for a mesh, so that a contact needs a closer look."""
+    """Return whether a body of a pair is a convex hull around a mesh, so that a contact needs an exact check."""
     a, b = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     return bodies.kinds[a] == convex.HULL or bodies.kinds[b] == convex.HULL
 
@@ -156,7 +156,7 @@ def check_rows(
     room,
 ):
     """
-    Write which postures are free, and a lower bound on the distance of their nearest pair.
+    Write which postures are free, and a lower bound on the distance of the nearest pair of bodies in each posture.
 
     :param verdicts: (k,) out: FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
     :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.

@@ -64,7 +64,7 @@ def support(kind, sizes, points, pose, d):
     """
     Return the point of a core that is furthest in a direction.
 
-    :param kind: POINT, ...
+    :param kind: POINT, SEGMENT, BOX, CYLINDER, CONE or HULL.
     :param sizes: (SIZES,).
     :param points: (p, 3) of a HULL, in the body's frame.
     :param pose: (12,) of the body.
@@ -95,7 +95,7 @@ def support(kind, sizes, points, pose, d):
 
 @inline_kernel
 def _vertex(room, i):
-    """Return a stored support point."""
+    """Return the stored support point i."""
     return room[3 * i], room[3 * i + 1], room[3 * i + 2]
 
 
@@ -132,7 +132,7 @@ def _affine(room, count):
 
 @kernel
 def _drop(room, count):
-    """Move the weights towards the plane's weights until one is zero; drop its point and return the number left."""
+    """Move the weights towards the weights of the plane until one is zero; drop its point, return the number left."""
     part = 1.0
     for i in range(count):
         if room[16 + i] <= 0.0 and room[12 + i] > room[16 + i]:
@@ -181,14 +181,14 @@ def _mean(room, count):
 @kernel
 def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     """
-    Return a lower and an upper bound on the distance of two bodies; the lower bound is negative if none was found.
+    Return a lower and an upper bound on the distance of two bodies [m]; for bodies that touch, they may be negative.
 
     :param kinds: (s,) cores; ``sizes`` (s, SIZES); ``points`` (., 3) of hulls, ``ends`` (s + 1,) where each begins.
     :param poses: (s, 12) of the bodies.
-    :param a, b: the bodies.
+    :param a, b: indices of the bodies.
     :param axis: (3,) in and out: direction that separated them before; zero if unknown.
-    :param wanted: a lower bound that suffices.
-    :param hit: an upper bound that suffices.
+    :param wanted: a lower bound that suffices [m].
+    :param hit: an upper bound that suffices [m].
     :param room: (ROOM,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]

@@ -33,7 +33,7 @@ TWO_PI = 2.0 * math.pi
 
 @inline_kernel
 def step_of(a, b, is_turning):
-    """Return the step between two joint values; the short way round for joints that may turn without end."""
+    """Return the step b - a between two joint values; in [-pi, pi) for joints that may turn without end."""
     away = b - a
     if is_turning:
         away -= TWO_PI * math.floor(away / TWO_PI + 0.5)
@@ -42,7 +42,7 @@ def step_of(a, b, is_turning):
 
 @inline_kernel
 def first_not_below(q, key, begin, end, value):
-    """Return the first row in begin to end whose key is at least a value."""
+    """Return the first of the rows ``begin`` .. ``end`` - 1 whose joint ``key`` is at least a value, else ``end``."""
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -71,7 +71,7 @@ def join(q, a, b, turning, largest, weights, objective, most):
     :param turning: (n,) 1 for joints that may turn without end.
     :param largest: (n,) largest steps.
     :param weights: (n,) weights of the objective.
-    :param objective: one of the constants above, such as SUM_OF_STEPS.
+    :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS.
     :param most: largest useful cost of the step.
     """
     total = 0.0

@@ -96,14 +96,14 @@ def find_pivot(a, j, m):
 
 @inline_kernel
 def exchange_rows(a, i, j, first, end):
-    """Exchange two rows of a matrix in the columns from ``first`` to ``end``."""
+    """Exchange rows i and j of a matrix in the columns ``first`` .. ``end`` - 1."""
     for c in range(first, end):
         a[i, c], a[j, c] = a[j, c], a[i, c]
 
 
 @inline_kernel
 def clear_below(a, k, m, pivot, first, end):
-    """Subtract multiples of row ``k`` from the rows below it, so that only ``pivot`` remains in its column."""
+    """Subtract multiples of row k from the rows k + 1 .. m - 1, to clear their entries in the column of ``pivot``."""
     for i in range(k + 1, m):
         factor = a[i, k] / pivot
         for j in range(first, end):
@@ -112,7 +112,7 @@ def clear_below(a, k, m, pivot, first, end):
 
 @inline_kernel
 def back_substitute(a, x, n):
-    """Solve with the upper triangle of a matrix (n, n), in place of the right side."""
+    """Solve with the upper triangle of a matrix (n, n); x (n,) is the right side in and the solution out."""
     for j in range(n - 1, -1, -1):
         total = x[j]
         for i in range(j + 1, n):
@@ -125,7 +125,8 @@ def reject(row, basis, rank, n):
     """
     Remove the part of a row along a basis, twice; return the length of the remainder.
 
-    :param row: (n,) at least, overwritten; basis: (., n) at least, orthonormal rows, the first ``rank`` count.
+    :param row: (n,) at least, overwritten.
+    :param basis: (., n) at least; its first ``rank`` rows are used, which are orthonormal.
     """
     for _ in range(2):
         for b in range(rank):

@@ -21,7 +21,7 @@ def after(place: tuple[int, int], per_joint: int, more: int) -> tuple[int, int]:
 @inline_kernel
 def at(place, n):
     """
-    Return where a part begins.
+    Return the offset at which a part begins, for a chain of n joints.
 
     :param place: pair (a, b) of the part.
     :param n: number of joints.

@@ -80,7 +80,7 @@ def direction(i):
 
 @inline_kernel
 def length_of(i):
-    """Return the length of a stored direction."""
+    """Return the Euclidean length of a stored direction."""
     rho, z = direction(i)
     return math.sqrt(rho * rho + z * z)
 
@@ -145,7 +145,7 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
 
 @kernel
 def _finish(hull, table):
-    """Allow for rounding, and write the ball inside."""
+    """Enlarge the support by rounding, and write the ball inside the hull."""
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
         table[i] += ROUNDING * size
@@ -352,10 +352,12 @@ def refuses(hulls, count, pose, position, rotation):
 @kernel
 def excess(hull, x, y, z):
     """
-    Return a lower bound of the distance of a position from the hull [m]; zero or negative if nothing is proved.
+    Return a lower bound of the distance of a position from the hull [m]; not positive if nothing is proved.
+
+    Without a hull it is -inf.
 
     :param hull: (SIZE,).
-    :param x, y, z: the place in the base frame [m].
+    :param x, y, z: the position in the base frame [m].
     """
     largest = -math.inf
     if hull[INNER] == math.inf:

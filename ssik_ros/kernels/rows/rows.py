@@ -110,14 +110,14 @@ def plain_rows(ints, reals, work, c, row):
 
 @inline_kernel
 def clear_rows(jacobian, first, end):
-    """Set rows of a Jacobian to zero."""
+    """Set the rows ``first`` .. ``end`` - 1 of a Jacobian to zero."""
     for row in range(first, end):
         vectors.fill(jacobian[row], 0.0)
 
 
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
-    """Add the twist (linear, angular) of a rotation about an axis of a node to column ``v``, at a lever arm."""
+    """Add the twist (linear, angular) of a rotation about an axis of a node to column v, at the lever (dx, dy, dz)."""
     zx, zy, zz = vectors.scale(turn, vectors.column(poses[node], axis))
     jacobian[row, v] += zy * dz - zz * dy
     jacobian[row + 1, v] += zz * dx - zx * dz
@@ -185,7 +185,8 @@ def add_axis(
 
     :param pose: (12,) of the joint's node.
     :param turn, slide: rotation about the axis and motion along it for a unit of the variable.
-    :param side: which of frame b, the goal and frame a the joint moves; moves_axes: the bit of the position axes.
+    :param side: bits for the frames (frame b, goal, frame a) that the joint moves.
+    :param moves_axes: bit of the frame whose axes measure positions.
     :param frames, maps, weights: (3, 12), (3, 9), (6,) of the constraint.
     """
     goal, b = frames[1], frames[2]
@@ -263,7 +264,7 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
     Write the six error components and the matrices that take root twists to rows.
 
     :param e: (6,) position then rotation error in their axes.
-    :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move a.
+    :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move the goal.
     """
     goal, b = frames[1], frames[2]
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]

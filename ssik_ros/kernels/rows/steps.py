@@ -199,7 +199,7 @@ def _room_of(variable_i, w, v, scales, limited):
 
 @inline_kernel
 def open_step(w, scales, m):
-    """Remove held joints from the Jacobian, and scale the columns of its m rows by the joints' scales."""
+    """Start a step: free all joints, remove held joints from the Jacobian, and scale its other columns (m rows)."""
     for v in range(w.jacobian.shape[1]):
         w.free[v] = 1.0
         w.gradient[v] = 0.0
@@ -212,7 +212,7 @@ def open_step(w, scales, m):
 
 @inline_kernel
 def stop_at_limits(variable_i, w, scales):
-    """Fix the joints that a step takes beyond a limit at that limit; return whether there are new ones."""
+    """Fix the joints that a step takes beyond a limit at that limit; return whether this fixed any joint."""
     m, nv = w.jacobian.shape
     fixed = False
     for v in range(nv):
@@ -239,7 +239,7 @@ def stop_at_limits(variable_i, w, scales):
 
 @inline_kernel
 def shorten(variable_i, w, scales, largest):
-    """Combine the parts of a step in joint units, so that no revolute joint moves further than ``largest``."""
+    """Convert a step to joint units, put fixed joints on their limits, and limit revolute joints to ``largest``."""
     for v in range(w.step.shape[0]):
         if w.free[v] == 0.0:
             w.step[v] = w.gradient[v]
@@ -261,7 +261,7 @@ def shorten_turns(variable_i, step, largest):
 
 @inline_kernel
 def drop_column(jacobian, v, free):
-    """Remove a joint from the step."""
+    """Set the column of a joint to zero in the Jacobian, and mark the joint as not free."""
     free[v] = 0.0
     for a in range(jacobian.shape[0]):
         jacobian[a, v] = 0.0
@@ -398,7 +398,7 @@ def nearest_winding(value, wish, lower, upper):
     """
     Return the equivalent of an angle inside [lower, upper] that is nearest to ``wish``.
 
-    An angle without another equivalent inside is returned with the same bits.
+    If the angle is inside and has no other equivalent inside, it is returned with the same bits.
 
     :param value: angle [rad].
     """
@@ -429,7 +429,7 @@ def clamp_seed(variable_i, lower, upper, seed, q):
 @kernel
 def difference_to(variable_i, lower, upper, seed, q, out):
     """
-    Write the joint-space difference from a configuration to a seed.
+    Write the joint-space difference from a configuration to a seed (seed minus q).
 
     Joints without limits compare modulo 2 pi, limited joints by plain difference. A ball joint compares by the
     rotation vector in its own frame.

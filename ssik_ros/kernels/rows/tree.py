@@ -123,7 +123,8 @@ def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
     """
     Write the poses of many frames for one configuration.
 
-    :param out: (F, 4, 4).
+    :param out: (F, 4, 4) out, in the root frame.
+    :param poses: (N, 12) scratch: poses of the nodes.
     :param frame_nodes: (F,) node that carries each frame, -1 for the root.
     :param placements: (F, 12) pose of each frame in its node's moved frame.
     """

@@ -40,7 +40,7 @@ class Layout(Generic[Fields]):
         """The first header entry after the entries of the fields."""
 
     def entry(self, name: str) -> int:
-        """Return the header entry with the offset of a field."""
+        """Return the index of the header entry with the offset of a field."""
         return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
 
     @functools.cached_property
@@ -50,7 +50,7 @@ class Layout(Generic[Fields]):
         return eval(f'lambda ints: [{text}]', self._names)
 
     def place(self, header: Ints) -> int:
-        """Write the offsets of float fields into a header with all counts; return their total size."""
+        """Write the offsets of float fields into a header that has all counts; return their total size, in numbers."""
         place = 0
         for entry, shape in enumerate(self._shapes(header.tolist()), self._first):
             header[entry] = place

@@ -85,7 +85,7 @@ def measure(ints, reals, options, work, q):
 
 @inline_kernel
 def look(ints, reals, options, work, q):
-    """Do the same as :func:`measure`, but without the Jacobian of serial problems, which only steps need."""
+    """Write residual and errors as :func:`measure` and return the same, without the Jacobian of serial problems."""
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
         serial.compare(ints, reals, work, q)
@@ -120,6 +120,8 @@ def patience(options, count):
     """
     Return whether a start may lack progress, whether it may end as hopeless, and its required progress.
 
+    The required progress is the factor to which its squared error must shrink in PROGRESS_STEPS steps.
+
     :param count: number of the start.
     """
     patient = count > PATIENT_AFTER and count % PATIENT_EVERY == 1
@@ -137,7 +139,9 @@ def descend(ints, reals, options, limited, cancel, counters, work):
     """
     Step from the state towards the targets.
 
-    :returns: RUNNING when the state is within every tolerance, EXHAUSTED when the start was given up, or why it was ended.
+    :param limited: True keeps every step inside the limits.
+    :returns: RUNNING if the state is within every tolerance, EXHAUSTED if the start was given up, else DEADLINE or
+        CANCELLED.
     """
     w = layout.view_workspace(ints, work)
     is_newton = options[state.LAW] != laws.POSE_IK
@@ -267,9 +271,9 @@ def take_scaled_step(ints, reals, options, work, square, limited):
 @kernel
 def polish(ints, reals, options, enough, work):
     """
-    Step on from a measured solution while steps shrink the error well; the best state stays, measured.
+    Step on from a measured solution while steps shrink the error well; the state ends as the best one, measured.
 
-    :param enough: error norm at which the polish ends [m, rad]; 0: it ends when rounding stops the progress.
+    :param enough: error norm at which the polish ends [m, rad]; 0 goes on until rounding stops the progress.
     """
     w = layout.view_workspace(ints, work)
     before = steps.squared_norm(w.residual)
@@ -288,7 +292,7 @@ def polish(ints, reals, options, enough, work):
 @kernel
 def polish_with_damping(ints, reals, options, work, before):
     """
-    Do the same with damping, as long as there is progress: near a singular posture steps without it are too long.
+    Polish with damped steps, as long as they make progress: near a singular posture undamped steps are too long.
 
     :param before: squared error of the state.
     """
@@ -326,7 +330,7 @@ def try_step(ints, reals, options, work, mu, before):
 
 @inline_kernel
 def take_back(ints, reals, options, work):
-    """Return to the state that the trial keeps, and measure it again."""
+    """Copy ``trial`` back to the state, and measure it again."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.trial)
     look(ints, reals, options, work, w.state)

@@ -72,7 +72,7 @@ CLOSING_STEPS = 6
 
 @kernel
 def manipulability(ints, reals, work, q):
-    """Return sqrt(det(J J^T)) at a configuration; 0 with more rows than joints."""
+    """Return sqrt(det(J J^T)), 0 with more rows than joints; overwrite the results of the last evaluation."""
     w = layout.view_workspace(ints, work)
     rows.evaluate(ints, reals, work, q, False)
     m, nv = w.jacobian.shape
@@ -90,7 +90,7 @@ def manipulability(ints, reals, work, q):
 
 @kernel
 def objective(ints, reals, options, work, q):
-    """Return F at a configuration; overwrite the results of the last evaluation."""
+    """Return F at a configuration; overwrite ``gradient`` and the results of the last evaluation."""
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
@@ -198,7 +198,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
     """
     Move an exact state within its null space to a local optimum; the state ends as the best one, measured.
 
-    :param to_seed: whether to come nearer to the seed; otherwise towards the secondary objectives.
+    :param to_seed: True moves towards the seed, False towards the secondary objectives.
     :param most: number of steps.
     :param pull: first trust radius.
     :param smallest: trust radius at which the ascent ends.
@@ -240,7 +240,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
 
 @kernel
 def value_of(ints, reals, options, to_seed, work):
-    """Return the quantity that an ascent makes larger, at the state."""
+    """Return the quantity that an ascent makes larger: F, or minus the squared distance of the state to the seed."""
     w = layout.view_workspace(ints, work)
     if to_seed:
         return -squared_distance(ints, reals, work, w.state)
@@ -262,7 +262,7 @@ def correct(ints, reals, options, work, limited):
 
 @kernel
 def squared_distance(ints, reals, work, q):
-    """Return the squared joint distance of a configuration to the seed (by plain or wrapped difference)."""
+    """Write the difference from a configuration to the seed into ``gradient``; return its squared norm."""
     t, w = layout.view_problem(ints, reals, work)
     steps.difference_to(t.variable_i, w.lower, w.upper, w.reference, q, w.gradient)
     return steps.squared_norm(w.gradient)
@@ -273,10 +273,10 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
     Move a polished solution within the null space towards the seed.
 
-    The state ends as the nearest one that is at least as exact as the solution. Only a solution that will be kept is
-    brought to the very nearest one of its self-motion: most are farther than solutions already there.
+    The state ends as the nearest one that is at least as exact as the solution. Only if its distance is below ``bound``
+    is it moved to the very nearest state of its self-motion: most solutions are farther than stored ones.
 
-    :param bound: squared distance that a solution has to be below to be kept.
+    :param bound: squared distance to the seed; only nearer solutions are kept.
     """
     w = layout.view_workspace(ints, work)
     gain, settled = options[state.PULL_GAIN], SETTLED

@@ -62,11 +62,14 @@ def solve_each(
     """
     Search every pose independently.
 
-    :param targets: (N, 4 t, 4); seeds: (N, nq) or (1, nq), one for all.
+    :param targets: (N, 4 t, 4) target matrices of each pose, one below the other.
+    :param seeds: (N, nq), or (1, nq) for one seed for all poses.
     :param first, end: rows to solve.
     :param cancel: (1,) int64; not zero ends the batch, the remaining rows keep their contents.
     :param counters, work, out: as for one search; ``out`` has two rows.
-    :param q: (N, nq); numbers: (N, 1 + 2 c) E, then position and rotation error of each constraint; codes: (N, CODES).
+    :param q: (N, nq) out: solutions, or best states; NaN for a refused pose.
+    :param numbers: (N, 1 + 2 c) out: E, then position and rotation error of each constraint.
+    :param codes: (N, CODES) out: code of the search, then its counts.
     """
     w = layout.view_workspace(ints, work)
     for i in range(first, end):
@@ -118,10 +121,11 @@ def solve_path(
 
     :param base: options of a search with a seed.
     :param own: a copy of these options, overwritten.
-    :param targets: (N, 4 t, 4); the configuration before the first pose is in ``reference`` of the workspace.
+    :param targets: as for :func:`solve_each`.
+    :param work: as for :func:`solve_each`; ``reference`` has the configuration before the first pose.
     :param bounds: (nv,) largest step of each joint from pose to pose.
     :param hard: True forbids longer steps.
-    :param cancel, counters, work, out, q, numbers, codes: as for :func:`solve_each`.
+    :param cancel, counters, out, q, numbers, codes: as for :func:`solve_each`.
     """
     w = layout.view_workspace(ints, work)
     iterations, searches = 0, 0
@@ -157,7 +161,7 @@ def solve_path(
 
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
-    """After a search in a box, try a descent whose steps all come nearer; keep its state if it is the best."""
+    """After a search in a box, try a descent whose steps all come nearer; put its state into ``best`` if better."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
     square, _ = tracking.approach(ints, reals, options, cancel, counters, work, w.scalars[:0])

@@ -116,11 +116,11 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     """
     Solve one pose: descend from the seed, call the closed form, or search at the edge of the reach.
 
-    :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; the
-        NUMBERS are its own.
+    :param closed: address of the block of the closed form, see
+        :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; its part OWN has the NUMBERS.
     :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are as many as the
         options of the search allow.
-    :returns: as :func:`search_one`; branches are those without regard to limits.
+    :returns: as :func:`search_one`; branches inside and outside the limits are counted.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -164,7 +164,7 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
-    """Descend from the state if it is near the target; return RUNNING if the solution is near the state, too."""
+    """Descend from the state if it is near the target; return RUNNING for a solution near the state, else EXHAUSTED."""
     if not numbers[FARTHEST] > 0.0:
         return state.EXHAUSTED
     counters[state.SEARCHES] = 1

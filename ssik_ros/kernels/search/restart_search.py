@@ -140,7 +140,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
 
 @kernel
 def start_clock(options, timeout_ns, counters):
-    """Write the deadlines of the search: without a solution, and with a solution."""
+    """Write the deadlines of the search [ns]: for the time without a solution, and for the time with a solution."""
     counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = state.LAST_TIME
     if timeout_ns <= 0 and options[state.OPTIMISE] == 0.0:
         return
@@ -167,7 +167,7 @@ def normalise_balls(variable_i, q):
 
 @kernel
 def hold_seed(variable_i, lower, upper, seed, q):
-    """Write a seed unchanged, except for joints that are fixed by equal limits."""
+    """Write a seed unchanged, except for joints with equal limits, which get this value."""
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
@@ -208,7 +208,7 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
 
 @kernel
 def run(ints, reals, options, cancel, counters, work, out):
-    """Go from solution to solution until there is a result to return."""
+    """Search until enough solutions are stored, one must be validated, or the search ends; return the code."""
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
     while optimise or counters[state.COUNT] < wanted:
@@ -227,7 +227,7 @@ def run(ints, reals, options, cancel, counters, work, out):
 
 @kernel
 def distance_bound(options, counters, out):
-    """Return the squared distance to the seed that a further solution has to be below."""
+    """Return the squared distance to the seed below which a further solution is kept; infinite if all are kept."""
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
         return out[count - 1, width - 1]
@@ -240,7 +240,7 @@ def find(ints, reals, options, wanted, bound, cancel, counters, work):
     Go from start to start until the state is a measured solution.
 
     :param wanted: number of solutions that are wanted in the end.
-    :param bound: squared distance to the seed that the solution has to be below to be kept.
+    :param bound: squared distance to the seed; only nearer solutions are kept.
     :returns: RUNNING with a solution, otherwise the code of the failure.
     """
     while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
@@ -276,7 +276,7 @@ def find_unsampled(ints, reals, options):
 @kernel
 def place_start(ints, reals, options, free, counters, work):
     """
-    Write the next start into the state; a seed is there already.
+    Write the next start into the state; for the first start of a search with a seed, the state is already the seed.
 
     :param free: True draws revolute joints from the full turn, whatever their limits.
     """
@@ -373,7 +373,7 @@ def stage(ints, reals, options, counters, work, out):
     """
     Write the state, which the last measurement verified, into the candidate row of ``out``.
 
-    :returns: False when it is one of the solutions already there, or, while optimising, no nearer than they are.
+    :returns: False if it equals a stored or refused solution, or is not nearer than :func:`distance_bound`.
     """
     w = layout.view_workspace(ints, work)
     errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]

@@ -94,7 +94,7 @@ def spread_out(variable_i, lower, upper, centre, share, sequence, index, random,
 
 @inline_kernel
 def place_joint(lower, upper, centre, fraction):
-    """Return the value at a fraction of a joint's range."""
+    """Return the value at a fraction (0 to 1) of a joint's range; without limits, of a full turn about ``centre``."""
     if lower >= upper:
         return lower
     if math.isinf(lower) and math.isinf(upper):

@@ -81,7 +81,7 @@ def compare(ints, reals, work, q):
 
 @inline_kernel
 def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
-    """Return R p + o."""
+    """Return R p + (x, y, z), with R = (r0 .. r8) row by row."""
     return (
         r0 * px + r1 * py + r2 * pz + x,
         r3 * px + r4 * py + r5 * pz + y,
@@ -91,7 +91,7 @@ def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
 
 @inline_kernel
 def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
-    """Return a row of a rotation times another rotation."""
+    """Return the row (x, y, z) of a rotation times another rotation (b0 .. b8), row by row."""
     return x * b0 + y * b3 + z * b6, x * b1 + y * b4 + z * b7, x * b2 + y * b5 + z * b8
 
 

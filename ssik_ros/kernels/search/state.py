@@ -128,33 +128,33 @@ LAST_TIME = np.iinfo(np.int64).max
 
 @inline_kernel
 def joint_row(ints, options, row):
-    """Return (nv,) one of the rows LOWER to SHIFT."""
+    """Return a view (nv,) of one row of the options, LOWER to SHIFT."""
     nv = ints[layout.VARIABLES]
     return vector(options, OPTIONS + row * nv, nv)
 
 
 @inline_kernel
 def limits(ints, options):
-    """Return the rows LOWER and UPPER."""
+    """Return views (nv,) of the rows LOWER and UPPER of the options."""
     return joint_row(ints, options, LOWER), joint_row(ints, options, UPPER)
 
 
 @inline_kernel
 def sampling_range(ints, options):
-    """Return the rows SAMPLING_LOWER and SAMPLING_UPPER."""
+    """Return views (nv,) of the rows SAMPLING_LOWER and SAMPLING_UPPER of the options."""
     return joint_row(ints, options, SAMPLING_LOWER), joint_row(ints, options, SAMPLING_UPPER)
 
 
 @inline_kernel
 def tolerances(ints, options):
-    """Return (TOLERANCES, c) the largest errors of a solution at each constraint."""
+    """Return a view (TOLERANCES, c) of the largest errors of a solution at each constraint."""
     at = OPTIONS + JOINT_ROWS * ints[layout.VARIABLES]
     return matrix(options, at, TOLERANCES, ints[layout.CONSTRAINTS])
 
 
 @inline_kernel
 def joint_scales(ints, options):
-    """Return (nv,) 1 / sqrt(weight) of each joint, empty if all weights are equal."""
+    """Return a view (nv,) of 1 / sqrt(weight) of each joint; empty if all weights are equal."""
     nv = ints[layout.VARIABLES]
     count = nv if options[WEIGHTED] != 0.0 else 0
     return vector(
@@ -164,7 +164,7 @@ def joint_scales(ints, options):
 
 @inline_kernel
 def influence(ints, options):
-    """Return (nv,) the distance below which a joint limit has influence."""
+    """Return a view (nv,) of the distances below which joint limits have influence [rad or m]."""
     nv = ints[layout.VARIABLES]
     at = OPTIONS + (JOINT_ROWS + 1) * nv + TOLERANCES * ints[layout.CONSTRAINTS]
     return vector(options, at, nv)
@@ -172,7 +172,7 @@ def influence(ints, options):
 
 @inline_kernel
 def posture(ints, options):
-    """Return (nq,) the configuration that secondary objectives stay near."""
+    """Return a view (nq,) of the configuration near which secondary objectives keep the arm."""
     at = (
         OPTIONS + (JOINT_ROWS + 2) * ints[layout.VARIABLES] + TOLERANCES * ints[layout.CONSTRAINTS]
     )

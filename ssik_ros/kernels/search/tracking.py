@@ -96,9 +96,11 @@ def view_cycle(numbers, nv):
 @inline_kernel
 def confine(ints, reals, base, centre, bounds, own):
     """
-    Narrow limits and sampling ranges to a box around a configuration.
+    Write limits and sampling ranges that are narrowed to a box around a configuration into ``own``.
 
-    :param base: options of the search; own: a copy of them, whose ranges are overwritten.
+    :param base: options of the search.
+    :param centre: (nq,) the configuration.
+    :param own: a copy of these options, whose ranges are overwritten.
     :param bounds: (nv,) half the width of the box; may be infinite.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
@@ -128,7 +130,7 @@ def stoppable(way, change):
     """
     Return the largest motion of a cycle after which a joint can still stop within a way.
 
-    :param way: from the joint's value at the beginning of the cycle, not negative.
+    :param way: distance from the joint's value at the beginning of the cycle, not negative [rad or m].
     :param change: largest difference between the motions of two cycles, positive.
     """
     if not way > change:
@@ -197,15 +199,16 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
     :param base: options of a search with a seed and one start.
     :param own: a copy of these options, overwritten.
     :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle, see :class:`Cycle`.
-    :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the end;
-        empty if the targets rest. With largest changes, joints follow the motion of the targets, and brake for the rest
-        of the way.
+    :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the
+        end; empty if the targets rest. With largest changes, joints follow the motion of the targets, and brake for the
+        rest of the way.
     :param cancel, counters, work: as for one search.
     :param q: (nq,) configuration, moved in place.
-    :param report: (NUMBERS,) out.
+    :param report: (NUMBERS,) out: squared error before and after, iterations, number of joints that bounds of the cycle
+        stopped, number of joints that limits stopped.
     :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones, which brake at
         limits only.
-    :returns: code of the search.
+    :returns: FOUND, EXHAUSTED, OUT_OF_REACH, BAD_STATE or BAD_TARGET.
     """
     w = layout.view_workspace(ints, work)
     bounds = view_cycle(cycle, w.step.shape[0])
@@ -314,7 +317,8 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
     """
     Move the state towards the wished posture as far as the tip does not move and the bounds of the cycle let it.
 
-    :param base: with the joint limits; options: with the limits of the cycle.
+    :param base: options with the joint limits.
+    :param options: options with the limits of the cycle.
     """
     t, w = layout.view_problem(ints, reals, work)
     descent.measure(ints, reals, options, work, w.state)
@@ -409,7 +413,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
     """
     Take steps from the state towards the targets; each accepted step comes nearer.
 
-    :param options: whose limits are the box.
+    :param options: options whose limits are the box.
     :param scratch: as for :func:`follow`.
     :returns: squared error, and whether it is below the tolerances and exact.
     """

@@ -91,9 +91,9 @@ def run(ints, reals, work, poses, q, numbers):
     :param q: (nq,) joint values, moved in place, dependent joints included. A search starts from ``start`` of the
         workspace instead and writes its solution here.
     :param numbers: (NUMBERS,) int64, the action and its arguments.
-    :returns: reason bits, iterations, largest linear and angular error. A search returns in place of the reason the
-        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; an action of rows 1 where all is within precision; a protection
-        1 if q moved and needs another evaluation.
+    :returns: reason bits, iterations, largest linear and angular error [m, rad]. Some actions return another first
+        number: SEARCH the start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; EVALUATE 1 if all tasks are within
+        precision, else 0; PROTECT 1 if q moved and must be evaluated again, else 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
@@ -157,7 +157,7 @@ def run(ints, reals, work, poses, q, numbers):
 
 @kernel
 def measure_protected(ints, reals, work, q):
-    """Measure after a step, and correct the joints until every set is protected; return as ``measure`` does."""
+    """Measure after a step and correct the joints until every set is protected; return as :func:`task_rows.measure`."""
     within = task_rows.measure(ints, reals, work, q)
     while protection.next_trial(ints, reals, work, q):
         within = task_rows.measure(ints, reals, work, q)
@@ -205,9 +205,9 @@ def follow(ints, reals, q):
 @kernel
 def begin_start(ints, reals, work, numbers, index, q):
     """
-    Write the start of a number; joints without a column stay where they are.
+    Write start ``index`` of a search into q; joints without a column keep the values of start 0.
 
-    :returns: False when the time is up.
+    :returns: False if the time is up; then q is not written.
     """
     deadline = numbers[DEADLINE]
     if deadline != 0 and clock.monotonic_ns(numbers[SCRATCH : SCRATCH + 2]) >= deadline:
@@ -242,7 +242,7 @@ def begin_start(ints, reals, work, numbers, index, q):
 
 @kernel
 def judge(ints, reals, work, q, within, square, iterations, limit):
-    """Return the verdict on a state of a search; undo the last step if it polished nothing."""
+    """Return GO_ON, FOUND or GIVE_UP for a state of a search; undo the last step if it polished nothing."""
     w = packing.view_workspace(ints, work)
     polished = w.scalars[POLISHED]
     if polished > 0.0:
@@ -293,7 +293,7 @@ def is_near(ints, reals, work):
 
 @kernel
 def squared_residual(ints, reals, work):
-    """Return the squared norm of all rows."""
+    """Return the squared norm of the residual of all sets."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     total = 0.0
     for g in range(ints[packing.SETS]):
@@ -306,7 +306,7 @@ def squared_residual(ints, reals, work):
 @kernel
 def move(ints, reals, work, q):
     """
-    Move the joints by ``move``, clamped to the limits; return reason bits.
+    Move the joints by ``move`` of the workspace, clamped to the limits; return reason bits.
 
     :param q: (nq,) moved in place, dependent joints included.
     """

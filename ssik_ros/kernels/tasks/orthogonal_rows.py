@@ -2,8 +2,9 @@
 Orthonormal bases of the rows of small matrices, and the pseudo-inverse step that needs no damping.
 
 Method
-    Gram-Schmidt, applied twice to every new row: the rest is orthogonal to rounding, however small it is. A row is covered when less than ``COVERED`` of its own length is left, so that a motion which keeps
-    to the complement changes the row by no more than that share of itself.
+    Gram-Schmidt, applied twice to every new row: the rest is orthogonal to rounding, however small it is. If less than
+    ``COVERED`` of the length of a row is left, the row is covered: a motion in the complement changes the row by no
+    more than this share.
 
     With pivoted rows P = L B, B orthonormal of rank r, of all steps with the least residual, the shortest one is
     B^T L^+ e; L has full column rank, and its own orthonormal columns give L^+ by substitution.
@@ -53,7 +54,8 @@ def least_step(out, rows, right, basis, factors, columns, upper):
     Write the shortest step of all steps with the least residual, by rank.
 
     :param out: (n,) step.
-    :param rows: (m, n), overwritten; right: (m,).
+    :param rows: (m, n), overwritten.
+    :param right: (m,) right side.
     :param basis, factors: (m, n) and (n, m) scratch: B and L^T.
     :param columns, upper: (n, m) and (n, n) scratch: orthonormal columns of L as rows, and their triangle.
     """
@@ -82,7 +84,8 @@ def factor_rows(rows, basis, factors):
     Write rows = L B with pivoting; return the rank.
 
     :param rows: (m, n), overwritten by their remainders.
-    :param basis: (m, n) B; factors: (n, m) L^T.
+    :param basis: (m, n) out: B.
+    :param factors: (n, m) out: L^T.
     """
     m, n = rows.shape
     first = 0.0

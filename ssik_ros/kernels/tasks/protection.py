@@ -96,7 +96,7 @@ def next_trial(ints, reals, work, q):
     """
     Judge the last measured state and move the joints to the next trial; see the method.
 
-    :returns: whether the joints moved: then the caller measures again.
+    :returns: True if the joints moved; the caller must then measure again.
     """
     w = packing.view_workspace(ints, work)
     last = ints[packing.SETS] - 1
@@ -173,7 +173,7 @@ def is_too_far(ints, reals, work):
 
 @inline_kernel
 def longest_way(ints, variable_i, variable_f, v):
-    """Return how far a joint may move in one step [rad or m]."""
+    """Return the largest motion of a joint in one step [rad or m]."""
     longest = math.pi if variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
     if ints[packing.IGNORE_MAX_STEPS] == 0:
         longest = min(longest, variable_f[v, packing.VARIABLE_MAX_STEP])
@@ -297,7 +297,7 @@ def set_error(ints, reals, work, q, g):
 
 @kernel
 def margins_left(ints, reals, q, g):
-    """Return the squared distance of all joints from the limit margins of a set."""
+    """Return the sum of squared motions that would take all joints out of the limit margins of a set."""
     t = packing.view_tables(ints, reals)
     square = 0.0
     first = t.set_i[g, packing.SET_MARGIN]

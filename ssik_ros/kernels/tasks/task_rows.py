@@ -24,13 +24,14 @@ from ssik_ros.kernels.tasks import packing
 @kernel
 def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
     """
-    Write the pose that a run of objects leads to, each in the one before it.
+    Write the pose of the last object of a run; each object is placed in the object before it.
 
     :param out: (12,).
     :param run: (k,) slots, from the outermost on.
     :param slot_i, slot_f: kind, place of the value, and screw lead per radian of each slot.
-    :param poses: (S, 12) local poses; q: joint values.
-    :param moved: whether the last one's own motion is included.
+    :param poses: (S, 12) local poses.
+    :param q: (nq,) joint values.
+    :param moved: True includes the motion of the last object, if it is a joint.
     :param spare: (12,) scratch.
     """
     count = run.shape[0]
@@ -49,7 +50,7 @@ def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
 
 @kernel
 def add_motion(out, slot_i, lead, q, slot):
-    """Append a joint's own motion to a pose (12,)."""
+    """Multiply a pose (12,) in place by the motion of a joint."""
     kind, at = slot_i[slot, packing.SLOT_KIND], slot_i[slot, packing.SLOT_Q]
     if kind == layout.SPHERICAL:
         tree.turn_by_quaternion(out, q, at)
@@ -63,7 +64,7 @@ def add_motion(out, slot_i, lead, q, slot):
 
 @kernel
 def prepare(ints, reals, work, poses, q):
-    """Write the placements of all nodes and frames, from the poses and values that do not change in a solve."""
+    """Write the placements of all nodes and frames, from the poses and joint values that do not change in a solve."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for i in range(ints[packing.NODES]):
         run = vector(ints, ints[packing.AT_RUN] + t.node_run[i, 0], t.node_run[i, 1])
@@ -167,7 +168,7 @@ def way_out_of_margin(variable_i, variable_f, q, v):
 
 @inline_kernel
 def write_errors(t, w, e, out, row):
-    """Write the selected, weighted errors of one task; return the next free row."""
+    """Write the selected, weighted errors of one task into ``out`` from ``row`` on; return the next free row."""
     mask = t.task_i[e, layout.CONSTRAINT_MASK]
     for k in range(6):
         if (mask >> k) & 1:

@@ -62,7 +62,7 @@ def compute_step(ints, reals, work, q, damping, sets):
     Write the joint step, divided by the scales, into ``move`` for the rows of :func:`task_rows.fill_rows`.
 
     :param damping: used for every set instead of its own method, unless it is ``OWN_DAMPING``.
-    :param sets: how many of them take part, from the first on. The motion of each is kept if all do.
+    :param sets: number of sets that take part, from the first on; if all do, ``levels`` gets the motion of each.
     :returns: reason bits.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
@@ -133,7 +133,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
 @kernel
 def write_right_side(ints, reals, work, g):
-    """Write e - J move of a set."""
+    """Write e - J move of a set into ``right``."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
     for a in range(int(w.counts[g])):
@@ -145,7 +145,7 @@ def write_right_side(ints, reals, work, g):
 
 @kernel
 def project(ints, reals, work, g, rank):
-    """Write the rows of a set without their parts along the basis."""
+    """Write the rows of a set into ``projected``, without their parts along the first ``rank`` rows of the basis."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
     first = t.set_i[g, packing.SET_ROW]
@@ -215,7 +215,7 @@ def gradient_step(rows, right, error, step):
 @inline_kernel
 def overshoot(variable_i, variable_f, held, q, v, way):
     """
-    Return by how much a joint would end beyond a limit, with sign.
+    Return by how much a joint would end beyond a limit [rad or m]: positive above the upper one, 0 inside.
 
     :param held: 1 for joints that stop at a limit already.
     :param way: motion of the joint, divided by its scale.
@@ -276,7 +276,7 @@ def shorten_level(ints, reals, work, q):
 
 @kernel
 def nested_step(ints, reals, work, q, damping):
-    """Write the step of the document's formula; return reason bits."""
+    """Write the joint step of nested priorities into ``move``, divided by the scales; return reason bits."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     reason = 0
@@ -347,9 +347,9 @@ def apply_step(ints, reals, work, q):
 @kernel
 def displace(ints, reals, work, q, share):
     """
-    Move the joints by a share of ``step`` within their limits, and add the motion to ``travel``.
+    Move the joints by a share of ``step``, clamped to their limits; add the motion before clamping to ``travel``.
 
-    :param share: of the step that :func:`apply_step` or a level wrote [rad or m].
+    :param share: factor on ``step`` [rad or m], which :func:`apply_step` or a level wrote.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):

@@ -71,7 +71,7 @@ STACK_HEAD = LANES + 3
 
 
 class Interval(NamedTuple):
-    """Two neighbouring places, with the places next to them."""
+    """Two neighbouring places (values of the held joint with their branches), and the places next to them."""
 
     p: int
     """The place before ``a``; ``a`` itself if ``a`` is the first place."""
@@ -82,7 +82,7 @@ class Interval(NamedTuple):
     width: float
     """Distance between a and b [rad]."""
     before: float
-    """Inverse of the distance between p and a [1/rad]; 0 if p is a."""
+    """Inverse of the distance between p and a [1/rad]; 0 if p is a. ``between``: of a and b; ``after``: of b and r."""
     between: float
     after: float
 
@@ -110,7 +110,7 @@ def stack_size(last):
 
 @inline_kernel
 def _interval(places, n, p, a, b, r):
-    """Return an interval between two neighbouring places."""
+    """Return the :class:`Interval` from place a to place b; p is the place before a, and r the place after b."""
     width = places[hb.number_at(b, hb.VALUE, n)] - places[hb.number_at(a, hb.VALUE, n)]
     before = places[hb.number_at(a, hb.VALUE, n)] - places[hb.number_at(p, hb.VALUE, n)]
     after = places[hb.number_at(r, hb.VALUE, n)] - places[hb.number_at(b, hb.VALUE, n)]
@@ -129,7 +129,7 @@ def _interval(places, n, p, a, b, r):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return the course of a joint for all branches, with angles modulo 2 pi [rad].
+    Return how a joint moves over an interval, for all branches in lanes; angles are modulo 2 pi [rad].
 
     :returns: angle at a relative to the middle of the range; changes from a to b, from p to a, from b to r; largest
         deviation of the joint from its chord.
@@ -151,7 +151,7 @@ def _step(places, ranges, n, interval, joint):
 @inline_kernel
 def _shares_inside(start, change, reach):
     """
-    Return the first and last share of an interval at which a joint may be within limits; first > last if it cannot be.
+    Return first and last share (0 to 1) of an interval at which a joint may be within limits; first > last for none.
 
     :param start: angle at a relative to the middle of the range [rad].
     :param change: change from a to b [rad].
@@ -176,7 +176,7 @@ def _shares_inside(start, change, reach):
 
 @inline_kernel
 def _rooms(places, n, interval):
-    """Return the rooms at both places, and which branches exist at neither place with known residuals."""
+    """Return the rooms of all branches at a and at b, and a mask of the branches with known negative rooms at both."""
     a = lanes.load(places, hb.row_at(interval.a, n + hb.ROOM, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
     return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
@@ -207,7 +207,7 @@ def existing(places, n, interval):
 
 @inline_kernel
 def _stays(start, change, bend, half):
-    """Return which branches keep a joint within its range from a to b; arguments as for :func:`_shares_inside`."""
+    """Return a mask of the branches that keep a joint within its range from a to b; for arguments see :func:`_step`."""
     there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
     return there + bend <= half
 
@@ -215,11 +215,11 @@ def _stays(start, change, bend, half):
 @inline_kernel
 def _leaves_once(start, change, before, after, half, is_forward):
     """
-    Return which branches move a joint steadily out of its range between the end that is inside and the other end.
+    Return a mask of the branches that move a joint steadily out of its range, from the end inside to the other end.
 
     :param start, change, before, after: from :func:`_step`.
     :param half: half the width of the range [rad].
-    :param is_forward: true for branches that are inside at a.
+    :param is_forward: mask of the branches that are inside at a; all others are inside at b.
     """
     out = lanes.select(is_forward, start + change, start)
     out = lane_angles.wrapped(out)
@@ -303,7 +303,7 @@ def is_doubtful(places, ranges, n, interval):
 @kernel
 def bridge(places, ranges, n, p, a, b, r, wanted):
     """
-    Return the bits of the branches that stay within the limits between two places.
+    Return the bits of the branches that are within the limits at a, at b and between both.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param p, a, b, r: places of an :class:`Interval`.

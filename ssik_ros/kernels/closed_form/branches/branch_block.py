@@ -33,14 +33,14 @@ exist."""
 
 @inline_kernel
 def integers(address, part):
-    """Return a part of a block with integers."""
+    """Return the integers of one part of a block, such as COUNTERS, as a view."""
     head = integers_at(address, 0, HEAD)
     return integers_at(address, head[2 * part], head[2 * part + 1])
 
 
 @inline_kernel
 def floats(address, part):
-    """Return a part of a block with real numbers."""
+    """Return the real numbers of one part of a block, such as ROWS, as a view."""
     head = integers_at(address, 0, HEAD)
     return floats_at(address, head[2 * part], head[2 * part + 1])
 
@@ -48,7 +48,7 @@ def floats(address, part):
 @inline_kernel
 def rows_of(address, n):
     """
-    Return the solutions in a block with their errors (capacity, n + 3).
+    Return a view (capacity, n + 3) of the solutions in a block: joint values, then errors as in :func:`search.search`.
 
     :param n: number of joints.
     """

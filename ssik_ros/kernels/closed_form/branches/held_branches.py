@@ -215,7 +215,10 @@ def is_done_by_lanes(ints):
 @kernel
 def write_by_lanes(places, first, count, ints, reals, scratch):
     """
-    Write the joints of places, with marks in place of rooms; return a bit mask of the values with unusable branches.
+    Write the joints and the marks of places; return a bit mask of the values that this kernel cannot solve.
+
+    Marks are in the rows of the rooms: 1 if a subproblem was tangent or out of reach, else 0. If
+    :func:`is_done_by_lanes` is False, nothing is written and the mask is EVERY.
 
     :param places: flat table of places.
     :param first: index of the first place to write.
@@ -262,7 +265,9 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 @kernel
 def take_candidates(places, at, raw, count, n):
     """
-    Write the joints of one place from candidates, with marks in place of rooms.
+    Write the joints and the marks of one place from candidates.
+
+    Marks are in the row of the rooms: 0; 1 if both candidates of a subproblem are equal; MISSING without a candidate.
 
     :param places: flat table of places.
     :param at: index of the place.
@@ -293,9 +298,11 @@ def _are_same(raw, a, b, n):
 @kernel
 def write_margins(run, places, at, ranges, rounding, scratch):
     """
-    Write the margins of the branches of a place, and the rooms of the branches whose existence is in doubt.
+    Write the margins of the branches of a place, replace its marks by rooms, and write which branches are inside.
 
-    :param run: arrays of the search.
+    No branch of the place counts as hit then.
+
+    :param run: arrays of the search, a :class:`search.BranchRun`.
     :param places: flat table of places.
     :param at: index of the place; it has its joints, and marks in place of rooms.
     :param ranges: from :func:`write_ranges`.
@@ -329,9 +336,9 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 @inline_kernel
 def misses(run, places, at, scratch):
     """
-    Return the residuals of the branches of a place.
+    Return the residuals of the branches of a place, one in each lane: Frobenius norm of FK - T.
 
-    :param run: arrays of the search.
+    :param run: arrays of the search, a :class:`search.BranchRun`.
     :param places, at: table of places, and index of a place with its joints.
     :param scratch: (scratch_size(n),) scratch.
     """
@@ -347,7 +354,9 @@ def misses(run, places, at, scratch):
 @kernel
 def keep_place(places, at, least, ranges, pending, n):
     """
-    Append branches of a place to the candidates for certification: those with a margin that are not hit yet.
+    Append branches of a place to the candidates for certification: branches with enough margin that are not hit yet.
+
+    If the table is full, branches are marked as hit without being appended.
 
     :param places: flat table of places.
     :param at: index of the place; its appended branches are marked as hit.
@@ -417,7 +426,7 @@ def add_candidate(pending, q, held, value, at, n):
 @kernel
 def read_waiting(raw, pending, first, n):
     """
-    Read up to eight waiting candidates; return their number. Candidates of one place are not separated if possible.
+    Read up to eight waiting candidates; return their number. A place whose candidates do not all fit is left for later.
 
     :param raw: (., n) out.
     :param pending: as for :func:`keep_place`.

@@ -29,7 +29,7 @@ DRIFT = 0.05
 
 
 class Collected(NamedTuple):
-    """Counts of :func:`collect`: tried values; candidates at the seed's value; how many of these are outside limits."""
+    """Counts of :func:`collect`: tried values; candidates at the seed's value; how many of them are outside limits."""
 
     tried: int
     seeds: int
@@ -158,7 +158,7 @@ def search(
 @inline_kernel
 def open_scratch(n, wanted, capacity, scratch):
     """
-    Return the ranges of the joints, the extra values, and the candidates that wait for certification.
+    Return three views of the scratch: ranges of the joints, extra values, candidates that wait for certification.
 
     :param n, wanted, capacity: as for :func:`scratch_size`.
     :param scratch: scratch of the search.
@@ -224,7 +224,7 @@ def collect(run, spread, places, stack, scratch):
 
 @inline_kernel
 def _start(spread, value):
-    """Return the seed's value of the held joint, moved into the range; NaN without a seed."""
+    """Return the seed's value of the held joint, moved into the range; NaN if ``value`` is NaN, for no seed."""
     # Chains with prismatic joints are not sampled on arcs.
     return into_range(value, spread[LOW], spread[HIGH], False) if value == value else value
 
@@ -232,7 +232,7 @@ def _start(spread, value):
 @kernel
 def write_places(run, places, first, count, ranges, scratch):
     """
-    Write the branches at values of the held joint; the values are in the scratch at VALUES.
+    Write places: the branches, margins and rooms at the values of the held joint in the scratch at VALUES.
 
     :param run: arrays of the search, after ``begin``.
     :param places: flat table of places.

@@ -65,7 +65,7 @@ def column_of(branch, column):
 
 @inline_kernel
 def _load_target(scratch):
-    """Return the eight targets."""
+    """Return the eight targets as twelve values of lanes: rotation row by row, then translation."""
     return (
         lanes.load(scratch, TARGET),
         lanes.load(scratch, TARGET + LANES),
@@ -122,7 +122,7 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
 
 @inline_kernel
 def _store_angle(scratch, arm, joint, y, x):
-    """Write the angle of the vector (x, y) for one joint of an arm posture, with its sine and cosine."""
+    """Write the angle of the vector (x, y) for one joint of an arm posture; write and return its sine and cosine."""
     s, c = lane_angles.turned_by(y, x)
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     lanes.store(scratch, start, lanes.arc_tangent(y, x))

@@ -169,7 +169,7 @@ class BranchRun(NamedTuple):
 
 @inline_kernel
 def chain_of(run):
-    """Return axes, points and home of the chain on which candidates are certified."""
+    """Return axes (3 n,), points (3 n,) and home (12,) of the chain on which candidates are certified."""
     n = run.ints[N]
     axes = vector(run.reals, at(plan_places.AXES, n), 3 * n)
     points = vector(run.reals, at(plan_places.POINTS, n), 3 * n)
@@ -186,14 +186,14 @@ def limits_of(run):
 
 @inline_kernel
 def target_of(run):
-    """Return (12,) T."""
+    """Return a view (12,) of the target T."""
     return vector(run.work, TARGET, 12)
 
 
 @inline_kernel
 def candidates_in(work, n):
     """
-    Return the candidates for the last value of a held joint, before certification (BRANCHES_OF_SIX, n).
+    Return a view (BRANCHES_OF_SIX, n) of the uncertified candidates; with a held joint, for its last value only.
 
     :param work: scratch of a search.
     :param n: number of joints.
@@ -203,47 +203,47 @@ def candidates_in(work, n):
 
 @inline_kernel
 def candidates_of(run):
-    """Return the candidates of a search for the last value of a held joint, before certification."""
+    """Return the uncertified candidates of a search as :func:`candidates_in` does."""
     return candidates_in(run.work, run.ints[N])
 
 
 @inline_kernel
 def class_scratch(run):
-    """Return the scratch of the class."""
+    """Return a view of the scratch that the closed form of the class uses."""
     return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
 
 
 @inline_kernel
 def certification_scratch(run):
-    """Return the scratch of certification and refinement."""
+    """Return a view of the scratch that certification and refinement use."""
     n = run.ints[N]
     return vector(run.work, at(AT_CERTIFICATION, n), singular_refinement.scratch_size(n))
 
 
 @inline_kernel
 def _candidate(run):
-    """Return the current candidate (n,)."""
+    """Return a view (n,) of the candidate that is being certified."""
     n = run.ints[N]
     return vector(run.work, at(AT_CANDIDATE, n), n)
 
 
 @inline_kernel
 def _area_of(run):
-    """Return the area where eight candidates are measured together."""
+    """Return a view of the area in which eight candidates are measured together."""
     n = run.ints[N]
     return vector(run.work, _area(n), lane_pipeline.area_size(n))
 
 
 @inline_kernel
 def _rows_of(run):
-    """Return the kept branches with their errors (capacity, n + 3)."""
+    """Return a view (capacity, n + 3) of the kept branches: joint values, then three errors."""
     n = run.ints[N]
     return matrix(run.work, _kept_at(n, 0), run.capacity, n + 3)
 
 
 @inline_kernel
 def _keys_of(run):
-    """Return the sort keys of the kept branches (capacity,)."""
+    """Return a view (capacity,) of the sort keys of the kept branches."""
     return vector(run.work, _kept_at(run.ints[N], run.capacity), run.capacity)
 
 
@@ -295,6 +295,8 @@ def write_candidates(run, value):
     """
     Write the candidates of the closed form for one value of the held joint; return their number.
 
+    DOUBT is set if the pose hardly determines one of their angles.
+
     :param value: value of the held joint [rad or m].
     """
     n, ints, reals = run.ints[N], run.ints, run.reals
@@ -338,7 +340,7 @@ def note_doubt(run, count):
 
 @inline_kernel
 def is_met(run):
-    """Return whether a finished search has solutions within limits, even if none of them was asked for."""
+    """Return whether a finished search found a solution within limits; if MAX_SOLUTIONS is 0, kept branches count."""
     counters = run.counters
     return counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
 
@@ -379,7 +381,7 @@ def _is_proof(run, count):
 
 @inline_kernel
 def _offered_angle(run):
-    """Return the angle of the last joint of the class for poses that leave it free: the seed's, within the limits."""
+    """Return the angle [rad] for a joint that the pose leaves free: the seed's, else OFFERED; moved into the limits."""
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
     if is_slide(slides, joint):
@@ -397,7 +399,7 @@ def _offered_angle(run):
 @kernel
 def begin(run, matrix_t):
     """
-    Write the target into the scratch and clear the counters; return whether the target is a rigid transform.
+    Clear the counters, write T and G = T M^-1 into the scratch; return False if the target is not a rigid transform.
 
     :param matrix_t: as for :func:`search`.
     """
@@ -427,7 +429,9 @@ def is_refused(run):
 @kernel
 def finish(out, run):
     """
-    Write the kept solutions, best first; return their number.
+    Write the kept solutions, best first, at most MAX_SOLUTIONS; return their number, which is also stored in COUNT.
+
+    Solutions that were moved onto limits are measured again. Copies and solutions beyond the tolerance are left out.
 
     :param out: as for :func:`search`.
     """
@@ -518,7 +522,7 @@ def _keep_refined(run, count, nudge, first):
 @inline_kernel
 def aim_at(run, free, moving, unit):
     """
-    Return chain and pose as the refinement expects them.
+    Return chain, target and moving joints as a :class:`singular_refinement.Aim`.
 
     :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
@@ -607,7 +611,9 @@ def _store_row(run, area, lane, kept):
 @kernel
 def _keep_all(run, done, lost):
     """
-    Keep all measured candidates that are finished; all of them differ. Return the smallest residual.
+    Keep the measured candidates that reach the target, if all of them differ; return the smallest residual.
+
+    Candidates outside the limits are dropped.
 
     :param done: bits of the candidates that reach the target up to rounding.
     :param lost: bits of the candidates outside the limits.
@@ -637,7 +643,7 @@ def _keep_all(run, done, lost):
 
 @inline_kernel
 def _drop(run, q):
-    """Count a branch outside the limits, and store it at the end of the table, from the last row backwards."""
+    """Count a branch outside the limits; if there is room, store it in the table, from the last row backwards."""
     n, counters, rows = run.ints[N], run.counters, _rows_of(run)
     row = run.capacity - 1 - counters[DROPPED]
     if row > counters[KEPT]:
@@ -757,7 +763,7 @@ def _is_copy(run, place):
 
 @inline_kernel
 def _kept(run, row):
-    """Return a kept branch (n,): programs for other targets have no rows of matrices."""
+    """Return a view (n,) of the joint values of a kept branch."""
     n = run.ints[N]
     return vector(run.work, _kept_at(n, row), n)
 
@@ -783,7 +789,7 @@ def _are_equal(q, other, n):
 @kernel
 def _put_on_limits(run, wishes):
     """
-    Move joints that are just outside their limits onto them, and let the other joints compensate.
+    Move joints of the candidate that are just outside their limits onto them, and let the other joints compensate.
 
     This works only at a fold, where solutions are close together in one direction. The indices of the moving joints are
     stored temporarily after the counters.
@@ -850,7 +856,7 @@ def _is_known(run, first, q, error, is_inside):
 
 @kernel
 def _is_same_as(run, row, q, error):
-    """Return whether a solution equals the solution in a row."""
+    """Return whether q, with residual ``error``, is the solution in a row: their midpoint must reach the target."""
     n, slides, rows, scratch = (
         run.ints[N],
         run.ints[SLIDES],

@@ -189,11 +189,14 @@ def _solve_regular(system, m):
 @kernel
 def write_system(system, screws, slides, free, count, pose, target, scale):
     """
-    Write the Jacobian of the free joints and the error at the tip, six rows.
+    Write the Jacobian of the free joints and the error at the tip: three linear rows, three angular rows.
 
     :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
-    :param free: (n,) indices of the joints that may move.
-    :param scale: one over the length that counts as one [1/m].
+    :param screws: (6 n,) of :func:`evaluate`.
+    :param slides: bit mask of the prismatic joints.
+    :param free: (n,) indices of the joints, of which the first ``count`` may move.
+    :param pose, target: (12,) FK(q) and T.
+    :param scale: factor on the linear rows, one over the length that counts as one [1/m].
     """
     t = (pose[9], pose[10], pose[11])
     for j in range(count):
@@ -271,7 +274,7 @@ def move(out, q, free, count, step, most):
 
 @kernel
 def _step(q, screws, slides, free, count, pose, target, system, normal):
-    """Move the free joints by one Newton step, in place."""
+    """Move the free joints of q by one Newton step, in place; ``system`` and ``normal`` (6, 7) are scratch."""
     write_system(system, screws, slides, free, count, pose, target, 1.0)
     regular = False
     if count == 6:
@@ -288,11 +291,11 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     Improve a candidate on its chain by Newton, in place, and return its residual.
 
     :param axes, points, home, n, slides: the chain.
-    :param q: (n,) the candidate; the best state met on return.
+    :param q: (n,) the candidate in, the posture with the smallest residual out.
     :param free: (n,) indices of the joints that may move, the first ``count`` of them.
     :param target: (12,) T.
-    :param near: residual above which a candidate is not worth a step.
-    :param errors: (3,) errors at exactly the q that is returned; not written where that is above ``near``.
+    :param near: residual above which the candidate is left as it is.
+    :param errors: (3,) out: errors at exactly the returned q; not written if the residual is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
     screws = vector(scratch, at(SCREWS, n), 6 * n)
@@ -340,7 +343,7 @@ def scratch_size(n):
 
 @inline_kernel
 def difference(a, b, slides):
-    """Return a - b for values of a joint, modulo 2 pi unless it slides."""
+    """Return a - b for two values of a joint; for a revolute joint it is wrapped to [-pi, pi)."""
     if slides:
         return a - b
     return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
@@ -352,7 +355,8 @@ def are_near(store, row, q, n, slides, same):
     Return whether no joint of two solutions differs by more than ``same``, angles modulo 2 pi.
 
     :param store: (., n) solutions, of which ``row`` is compared with q.
-    :param q: (n,) the other one.
+    :param q: (n,) the other solution.
+    :param same: largest difference [rad or m].
     """
     for i in range(n):
         way = difference(q[i], store[row, i], is_slide(slides, i))
@@ -364,7 +368,7 @@ def are_near(store, row, q, n, slides, same):
 @kernel
 def repeats(store, row, n, slides, same):
     """
-    Return whether a row is within ``same`` of one before it in every joint.
+    Return whether a row of a table is within ``same`` of an earlier row in every joint.
 
     :param store: (., n) joint values.
     """
@@ -386,13 +390,13 @@ def share_of(points, n):
 @kernel
 def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached, scratch):
     """
-    Return whether the point half way between two solutions is one too, but for rounding.
+    Return whether the point half way between two solutions also reaches the target, up to rounding.
 
-    Positions are compared with the size of small arms: the middle between the two bends of a nearly stretched elbow is off
-    by so little in metres only because the arm is small.
+    Positions are compared with the size of small arms. If an elbow is nearly stretched, the middle between its bends
+    misses the pose by so little in metres only because the arm is small.
 
     :param store: (., n) solutions; ``row`` and q are close to each other.
-    :param reached: residual at both.
+    :param reached: larger residual of both solutions.
     :param scratch: as for :func:`certify`.
     """
     screws = vector(scratch, at(SCREWS, n), 6 * n)

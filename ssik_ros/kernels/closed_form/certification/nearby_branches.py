@@ -55,12 +55,12 @@ def smallest_pivot(system):
 @kernel
 def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     """
-    Return whether no candidate is near a place where branches of the true chain may be born.
+    Return True if no candidate is near a place where further branches of the true chain may be born.
 
     :param axes, points, home, n, slides: the true chain.
     :param free: (n,) indices of the joints that may move, the first six of them.
     :param raw: (., n) candidates from the nearby chain, ``count`` rows.
-    :param near: some drifts, by which a candidate may miss its branch [m].
+    :param near: largest distance by which a candidate may miss its branch, a few times the drift of the axes [m].
     :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """
     screws = vector(scratch, at(certify.SCREWS, n), 6 * n)

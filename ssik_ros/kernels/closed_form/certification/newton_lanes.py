@@ -82,7 +82,7 @@ def _store(scratch, start, v):
 @kernel
 def write_screws(area, axes, points, home, n, slides, scratch):
     """
-    Write a point and the axis of every joint; return the pose of the tip as three columns and the origin.
+    Write a point and the axis of every joint; return three columns and the origin of the tip, all for eight candidates.
 
     :param area: (8 n or more,) joint values, eight of each joint.
     :param axes, points, home: the chain, ``slides`` its prismatic joints.
@@ -134,7 +134,7 @@ def write_columns(n, slides, t, scratch):
 @inline_kernel
 def error_at(x, y, z, t, target):
     """
-    Return the error at the tip: the vector to the origin of the target, and the rotation.
+    Return the error at the tip: vector to the origin of the target [m], and rotation axis times the sine of the angle.
 
     :param x, y, z, t: columns and origin of the tip.
     :param target: (12,) T.

@@ -56,7 +56,7 @@ def place_in_limits(value, lower, upper, wish):
 
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
-    """Like :func:`place_in_limits`; values up to ``near`` outside are moved onto the limit."""
+    """Return the winding as :func:`place_in_limits`; a value up to ``near`` outside is moved onto the limit."""
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
     # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
     if best > upper + near:
@@ -77,14 +77,15 @@ def _wrap(value, slides):
 @kernel
 def place(q, n, slides, lower, upper, wishes, mode):
     """
-    Choose the winding of each joint of a solution, in place; return whether the solution is wanted.
+    Choose the winding of each joint of a solution, in place; return False if the limits exclude it.
 
     :param q: (n,) the solution.
     :param n: number of joints.
     :param slides: bit mask of the prismatic joints, which keep their values.
     :param lower, upper: (n,) limits.
     :param wishes: (n,) preferred joint values.
-    :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps joints if possible and keeps every solution.
+    :param mode: WITHIN_LIMITS; KEEP_ALL, which only wraps to (-pi, pi]; or WRAP_ONLY, which moves joints into their
+        limits if possible. The last two return True for every solution.
     """
     return place_beside(q, n, slides, lower, upper, wishes, mode, NEAR_LIMIT)
 
@@ -94,7 +95,8 @@ def place_beside(q, n, slides, lower, upper, wishes, mode, near):
     """
     Choose the windings like :func:`place`; values up to ``near`` outside their limits are moved onto them.
 
-    :param q, n, slides, lower, upper, wishes, mode: as there.
+    :param q, n, slides, lower, upper, wishes, mode: as for :func:`place`.
+    :param near: largest distance outside a limit [rad or m].
     """
     if mode == KEEP_ALL:
         for i in range(n):
@@ -118,10 +120,12 @@ def place_beside(q, n, slides, lower, upper, wishes, mode, near):
 @kernel
 def distance(q, seed, n, slides, lower, upper, metric):
     """
-    Return the distance of a solution from the seed; revolute joints without any limit are compared modulo 2 pi.
+    Return the distance of a solution from the seed: the sum of squared joint differences, or the largest difference.
+
+    Revolute joints without any limit are compared modulo 2 pi.
 
     :param q, seed: (n,).
-    :param slides: which joints are prismatic.
+    :param slides: bit mask of the prismatic joints.
     :param lower, upper: (n,) limits; may be infinite.
     :param metric: SUM_OF_SQUARES, or LARGEST.
     """

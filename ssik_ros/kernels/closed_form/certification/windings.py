@@ -51,9 +51,9 @@ def _range_of_windings(value, lower, upper):
 @kernel
 def count_windings(sizes, branches, lower, upper, slides):
     """
-    Write the number of values of each joint of each branch.
+    Write how many windings of each joint of each branch are within limits; 1 for a joint without windings.
 
-    :param sizes: (b, n) numbers.
+    :param sizes: (b, n) out.
     :param branches: (b, n) joint values, within limits [rad or m].
     :param lower, upper: (n,) limits; may be infinite.
     :param slides: which joints are prismatic, see :mod:`chain`.
@@ -73,9 +73,9 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
 
     Without a seed the values nearest to zero come first and all distances are zero.
 
-    :param values, costs: (b, n, largest of ``sizes``).
+    :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances.
     :param sizes: (b, n) from :func:`count_windings`.
-    :param branches, lower, upper, slides: as there.
+    :param branches, lower, upper, slides: as for :func:`count_windings`.
     :param seed: (n,) [rad or m].
     """
     for row in range(branches.shape[0]):
@@ -167,8 +167,8 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
     """
     Write the best combinations of all branches, best first.
 
-    :param out: (k, n) joint angles, k at most the number of all combinations.
-    :param of_branch: (k,) the branch of each.
+    :param out: (k, n) out: joint values; k is at most the number of all combinations.
+    :param of_branch: (k,) out: index of the branch of each combination.
     :param values, costs, sizes: from :func:`write_windings`.
     :param metric: SUM_OF_SQUARES or LARGEST of :mod:`ranking`.
     :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.

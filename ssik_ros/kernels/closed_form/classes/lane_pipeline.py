@@ -91,12 +91,12 @@ def _place_in_limits(value, lower, upper, wish):
 @kernel
 def place(area, n, slides, lower, upper, seed, has_seed, mode):
     """
-    Choose the windings of eight candidates, in place; return the bits of the candidates outside the limits.
+    Choose the windings of eight candidates, in place; return the bits of the candidates that the limits exclude.
 
     :param area: (area_size(n),) joint values.
-    :param slides: which joints are prismatic.
+    :param slides: bit mask of the prismatic joints.
     :param lower, upper: (n,) limits.
-    :param seed: (n,) where joints should rather be, if ``has_seed``.
+    :param seed: (n,) preferred joint values, read if ``has_seed``.
     :param mode: as for :func:`ranking.place`.
     """
     lost = lanes.places() < 0.0
@@ -122,7 +122,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
-    """Rotate two directions and a point about a line, given sine and cosine of the angle."""
+    """Return two directions and a point rotated about a line, given sine and cosine of the angle."""
     d = 1.0 - c
     dx, dy, dz = d * h[0], d * h[1], d * h[2]
     sx, sy, sz = s * h[0], s * h[1], s * h[2]
@@ -153,7 +153,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home: the chain, ``slides`` its prismatic joints.
     :param target: (12,) T.
-    :param doubtful: the residual of candidates whose angles are too large to be measured here.
+    :param doubtful: residual to write for candidates whose angles are too large to be measured here.
     """
     x = lane_angles.spread_vector((home[0], home[3], home[6]))
     y = lane_angles.spread_vector((home[1], home[4], home[7]))
@@ -212,8 +212,8 @@ def write_distances(area, seed, n, slides, lower, upper, metric):
 
     :param area: (area_size(n),) joint values; DISTANCE is written.
     :param seed, lower, upper: (n,).
-    :param slides: which joints are prismatic.
-    :param metric: as there.
+    :param slides: bit mask of the prismatic joints.
+    :param metric: as for :func:`ranking.distance`.
     """
     total = lanes.spread(0.0)
     for k in range(n):
@@ -231,7 +231,7 @@ def order_few(keys, indices, count, scratch):
     """
     Write the indices of up to eight keys in ascending order; equal keys keep their order.
 
-    Count every key against every other one, without a branch.
+    Each key is compared with every other key, without a branch.
 
     :param keys: (8 or more,) numbers, of which ``count`` are read.
     :param indices: (8 or more,) out.

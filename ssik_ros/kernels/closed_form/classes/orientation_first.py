@@ -64,7 +64,7 @@ def write_rotations(out, axes, count, image_of, offered):
     :param axes: (., 3) unit axes in its first ``count`` rows.
     :param count: number of axes, 0 to 3.
     :param image_of: (12,) a transform whose rotation is R.
-    :param offered: angle of the third where the pose leaves it free [rad].
+    :param offered: angle of the third axis if R leaves it free [rad].
     """
     if count == 0:
         return 1, False
@@ -102,10 +102,10 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
 
     :param out: (2, n) candidates, not certified.
     :param axes, points: (3 n,) the chain.
-    :param slides: which joints are prismatic, at most three of them and of the others.
+    :param slides: bit mask of the prismatic joints: at most three, and at most three joints are revolute.
     :param n: number of joints.
     :param g: (12,) G.
-    :param offered: angle of the last revolute joint where the pose leaves it free [rad].
+    :param offered: angle of the last revolute joint if the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
     """
     turning, turns = matrix(scratch, 0, 3, 3), matrix(scratch, AT_TURNS, 2, 3)

@@ -85,7 +85,7 @@ SKEW = 0.1
 
 @kernel
 def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
-    """Write two rows (q1, q2, q3) of a shoulder with one revolute joint into ``arm``; return their number."""
+    """Write two rows (q1, q2, q3) that move W to p, for a shoulder with one revolute joint; return their number."""
     if slides == RPP:
         back = (-h1[0], -h1[1], -h1[2])
         k, x, y, a, b = back, vectors.subtract(p, o1), vectors.subtract(w, o1), h2, h3
@@ -121,7 +121,7 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
 @kernel
 def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
-    Write rows (q1, q2, q3) of a revolute, prismatic, revolute shoulder into ``arm``; return their number.
+    Write rows (q1, q2, q3) that move W to p, for a revolute, prismatic, revolute shoulder; return their number.
 
     :param pairs: (4, 2) scratch.
     :param zeros: (4,) scratch.
@@ -215,7 +215,7 @@ def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
     Write four rows (., s, u) for a nearly vanishing ``climb`` = k.g; return their number.
 
     :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u.
-    :param size: of the lengths that they were computed from.
+    :param size: size of the lengths that give these coefficients.
     """
     rounds = 4 if abs(climb) > SMALL else 1
     for row in range(4):
@@ -234,7 +234,7 @@ def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
 @kernel
 def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
     """
-    Write rows (q1, q2, q3) of a shoulder whose first or last joint is prismatic into ``arm``; return their number.
+    Write rows (q1, q2, q3) that move W to p, if the first or last joint is prismatic; return their number.
 
     :param rows: (4, 3) scratch.
     :param zeros: (4,) scratch.
@@ -266,7 +266,7 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
     :param n: number of joints, 3 to 6.
     :param special: (3,) W, the centre of the wrist.
     :param g: (12,) G, the target.
-    :param offered: angle of the last joint where the wrist is straight [rad].
+    :param offered: angle of the last joint for a straight wrist [rad].
     :param scratch: (SCRATCH,) numbers.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)

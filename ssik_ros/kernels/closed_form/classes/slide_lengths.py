@@ -38,7 +38,7 @@ def solve_two(a, b, r):
     Return (outcome, x, y) with x a + y b nearest to r.
 
     :param a, b: unit vectors.
-    :param r: where to go.
+    :param r: the vector to reach.
     """
     n = vectors.cross(a, b)
     nn = vectors.dot(n, n)
@@ -54,7 +54,7 @@ def solve_three(a, b, c, r):
     Return (outcome, x, y, z) with x a + y b + z c = r, or nearest to it.
 
     :param a, b, c: unit vectors.
-    :param r: where to go.
+    :param r: the vector to reach.
     """
     bc, ca, ab = vectors.cross(b, c), vectors.cross(c, a), vectors.cross(a, b)
     volume = vectors.dot(a, bc)

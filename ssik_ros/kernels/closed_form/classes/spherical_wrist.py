@@ -64,7 +64,7 @@ SCRATCH = AT_ANGLES + spherical_wrist_lanes.SCRATCH
 
 @kernel
 def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm``; return their number, and whether an angle is hardly determined."""
+    """Write four rows (q1, q2, q3) that move W to p; return their number, and whether an angle is hardly determined."""
     back = (-h1[0], -h1[1], -h1[2])
     outcome, q1, other = sp4.solve(
         h2, back, vectors.subtract(p, o1), vectors.dot(h2, vectors.subtract(w, o1))
@@ -90,7 +90,7 @@ def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
 
 @kernel
 def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) into ``arm``; return their number, and whether an angle is hardly determined."""
+    """Write four rows (q1, q2, q3) that move W to p; return their number, and whether an angle is hardly determined."""
     outcome, q3, other = sp4.solve(
         h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
     )
@@ -150,7 +150,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (8, 6) candidates, not certified.
-    :param case: one of the constants above.
+    :param case: PARALLEL_23, PARALLEL_12, MEETING_12, MEETING_23 or GENERIC.
     :param axes, points: (18,) the chain.
     :param special: (6,) W, then A if the case has one.
     :param g: (12,) G.

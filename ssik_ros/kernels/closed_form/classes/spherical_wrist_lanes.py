@@ -31,7 +31,7 @@ def _store_angle(angles, joint, y, x):
 
 @inline_kernel
 def _load_angle(angles, joint):
-    """Return sine and cosine of a joint."""
+    """Return sine and cosine of a joint, in four lanes."""
     return (
         lanes.load_half(angles, (3 + joint) * lanes.HALF_LANES),
         lanes.load_half(angles, (6 + joint) * lanes.HALF_LANES),
@@ -41,7 +41,7 @@ def _load_angle(angles, joint):
 @kernel
 def write_arm_parallel_23(angles, axes, points, w, p):
     """
-    Write the first three angles of four postures where axes 2 and 3 are parallel.
+    Write the first three angles of four postures that move W to p; axes 2 and 3 are parallel.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
     :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
@@ -82,7 +82,7 @@ def spread_arm(angles, arm, count):
     Write the first three angles of four postures.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
-    :param arm: (4, 3) postures of the first three joints, of which there are ``count``.
+    :param arm: (4, 3) postures of the first three joints in its first ``count`` rows.
     """
     for k in range(3):
         angle = lane_angles.read_rows(arm, k, count)
@@ -94,14 +94,14 @@ def spread_arm(angles, arm, count):
 
 @inline_kernel
 def undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
-    """Return (R_1 R_2 R_3)^T v."""
+    """Return (R_1 R_2 R_3)^T v, given axes, sines and cosines of three rotations."""
     return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
 
 
 @kernel
 def write_wrists(out, angles, axes, g):
     """
-    Write eight candidates; return whether no wrist is nearly straight, without which they are of no use.
+    Write eight candidates and return True; if a wrist is nearly straight, write nothing and return False.
 
     :param out: (8, 6) candidates.
     :param angles: (SCRATCH,) their first three angles, with sines and cosines, in four lanes; overwritten.

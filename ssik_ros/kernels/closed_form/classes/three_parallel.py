@@ -101,9 +101,14 @@ def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
     """
     Return q6 with R(h6, q6) p = q; if p is parallel to h6, the angle nearest to the offered one within reach.
 
-    :param u: the point that joint c carries, from a point of axis 6, before E_6^-1.
-    :param v: the point that its distance is measured from, likewise.
-    :param nearest, furthest: range of that distance, squared.
+    Within reach: the parallel joints can make the distance |R(-h6, q6) u - v|.
+
+    :param h6: direction of axis 6.
+    :param p, q: vectors.
+    :param offered: preferred q6 [rad].
+    :param u: vector from a point of axis 6 to the point that joint c carries.
+    :param v: vector from the same point to the point on axis a.
+    :param nearest, furthest: least and largest possible square of the distance.
     """
     across = vectors.cross(h6, p)
     if vectors.dot(across, across) >= LINED_UP * LINED_UP:
@@ -274,7 +279,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
 
     :param out: (8, 6) candidates, not certified.
     :param case: AXES_234 or AXES_123.
-    :param axes, points: (18,) the chain; where axes 5 and 6 of AXES_234 meet, the sixth point is there.
+    :param axes, points: (18,) the chain; if axes 5 and 6 of AXES_234 meet, the sixth point is their intersection.
     :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
     :param g: (12,) G.
     :param offered: q6 if it is free [rad].

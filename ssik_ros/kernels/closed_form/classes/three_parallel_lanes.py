@@ -29,7 +29,7 @@ SCRATCH = 6 * lanes.HALF_LANES
 
 @inline_kernel
 def _store_angle(angles, place, angle, sine, cosine):
-    """Write one of both angles with its sine and cosine."""
+    """Write the angle of joint 1 (place 0) or joint 5 (place 1) of four pairs, with its sine and cosine."""
     lanes.store(angles, place * lanes.HALF_LANES, angle)
     lanes.store(angles, (2 + place) * lanes.HALF_LANES, sine)
     lanes.store(angles, (4 + place) * lanes.HALF_LANES, cosine)
@@ -159,9 +159,10 @@ def write_inner(out, angles, axes, points, g):
 @inline_kernel
 def _elbows(h, o2, o3, o4, reach, whole):
     """
-    Return the angles about the parallel axes, with both elbows of each pair in neighbouring lanes.
+    Return the three angles about the parallel axes, with both elbows of each pair in neighbouring lanes [rad].
 
-    :param reach, whole: where the point of axis 4 is wanted, and the sum of the angles, in four lanes.
+    :param reach: required vector from ``o2`` to the point of axis 4, in four lanes.
+    :param whole: sum of the three angles, in four lanes [rad].
     """
     arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
     a, b, c = sp4.coefficients(base, h, arm)

@@ -45,7 +45,7 @@ DOUBTFUL = -3
 
 @inline_kernel
 def _is_same_chain(reals, n):
-    """Return whether candidates are made from the same chain on which they are certified."""
+    """Return whether the chain that gives the candidates equals the chain on which they are certified."""
     is_same = True
     for i in range(6 * n):
         is_same = is_same and reals[i] == reals[at(plan_places.OWN_AXES, n) + i]
@@ -55,7 +55,7 @@ def _is_same_chain(reals, n):
 @inline_kernel
 def _counted_arm(ints, reals, scratch):
     """
-    Return the data for the kernels of a class, written into scratch.
+    Return a :class:`pose_lanes.CountedArm` for the kernels of a class; its arrays are views of the scratch.
 
     :param ints, reals: the plan of six joints.
     """
@@ -104,7 +104,7 @@ def _has_lanes(ints, reals, arm):
 @inline_kernel
 def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
-    Write the numbers of branches of eight poses after the poses; return the bits of the uncertain poses.
+    Write the numbers of branches of eight poses into ``area``; return the bits of the uncertain poses.
 
     :param area: (POSES + LANES,) the poses, then their counts.
     :param affine: bits of the poses whose last row is (0, 0, 0, 1).

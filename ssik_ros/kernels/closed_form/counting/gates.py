@@ -122,7 +122,7 @@ def not_in(mask):
 @inline_kernel
 def missed(x, y, t, wanted_x, wanted_y, wanted_t):
     """
-    Return the squared Frobenius norm of the difference of two frames.
+    Return the squared Frobenius norm of the difference of two frames, in each lane.
 
     :param x, y, t: two axes and the origin of a frame.
     :param wanted_x, wanted_y, wanted_t: two axes and the origin of the other frame.

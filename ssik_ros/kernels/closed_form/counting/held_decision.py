@@ -129,7 +129,7 @@ def _scan(run, spread, values, places, ranges, scratch):
 @kernel
 def _begin_cells(queue, spread, arm):
     """
-    Write the first cells, grouped by arm posture; return their number.
+    Write the first cells into the queue, grouped by arm posture; return their number.
 
     If the chain does not fit the class exactly, each wrist has its own cells.
     """
@@ -155,7 +155,7 @@ def _begin_cells(queue, spread, arm):
 
 @kernel
 def _take(items, queue, first, count):
-    """Write eight cells side by side; the last cell fills unused lanes."""
+    """Write eight cells of the queue side by side into ``items``; the last of ``count`` cells fills unused lanes."""
     for lane in range(LANES):
         at = CELL * (first + min(lane, count - 1))
         code = int(queue[at + CODE])
@@ -172,7 +172,7 @@ def _take(items, queue, first, count):
 
 @inline_kernel
 def _joint_of(out, joint, is_second):
-    """Return centre and radius of a joint in eight cells, each for its own wrist."""
+    """Return centre and radius of a joint in eight cells [rad]; ``is_second`` selects the wrist of each cell."""
     row, other = joint * LANES, (13 + joint) * LANES
     centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
     row, other = row + 6 * LANES, other + 6 * LANES
@@ -182,7 +182,7 @@ def _joint_of(out, joint, is_second):
 
 @inline_kernel
 def _drift_of_arm(out, arm, is_second):
-    """Return the contribution of joints 1 to 3 to the drift, and its radius."""
+    """Return the part of the drift of W that joints 1 to 3 cause, a vector in eight lanes, and its radius."""
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for back in range(3):
@@ -199,7 +199,7 @@ def _drift_of_arm(out, arm, is_second):
 
 @inline_kernel
 def _drift_of_wrist(out, arm, is_second):
-    """Return the contribution of joints 4 to 6 to the drift in the last body's frame, and its radius."""
+    """Return the part of the drift of W that joints 4 to 6 cause, in the last body's frame, and its radius."""
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for k in range(3, 6):
@@ -215,7 +215,7 @@ def _drift_of_wrist(out, arm, is_second):
 
 @inline_kernel
 def _lifted(arm, pose, own):
-    """Return a vector of the last body in the frame of the target, with the held joint at zero."""
+    """Return a vector of the last body, given in its frame, as the target turns it with the held joint at zero."""
     x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), pose.x)
     y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), pose.y)
     z = vectors.cross(pose.x, pose.y)
@@ -225,7 +225,7 @@ def _lifted(arm, pose, own):
 
 @inline_kernel
 def _write_drift(items, out, arm, pose):
-    """Write the offset of the nearest chain's W from the true chain's W, if joint ranges give a smaller radius."""
+    """Write the drift of W (nearest chain minus true chain) into ``items``, if joint ranges give a smaller radius."""
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
@@ -243,7 +243,7 @@ def _write_drift(items, out, arm, pose):
 
 @inline_kernel
 def _write_lift(items, arm, pose):
-    """Write the offset of the nearest chain's W from the true chain's W; here it depends on joint 6 only."""
+    """Write the drift of W (nearest chain minus true chain) into ``items``; here it depends on joint 6 only."""
     sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
     aside, h6 = triple(arm.beside, 5), triple(arm.vectors, hr.H6)
     turned = vectors.turn(h6, cosine, -sine, lane_angles.spread_vector(aside))
@@ -256,7 +256,7 @@ def _write_lift(items, arm, pose):
 
 @inline_kernel
 def _cut_last(items, out):
-    """Intersect the range of joint 6 with the range of each lane's branch; return the bits of empty lanes."""
+    """Intersect the range of joint 6 in ``items`` with its range in each branch; return the bits of empty lanes."""
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     centre, radius = _joint_of(out, 5, is_second)
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
@@ -275,7 +275,7 @@ def _cut_last(items, out):
 
 @kernel
 def _examine(out, arm, pose, items):
-    """Return the bits of eight cells that may have a posture within limits, for both wrists."""
+    """Write joint ranges into ``out``; return the bits of cells that may have a posture within limits, per wrist."""
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_split:
         _write_lift(items, arm, pose)
@@ -298,7 +298,7 @@ def _examine(out, arm, pose, items):
 
 @kernel
 def _choose_values(values, items, out, spread, first, second, count):
-    """Write the middles of cells at which all joints may be within limits; return their number."""
+    """Write the different middles of cells at which all joints may be within limits; return their number."""
     inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
     inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
     chosen = 0

@@ -114,11 +114,11 @@ class Pose(NamedTuple):
     """W relative to a point on the axis of the held joint."""
     x: tuple[float, float, float]
     y: tuple[float, float, float]
-    """Images of X6 and Y6."""
+    """Directions X6 and Y6, moved by the target."""
 
 
 class Cells(NamedTuple):
-    """Eight cells of the held joint, each with a branch of the first three joints."""
+    """Eight cells of the held joint (middle and half width [rad]), each with a branch of the first three joints."""
 
     middle: float
     half: float
@@ -138,10 +138,10 @@ class Target(NamedTuple):
 
     shortest: float
     longest: float
-    """Distance from A to W."""
+    """Range of the distance from A to W: ``shortest`` to ``longest``."""
     low: float
     high: float
-    """Cosine between the line from A to W and axis 1."""
+    """Range of the cosine between the line from A to W and axis 1: ``low`` to ``high``."""
     azimuth: tuple[float, float]
     """Angle about axis 1, from axis 2 to the line from A to W."""
     roll: tuple[float, float]
@@ -153,12 +153,12 @@ class Target(NamedTuple):
 
 
 class Elbow(NamedTuple):
-    """The line from A to W as joint 3 positions it."""
+    """The line from A to W as joint 3 positions it. Angles, also of joint 3 (``joint``), have centre and radius."""
 
     joint: tuple[float, float]
     low: float
     high: float
-    """Cosine between the line from A to W and axis 2."""
+    """Range of the cosine between the line from A to W and axis 2: ``low`` to ``high``."""
     azimuth: tuple[float, float]
     """Angle about axis 2, from axis 1 to the line from A to W."""
     roll: tuple[float, float]
@@ -190,7 +190,7 @@ class Wrist(NamedTuple):
 @inline_kernel
 def make_pose(arm, target):
     """
-    Return the target with the held joint at zero.
+    Return the target with the held joint at zero, as a :class:`Pose`.
 
     :param arm: :class:`HeldArm`.
     :param target: (12,) G of the seven joints, or its inverse for a reversed class, in units of the arm.
@@ -224,7 +224,7 @@ def _arc_cosine(x):
 
 @inline_kernel
 def _between_cosines(low, high):
-    """Return centre and radius of the angles in [0, pi] with a cosine in a range, and a mask of lanes without any."""
+    """Return centre and radius of angles in [0, pi] with cosines in a range, and a mask of lanes with no such angle."""
     low, high = low - ROUNDING, high + ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
     most = _arc_cosine(lanes.greater(lanes.lesser(low, 1.0), -1.0))
@@ -302,7 +302,7 @@ def _turning(axis_x, axis_y, way, slope, width, rest):
 
 @inline_kernel
 def _dihedral(way, square, size, a, b):
-    """Return the angle about a vector from the half plane with a to the half plane with b."""
+    """Return the angle about ``way`` from the half plane with a to the half plane with b; ``size`` is its length."""
     y = size * vectors.dot(way, vectors.cross(a, b))
     return lanes.arc_tangent(
         y, square * vectors.dot(a, b) - vectors.dot(way, a) * vectors.dot(way, b)
@@ -311,7 +311,7 @@ def _dihedral(way, square, size, a, b):
 
 @inline_kernel
 def _see_target(arm, pose, cells):
-    """Return the pose seen from joint 1."""
+    """Return the :class:`Target`: the pose as joint 1 sees it over eight cells."""
     known, numbers = arm.vectors, arm.numbers
     u, h1 = triple(known, U), triple(known, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
@@ -360,7 +360,7 @@ def _see_target(arm, pose, cells):
 
 @inline_kernel
 def _bend_elbow(arm, cells, shortest, longest):
-    """Return the line from A to W as joint 3 positions it, and a mask of lanes where joint 3 cannot reach it."""
+    """Return the :class:`Elbow` for a range of distances from A to W, and a mask of lanes that joint 3 cannot reach."""
     known, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
     inverse = 1.0 / numbers[TWO_R]
@@ -412,7 +412,7 @@ def _angle_of_triangle(low, high, least, most):
 
 @inline_kernel
 def _place_shoulder(arm, cells, target, elbow):
-    """Return joints 1 and 2 and the roll of the elbow, and a mask of lanes where the triangle does not exist."""
+    """Return the :class:`Shoulder`, and a mask of lanes where its triangle does not exist."""
     c, s = arm.numbers[C12], arm.numbers[S12]
     size = abs(c)
     least_a, most_a = _sines(target.low, target.high)
@@ -440,7 +440,7 @@ def _place_shoulder(arm, cells, target, elbow):
 
 @inline_kernel
 def _bend_wrist(arm, target, elbow, roll):
-    """Return the triangle of A to W, axis 6 and axis 4, and a mask of lanes where joint 5 cannot form it."""
+    """Return the :class:`Wrist`, and a mask of lanes where joint 5 cannot form its triangle."""
     c6, s6, cone6 = target.side
     c4, s4, cone4 = elbow.side
     sine, cosine = lanes.sine_cosine(roll[0])
@@ -465,7 +465,7 @@ def _bend_wrist(arm, target, elbow, roll):
 
 @inline_kernel
 def _place_wrist(arm, target, elbow, wrist, side):
-    """Return joints 4, 5 and 6 for one bend of the wrist."""
+    """Return centre and radius of joints 4, 5 and 6 [rad]; ``side`` is 1 or -1, the sign of the bend of the wrist."""
     known, numbers = arm.vectors, arm.numbers
     h4, h5, h6 = triple(known, H4), triple(known, H5), triple(known, H6)
     bend, width = wrist.bend
@@ -499,14 +499,14 @@ def _inside(limits, joint, place):
 
 @inline_kernel
 def _store(out, row, place):
-    """Write centre and radius of a joint."""
+    """Write centre and radius of a joint; the radius goes six rows after the centre."""
     lanes.store(out, row * LANES, place[0])
     lanes.store(out, (row + 6) * LANES, place[1])
 
 
 @inline_kernel
 def _load_vector(items, row):
-    """Return the vector of three consecutive rows."""
+    """Return the vector in three consecutive rows, eight lanes each."""
     return (
         lanes.load(items, row * LANES),
         lanes.load(items, (row + 1) * LANES),
@@ -516,7 +516,7 @@ def _load_vector(items, row):
 
 @inline_kernel
 def _load(items):
-    """Return eight cells."""
+    """Return eight cells as :class:`Cells`."""
     return Cells(
         lanes.load(items, 0),
         lanes.load(items, LANES),

@@ -32,7 +32,7 @@ class CountedArm(NamedTuple):
 
 @inline_kernel
 def at_zero():
-    """Return zero in each lane."""
+    """Return the value of lanes with zero in each lane."""
     return lanes.spread(0.0)
 
 
@@ -44,7 +44,7 @@ def columns_of(g):
 
 @inline_kernel
 def undo_joint(h, o, s, c, x, y, t):
-    """Undo a rotation about a line, given sine and cosine of its angle, for two directions and a point."""
+    """Return two directions and a point rotated back about a line, given sine and cosine of the angle."""
     return vectors.turn(h, c, -s, x), vectors.turn(h, c, -s, y), screw(h, o, c, -s, t)
 
 

@@ -37,9 +37,13 @@ from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 @inline_kernel
 def outer_equations(arm):
     """
-    Return the coefficients of joint 5 in both equations of the outer joints, in units of the arm; they ignore the pose.
+    Return the numbers of joint 5 in both equations of the outer joints, which do not depend on the pose.
+
+    The coefficients of the first equation are in units of the arm, its constant is not.
 
     :param arm: :class:`pose_lanes.CountedArm`.
+    :returns: four coefficients of cos q5 and sin q5, equation by equation; constant of the first equation [m]; constant
+        of the second.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     o5, o6 = triple(arm.points, 4), triple(arm.points, 5)

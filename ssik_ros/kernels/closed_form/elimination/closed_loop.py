@@ -50,6 +50,7 @@ def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
     Write a frame whose z axis is the axis of a joint, on the chain or on the reversed chain.
 
     :param out: (12,) out.
+    :param joint: index of the joint; on the reversed chain it counts from the last joint.
     :param inverse_scale: inverse of the length unit [1/m].
     """
     i = 5 - joint if reversed_ else joint
@@ -80,7 +81,9 @@ def prepare_cut(out, axes, points, cut, work):
     Write the constants of a chain that is cut at one place.
 
     :param out: (CUT,) out.
-    :param cut: 0 .. CUTS - 1.
+    :param axes, points: (18,) the chain.
+    :param cut: joint where the loop is cut: 0 to 5 on the chain, 6 to 11 for joints 0 to 5 of the reversed chain.
+    :param work: scratch, overwritten.
     """
     joint = cut % JOINTS
     reversed_ = cut >= JOINTS
@@ -113,7 +116,7 @@ def prepare_cut(out, axes, points, cut, work):
 @kernel
 def prepare_constants(out, axes, points, start, work):
     """
-    Write the constants of a chain for the solver.
+    Write the constants of a chain for :func:`general_6r.solve`: one or two cuts.
 
     :param out: (CONSTANTS,) out.
     :param axes: (18,) unit directions of the axes in the base frame, all joints at zero.
@@ -134,6 +137,7 @@ def close_loop(constants, g, work):
     """
     Write the six motions of the loop and their inverses into the workspace.
 
+    :param constants: (CUT,) of :func:`prepare_cut`.
     :param g: (12,) target.
     """
     copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))

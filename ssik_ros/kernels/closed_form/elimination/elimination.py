@@ -390,7 +390,7 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     """
     Write the matrix whose eigenvalues are tan((q_k - origin) / 2); return its size and its largest entry.
 
-    The size is 0 where the origin does not serve, because the leading coefficients are singular.
+    The size is 0, and the entry infinite, if the leading coefficients are singular at this origin.
 
     :param out: (256,) the matrix by columns.
     :param sine, cosine, one: (6, 9) mixed polynomials.

@@ -159,7 +159,7 @@ def _choose_matrix(elimination, work):
 @inline_kernel
 def _insert(out, count, q, part):
     """
-    Insert a root into sorted lists; return their length.
+    Insert a root and its imaginary part into sorted lists; return their new length.
 
     :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2.
     """
@@ -273,7 +273,7 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
     :param found: (ROWS, 7) angles, then the miss.
     :param constants: (CUT,).
     :param is_careful: as for :func:`solve`.
-    :returns: the new count, and whether nothing casts a doubt on them.
+    :returns: the new count, and whether the candidates of this cut are certainly complete.
     """
     k = int(constants[AT_JOINT])
     close_loop(constants, g, work)
@@ -312,7 +312,10 @@ def _distance(found, i, j):
 @kernel
 def _write_merits(merits, found, count):
     """
-    Write the candidates' merits: different ones that reach the target first, then close ones, then ones unlike any better one.
+    Write the merits of candidates; larger is better.
+
+    Largest are candidates that reach the target and differ from better ones. Then come candidates near the target. The
+    distance from better candidates decides the rest.
 
     :param merits: (ROWS,).
     """
@@ -358,8 +361,8 @@ def _nudge(out, g, number, unit):
 
     :param out: (12,) out.
     :param g: (12,) the target.
-    :param number: index of the motion: first direction forth and back, second direction forth and back, then the second
-        direction's last pair again with a smaller motion.
+    :param number: index of the motion. 0 and 1 go forth and back along the first direction, 2 and 3 along the second.
+        4 and 5 go along the first direction again, by the smaller motion NEARER.
     :param unit: length unit of the chain [m].
     """
     way = NEARER if number > 3 else NUDGE
@@ -510,7 +513,7 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     """
     Return the best place to cut the loop of a chain, and the digits to which it finds the worst of several postures.
 
-    The place is a number for :func:`prepare` and :func:`prepare_constants`; it holds a second cut for doubtful targets.
+    The place is a number for :func:`prepare` and :func:`prepare_constants`; it has a second cut for doubtful targets.
     It is -1 if no cut works.
 
     :param axes: (18,) unit directions.
@@ -538,11 +541,11 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
 
 def prepare(axes: Any, points: Any, start: int) -> Any:
     """
-    Return the constants of a chain.
+    Return the constants (CONSTANTS,) of a chain for :func:`solve`.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
-    :param start: of :func:`choose_start`.
+    :param start: place of the cut, from :func:`choose_start`.
     """
     constants = np.zeros(CONSTANTS)
     prepare_constants(

@@ -127,9 +127,9 @@ def search(
 @kernel
 def _keep_nearby(run, value):
     """
-    Keep the branches that the closed form of a nearby chain leads to; return whether there are surely no others.
+    Keep the branches to which the closed form of a nearby chain leads; return True if surely no other branch exists.
 
-    :param value: of the held joint.
+    :param value: value of the held joint [rad].
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]

@@ -39,7 +39,7 @@ def write_line(out, column, pose):
 
 @inline_kernel
 def _rotated(pose, x, row, i):
-    """Return R v for the three numbers of column i from a row on."""
+    """Return R v, with v in the rows ``row`` to ``row + 2`` of column i, and R the rotation of ``pose``."""
     a, b, c = x[row, i], x[row + 1, i], x[row + 2, i]
     return (
         pose[0] * a + pose[1] * b + pose[2] * c,
@@ -82,7 +82,7 @@ def transform_lines(out, pose, lines, count):
 
 @inline_kernel
 def _expand_pair(out, lines, count, row):
-    """Write two numbers that a rotation about z mixes as multiples of (sin, cos, 1)."""
+    """Write rows ``row`` and ``row + 1`` of lines, which a rotation about z mixes, as multiples of (sin, cos, 1)."""
     for j in range(count):
         x, y = lines[row, j], lines[row + 1, j]
         out[row, j], out[row + 1, j] = -y, x
@@ -92,7 +92,7 @@ def _expand_pair(out, lines, count, row):
 
 @inline_kernel
 def _expand_fixed(out, lines, count, row):
-    """Write a number that a rotation about z does not change as multiples of (sin, cos, 1)."""
+    """Write a row of lines, which a rotation about z does not change, as multiples of (sin, cos, 1)."""
     for j in range(count):
         out[row, j] = out[row, count + j] = 0.0
         out[row, 2 * count + j] = lines[row, j]

@@ -91,7 +91,7 @@ def _solve(lu, pivots, x):
 @kernel
 def refine(lu, pivots, x):
     """
-    Make one step of inverse iteration in place.
+    Move a vector towards the null vector of the equations by one step of inverse iteration, in place.
 
     :param lu, pivots: of :func:`factorise_equations`.
     :param x: (12,).
@@ -136,7 +136,7 @@ def _start(x, column):
 @kernel
 def null_vector(x, lu, pivots):
     """
-    Write the vector that the equations make smallest.
+    Write the vector for which the left sides of the equations are smallest, with a largest entry of 1.
 
     :param x: (12,).
     """
@@ -186,7 +186,7 @@ def _orthogonalise(space, m):
 @kernel
 def null_space(space, lu, pivots, m):
     """
-    Write an orthonormal basis of the m vectors that the equations make smallest.
+    Write an orthonormal basis of the m vectors for which the left sides of the equations are smallest.
 
     :param space: (m, 12).
     """

@@ -98,7 +98,7 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 
 @kernel
 def _is_new(found, first, count):
-    """Return whether row ``count`` is near a solution and differs from the rows that begin at ``first``."""
+    """Return whether row ``count`` is near a solution and differs from all rows from ``first`` on."""
     if not found[count, 6] < FAR:
         return False
     for row in range(first, count):
@@ -127,7 +127,7 @@ def _count_apart(found, first, count):
 
 @kernel
 def _drop_others(found, first, count):
-    """Drop the candidates in the rows ``first`` .. ``count`` - 1 that are not close; return the new count."""
+    """Drop candidates in rows ``first`` .. ``count`` - 1 that miss the target by CLOSE or more; return the count."""
     kept = first
     for row in range(first, count):
         if found[row, 6] < CLOSE:
@@ -226,7 +226,7 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
 
     :param found: (ROWS, 7) angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then their imaginary parts [rad].
-    :param work: whether roots lie together or are nearly complex, and have candidates, is told at ``W_MULTIPLE``.
+    :param work: the workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or are nearly complex.
     :param is_careful: whether to leave out nearly complex roots that are surely complex; this takes time.
     :returns: the new count, and whether there are as many close candidates as sure roots, in every group of them.
     """

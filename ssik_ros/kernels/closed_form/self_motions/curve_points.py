@@ -68,7 +68,7 @@ AT_FACTS = AT_TANGENT + N
 
 
 class Curve(NamedTuple):
-    """The chain, the pose and scratch."""
+    """The chain, the target pose and the scratch of the functions of this module."""
 
     axes: np.ndarray
     points: np.ndarray
@@ -102,7 +102,7 @@ def scratch_size():
 
 @kernel
 def _write_limits(work, ints, reals):
-    """Write the effective limits to the head of the scratch; infinite for joints whose range covers a full turn."""
+    """Write lower and upper limits to the head of the scratch; infinite for joints whose range covers a full turn."""
     for k in range(N):
         low, high = reals[LOWER + k], reals[UPPER + k]
         is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
@@ -183,7 +183,9 @@ def _eliminate(system):
 @kernel
 def solve_there(c, q, aim):
     """
-    Write step and tangent at a posture; return the determinant, 0 if the equations are singular.
+    Write Newton step and unit tangent at a posture; return the determinant of [J; row], 0 if it is singular.
+
+    The step is in column STEP of ``c.system``.
 
     :param c: from :func:`open_curve`; ``c.row`` is the seventh equation, ``c.tangent`` is written.
     :param q: (7,) the posture.
@@ -212,10 +214,10 @@ def solve_there(c, q, aim):
 @kernel
 def correct(c, q, aim, last, most):
     """
-    Move a posture onto the curve, in place; return the last determinant, 0 if this fails.
+    Move a posture onto the curve, in place; return the last determinant of [J; row], 0 if this fails.
 
     :param c: from :func:`open_curve`; ``c.row`` is the seventh equation; tangent and first step are written.
-    :param q: (7,) the posture.
+    :param q: (7,) the posture; it has moved after a failure, too.
     :param aim: wanted value of ``row . q``.
     :param last: step length at which the iteration ends [rad or m].
     :param most: most steps.
@@ -266,7 +268,9 @@ def fix_joint(c, joint):
 @kernel
 def write_first_tangent(c, q):
     """
-    Write the tangent of the curve at a posture whose direction is unknown.
+    Write the unit tangent at a posture of the curve, without a tangent before it.
+
+    The tangent points to larger values of one joint, the held joint if possible. ``c.row`` is overwritten.
 
     :param c: from :func:`open_curve`; ``c.tangent`` is written.
     :param q: (7,) a posture on the curve.

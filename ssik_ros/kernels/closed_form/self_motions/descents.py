@@ -79,7 +79,7 @@ def descend(rows, ints, reals, target, free, work):
     """
     Move postures onto curves; write those that arrive within the limits to the first rows and return their number.
 
-    :param rows: (m, 7) postures in; out.
+    :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) T.
     :param free: (7,) integers 0 to 6.

@@ -372,7 +372,7 @@ def _write_side(run, side, cosine, sine):
 
 @kernel
 def _write_roots(run):
-    """Write roots where joints reach limits, knots at and between them, and the images inside; return their number."""
+    """Write roots at joint limits, knots at and between them, and the images inside; return the number of roots."""
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
         at = SIDE * side
@@ -412,7 +412,7 @@ def _write_roots(run):
 
 @kernel
 def _add_root(roots, count, psi, beside, joint, upper):
-    """Insert a root into the sorted roots."""
+    """Insert a root into the sorted roots; the sign of the wave ``beside`` at psi gives the posture of its side."""
     value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
     if psi < 0.0:
         psi += 2.0 * math.pi

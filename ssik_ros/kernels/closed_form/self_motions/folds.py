@@ -165,7 +165,7 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
 
 @kernel
 def _narrow(lane, f):
-    """Narrow the bracket by the component at the examined share."""
+    """Narrow the bracket of a fold by f, the held joint's component of the tangent at the examined share."""
     # Halve the component at the end that stays twice (Illinois method), so that both ends approach the fold.
     if f * lane[F_LOW] > 0.0:
         lane[LOW], lane[F_LOW] = lane[SHARE], f
@@ -179,7 +179,7 @@ def _narrow(lane, f):
 
 @kernel
 def _look_at(q, knots, state, numbers, lane):
-    """Move a lane to the share where the chord of the bracket vanishes."""
+    """Aim a lane at the share of its segment at which the secant of the bracket vanishes."""
     row = int(state[ROW])
     share = state[LOW] + (state[HIGH] - state[LOW]) * state[F_LOW] / (state[F_LOW] - state[F_HIGH])
     width, aim = knots[row + 1, ARC] - knots[row, ARC], 0.0
@@ -257,7 +257,7 @@ def _beginning(fold_at, knots, first, last):
 
 @inline_kernel
 def _put(out, at, fold_at, knots, item, first, last, lap):
-    """Write an item of a curve as a row; return its arc length. ``lap`` adds the length and windings of a lap."""
+    """Write an item of a curve as row ``at``; return its arc length. ``lap`` adds the length and windings of a lap."""
     row = item // 2
     fold = fold_at[row] if item % 2 == 1 else 0
     for column in range(segments.COLUMNS):
@@ -278,7 +278,7 @@ def _row_of(heads, curve, end):
 
 @kernel
 def _link(out, heads, count, curve, end, lower):
-    """Write the curves that end in the same posture."""
+    """Write into the heads of a curve which curves end in the posture of one of its ends; -1 fills empty places."""
     place, start, found = _row_of(heads, curve, end), 2 + end * OTHERS, 0
     for i in range(OTHERS):
         heads[curve, start + i] = -1

@@ -157,7 +157,7 @@ def wind(c, q, beyond):
     Move joints to the winding nearest to the middle of their limits; return whether all are within the limits.
 
     :param c: from :func:`curve_points.open_curve`.
-    :param q: (7,) the posture, changed in place.
+    :param q: (7,) the posture, changed in place up to the first joint that is outside.
     :param beyond: accepted distance outside the limits [rad or m].
     """
     for k in range(N):

@@ -90,7 +90,7 @@ def take_step(numbers, lane):
 @inline_kernel
 def entry_at(row, joint):
     """
-    Return the place of an entry of the Jacobian.
+    Return the offset of an entry of the Jacobian in the numbers of eight postures.
 
     :param row, joint: row and column of the entry.
     """
@@ -100,7 +100,7 @@ def entry_at(row, joint):
 @kernel
 def solve_there(c, numbers):
     """
-    Write step and tangent at eight postures.
+    Write Jacobian, error, Newton step and unit tangent at eight postures.
 
     :param c: from :func:`curve_points.open_curve`.
     :param numbers: (numbers_size(),) with Q, ROW and AIM.
@@ -112,7 +112,7 @@ def solve_there(c, numbers):
 @kernel
 def solve_equations(numbers):
     """
-    Write step and tangent of eight systems of equations.
+    Write Newton step and unit tangent of eight systems of equations; the Jacobian is overwritten by its factors.
 
     :param numbers: (numbers_size(),) with the Jacobian, ERROR, Q, ROW and AIM.
     """
@@ -161,7 +161,7 @@ def inverse_norm(numbers):
 
 @kernel
 def _write_equations(c, numbers):
-    """Write the Jacobian and the error at the tip."""
+    """Write the Jacobian and the error at the tip of eight postures."""
     area = vector(numbers, LANES * Q, LANES * N)
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
     newton_lanes.write_columns(N, c.slides, t, numbers)
@@ -198,7 +198,7 @@ def _reflect(numbers, row):
 
 @inline_kernel
 def _apply(numbers, row, start):
-    """Reflect a vector of seven rows that starts at row ``start``."""
+    """Apply reflection ``row`` to the vector of seven rows that starts at row ``start``."""
     total = lanes.spread(0.0)
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
@@ -212,7 +212,7 @@ def _apply(numbers, row, start):
 
 @kernel
 def _meet_aim(numbers, product):
-    """Set the sign of the tangent, and extend the step to meet the seventh equation."""
+    """Set the signs of tangent and determinant (``product``), and extend the step to meet the seventh equation."""
     along, left = lanes.spread(0.0), lanes.load(numbers, LANES * AIM)
     for k in range(N):
         row = lanes.load(numbers, LANES * (ROW + k))

@@ -159,7 +159,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
 
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
-    """Return all arrays, with every lane idle."""
+    """Return the arrays in the scratch as :class:`Lanes`, with every lane idle."""
     c = cp.open_curve(ints, reals, target, free, work)
     q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
     state = matrix(work, at, LANES, STATE)
@@ -201,7 +201,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @kernel
 def _begin(run, lane):
-    """Start an idle lane at a posture that no curve has passed; return whether there was one."""
+    """Start an idle lane at a posture that no curve has passed; return False if all postures are marked."""
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
@@ -225,7 +225,7 @@ def _begin(run, lane):
 
 @kernel
 def _take_second(run, lane):
-    """Let an idle lane follow a curve in its second direction; return whether there was one."""
+    """Let an idle lane follow a curve in its second direction; return False if no curve has one open."""
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
             _follow_second(run, lane, curve)
@@ -253,7 +253,7 @@ def _follow_second(run, lane, number):
 @kernel
 def _advance(run, lane, first):
     """
-    Process the solved equations of a lane.
+    Use the solved equations of a lane: write a knot, take a step, shorten the step, or finish the curve.
 
     :param first: row of the output where a finished curve is written.
     :returns: number of knots written there, -1 if they do not fit.
@@ -326,13 +326,13 @@ def _write_first(run, lane):
 
 @inline_kernel
 def _table_of(state):
-    """Return the first row of the table that a lane writes."""
+    """Return the first row of the table of knots that a lane writes, from its state."""
     return (2 * int(state[CURVE]) + int(state[WAY])) * ROOM
 
 
 @kernel
 def _predict(run, lane):
-    """Prepare the next step of a lane."""
+    """Predict the posture one step after the last knot of a lane, where its Newton steps start."""
     state = run.state[lane]
     q, base = run.own.q, _table_of(state)
     aim = trace.write_prediction(q, run.own, int(state[ROW]), base, state[WIDTH])
@@ -355,7 +355,7 @@ def _shorten(run, lane, first, factor):
 
 @kernel
 def _meet_limit(run, lane, first):
-    """Write the knot at which a lane has arrived, and go on; return the code of :func:`_advance`."""
+    """Keep the knot at which a lane has arrived, or aim at the first limit on the way; return as :func:`_advance`."""
     state, knots, numbers = run.state[lane], run.own.knots, run.numbers
     row = int(state[ROW])
     side = 1.0
@@ -403,7 +403,7 @@ def _comes_near_limit(run, row, width, miss):
 
 @kernel
 def _aim_at_limit(run, lane, width, share, joint, side):
-    """Let a lane put a joint on the limit that it passes at a share of the last step."""
+    """Let a lane solve for the posture with a joint on the limit that it passes at a share of the last step."""
     state, c, q = run.state[lane], run.own.curve, run.own.q
     limit = c.upper[joint] if side > 0.0 else c.lower[joint]
     segments.write_point(q, run.own.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
@@ -504,7 +504,7 @@ def _look_at(run, seed, is_open):
 
 @kernel
 def _drop(run, curve, new):
-    """Make the lanes of a curve idle, and replace the mark of the postures that it has passed."""
+    """Make the lanes of a curve idle, and replace its mark in ``is_done`` by ``new``: 0 (open), 1 (done) or a mark."""
     _replace_marks(run, FOLLOWED + curve, new)
     run.curves[curve, SEED] = NONE
     for lane in range(LANES):
@@ -539,7 +539,7 @@ def _finish(run, curve, first, begin, last, more, end):
 
 @kernel
 def _leave(run, lane, first):
-    """Let :mod:`trace` follow the curve of a lane; return as :func:`_finish`."""
+    """Let :mod:`trace` follow the curve of a lane; return its number of knots, -1 if they do not fit."""
     is_done, number = run.own.is_done, int(run.state[lane, CURVE])
     begun = int(run.curves[number, SEED])
     _drop(run, number, 0)

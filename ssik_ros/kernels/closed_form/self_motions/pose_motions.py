@@ -41,7 +41,7 @@ def find(
     matrix_t, seed, options, work, places, stack, scratch,
 ):  # fmt: skip
     """
-    Write all curves of a pose; return their number, or a negative code.
+    Write all curves of a pose; return their number, NOT_RIGID, TOO_FAR, or -1 if their knots do not fit.
 
     :param knots, heads, free: as for :func:`lane_trace.follow`.
     :param target: (12,) out: T with an orthonormal rotation.

@@ -126,7 +126,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     :param target: (12,) T.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(m),) scratch.
-    :returns: row of a knot whose segment could not be proved, -1 if all are proved.
+    :returns: -1 if all segments are proved; otherwise the first knot (row) of a segment that was not.
     """
     run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
     row = 0
@@ -152,7 +152,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
-    """Return all arrays, with every lane idle."""
+    """Return the arrays in the scratch as :class:`Proving`, with every lane idle; clear ``is_on``."""
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
@@ -176,7 +176,7 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @kernel
 def _aim(run, lane, share):
-    """Move a lane to a share of its segment."""
+    """Move a lane to the point at a share of its segment."""
     state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
     row, aim = int(state[ROW]), 0.0
     state[NEXT], state[COUNT] = share, 0.0
@@ -232,7 +232,7 @@ def _write_equations(run):
 
 @kernel
 def _advance(run, lane):
-    """Process the solution at a lane's point; return False if the proof fails."""
+    """Make a ball from the solved equations of a lane, or move its point; return False if the proof fails."""
     state, numbers = run.state[lane], run.numbers
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
     free = 1.0 / (ROUNDING * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
@@ -302,7 +302,7 @@ def _is_joined(run, lane, reach, low):
 
 @kernel
 def _mark(run, state):
-    """Mark the postures inside a ball."""
+    """Mark the given postures inside the last ball of a lane."""
     c, size, seeds = run.curve, INSIDE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):

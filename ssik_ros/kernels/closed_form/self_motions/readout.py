@@ -184,7 +184,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
 
 @kernel
 def _write_aim(aim, knots, a, b, posture, lower):
-    """Write a posture with joints without limits at the windings nearest to a segment."""
+    """Write a posture with joints without limits at the windings nearest to the segment from row a to row b."""
     for k in range(N):
         middle = 0.5 * (knots[a, k] + knots[b, k])
         aim[k] = middle + segments.wrapped(posture[k] - middle, lower[k])
@@ -219,7 +219,7 @@ def _rate(knots, row, width, share, aim, count):
 
 @kernel
 def _true_rate(c, q, knots, row, width, share, aim, count):
-    """Return the scalar product of the tangent and the difference to a posture, on the curve itself."""
+    """Write the posture at a share, moved onto the curve; return its tangent times its difference to ``aim``."""
     _read_share(c, q, knots, row, width, share)
     total = 0.0
     for k in range(count):

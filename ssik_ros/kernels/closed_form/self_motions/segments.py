@@ -102,7 +102,7 @@ def write_slope(out, knots, a, b, width, u):
 @kernel
 def peak(knots, a, b, width, k, side):
     """
-    Return the share at which a joint has its extreme inside a segment, -1 if the extreme is at an end.
+    Return the share at which a joint has its maximum or minimum inside a segment, -1 if it is at an end.
 
     :param side: 1 for the maximum, -1 for the minimum.
     """
@@ -154,7 +154,7 @@ def reach(knots, a, b, width, k, limit, side):
 @inline_kernel
 def wrapped(difference, low):
     """
-    Return the difference of two values of a joint; for a joint without limits, wrapped to half a turn.
+    Return the difference of two values of a joint; for a joint without limits, wrapped to [-pi, pi).
 
     :param difference: difference of the values [rad or m].
     :param low: lower limit of the joint; -inf for a joint without limits.
@@ -167,7 +167,7 @@ def wrapped(difference, low):
 @kernel
 def share_of(knots, a, b, q, lower, reach_aside):
     """
-    Return the share of a segment nearest to a posture, -1 if the posture is not near the segment.
+    Return the share (-0.1 to 1.1) of a segment nearest to a posture, -1 if the posture is not near the segment.
 
     :param q: (7,) the posture.
     :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.

@@ -114,7 +114,7 @@ def limit_kind(joint, side):
 @kernel
 def trace_one(run, seed, first):
     """
-    Write the curve through a given posture; return its number of knots, -1 if they do not fit.
+    Write the curve through a given posture and mark the postures on it; return its number of knots, -1 without room.
 
     :param run: arrays of the trace.
     :param seed: index of the posture.
@@ -225,7 +225,7 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture that is predicted at a distance after a knot; return its place along the tangent.
+    Write the posture that is predicted at a distance after a knot; return its scalar product with the tangent.
 
     :param q: (7,) out.
     :param run: arrays of the trace.
@@ -279,7 +279,7 @@ def _take_step(run, row, first, step):
 @kernel
 def _meet_limit(run, row, width, miss):
     """
-    Move the knot after a row to the first limit that the segment passes.
+    Move the knot after a row to the first limit that the segment from the row to this knot passes.
 
     :returns: kind of this knot (REGULAR if no limit is passed), and a share. A positive share asks for a step shortened
         by this factor, because a joint peaks near its limit or the knot could not be moved.
@@ -314,6 +314,8 @@ def _meet_limit(run, row, width, miss):
 def first_beyond(run, row, width, miss):
     """
     Return the joint that passes a limit first, the side, the share of the segment, and whether the joint only peaks.
+
+    The joint is -1 if no joint passes a limit.
 
     :param run: arrays of the trace.
     :param row: row of the first knot of the segment.
@@ -420,7 +422,7 @@ def aside_of(width):
 @kernel
 def lies_on(run, a, b, q, width):
     """
-    Return whether a posture lies on the curve between two knots.
+    Return whether a posture lies on the curve between two knots; ``run.q`` is overwritten.
 
     :param run: arrays of the trace.
     :param a, b: rows of the knots.

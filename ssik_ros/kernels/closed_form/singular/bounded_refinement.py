@@ -111,11 +111,11 @@ def refine_within(
     """
     Improve a posture in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
 
-    :param q: (n,) a posture within the limits, then the best one met.
+    :param q: (n,) a posture within the limits in, the posture with the smallest error out.
     :param lower, upper: (n,) limits.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
-    :param most_steps: number of steps, failed ones included.
+    :param most_steps: largest number of steps, including failed steps.
     :param scratch: (scratch_size(n),) numbers.
     """
     aim = Aim(axes, points, home, n, slides, joints, n, target, unit)

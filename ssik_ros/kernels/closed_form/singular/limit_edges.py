@@ -62,14 +62,14 @@ def find_nearest(
     scratch,
 ):
     """
-    Write the nearest postures, the nearest first; return their number.
+    Write the nearest postures, the nearest first; return their number, 0 for chains of more than MOST_JOINTS joints.
 
-    :param out: (most, n).
-    :param errors: (most,) Frobenius norms of FK - T, lengths in units.
+    :param out: (most, n) out; ``most`` is the largest number of postures.
+    :param errors: (most,) out: Frobenius norms of FK - T, lengths divided by ``unit``.
     :param lower, upper: (n,) limits, may be infinite.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param joints: (n,) 0 to n - 1.
-    :param on_faces: whether two joints move, instead of one.
+    :param on_faces: True lets two joints move (faces), False one (edges).
     :param q: (n,) scratch.
     :param scratch: (certify.scratch_size(n),) numbers.
     """
@@ -100,7 +100,7 @@ def _others_have_limits(moving, swept, lower, upper):
 
 @kernel
 def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scratch):
-    """Keep the nearest postures of the edges, or faces, on which these joints move; return the number of postures."""
+    """Keep the nearest postures of all edges, or faces, on which these joints move; return their new number."""
     for corner in range(1 << aim.n):
         if not _put_on_corner(q, corner, moving, swept, lower, upper):
             continue
@@ -144,7 +144,7 @@ def _put_on_corner(q, corner, moving, swept, lower, upper):
 
 @kernel
 def _squared_error(q, aim, scratch):
-    """Return the squared Frobenius norm of FK(q) - T, lengths in units."""
+    """Return the squared Frobenius norm of FK(q) - T, lengths divided by the unit."""
     n, target = aim.n, aim.target
     screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
     pose = vector(scratch, at(certify.POSE, n), 12)
@@ -162,7 +162,7 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     """
     Return two values of a moving joint, one of which has the least error; nan instead of a second one.
 
-    Without a minimum inside its limits these are its two limits.
+    If a turning joint has no minimum inside its limits, these are its two limits.
     """
     low, high, unit = lower[moving], upper[moving], aim.unit
     if is_slide(aim.slides, moving):
@@ -190,7 +190,7 @@ def _lowest(q, moving, lower, upper, aim, scratch):
 
 @kernel
 def _keep(out, errors, count, q, error, lower, upper):
-    """Keep a posture among the best if it is good enough and no copy; return their number."""
+    """Insert a posture into the sorted nearest ones, unless it is a copy or too far away; return their number."""
     most, n = out.shape
     for k in range(count):
         is_same = True

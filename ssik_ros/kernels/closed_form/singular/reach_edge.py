@@ -116,7 +116,7 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
 
     :param q: (n,) a posture that nearly reaches the pose [rad or m].
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
-    :param free: (n,) indices of the joints, first of those that may move.
+    :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
     :param scratch: (scratch_size(n),) numbers.
     """
@@ -150,7 +150,7 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
 
 @kernel
 def _write_force(room, moving):
-    """Write the direction that the joints feel least."""
+    """Write u: the left singular vector of the Jacobian with the smallest singular value."""
     for j in range(moving):
         for i in range(ROWS):
             room.turned[j, i] = room.motions[i, j]

@@ -125,12 +125,12 @@ def _dot(step, a, b, aim):
 @kernel
 def correct(q, start, along, s, aim, scratch):
     """
-    Move a posture to the smallest error at a given distance along a direction; return this error.
+    Move a posture to the smallest error at a given distance along a direction; return the norm of this error.
 
     :param q: (n,) first posture; the result replaces it.
     :param start: (n,) posture at distance zero.
     :param along: (6,) unit vector of the direction in the free joints.
-    :param s: the distance.
+    :param s: the distance [rad, or m for a prismatic joint].
     :param aim: chain and pose.
     :param scratch: (sr.scratch_size(n),) scratch.
     """
@@ -400,14 +400,14 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
 @kernel
 def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
-    Move a point of a curve of solutions, in place, to the point that represents the curve; return the followed length.
+    Move a point of a curve of solutions, in place, to the point that represents it; return the strides that were made.
 
     :param q: (n,) a solution on the curve.
     :param along: (6,) its tangent in the free joints, a unit vector; overwritten.
     :param aim: chain and pose.
     :param lower, upper: (n,) limits.
     :param wish: (n,) the reference posture.
-    :param trace: (MOST_STRIDES + 1, n) points of the curve, written.
+    :param trace: (MOST_STRIDES + 1, n) out: points of the curve, one row more than strides.
     :param scratch: (scratch_size(n),) numbers.
     """
     n = aim.n

@@ -70,7 +70,7 @@ def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
 
 @kernel
 def _form(left, row, table, right, column, count):
-    """Return one number of L^T A N."""
+    """Return entry (row, column) of L^T A N, with L in ``left``, A in ``table`` and N in ``right``."""
     total = 0.0
     for i in range(sr.ROWS):
         inner = 0.0

@@ -154,7 +154,7 @@ def _view(scratch, n):
 
 @kernel
 def _count_null_vectors(place, q, aim):
-    """Write singular values and vectors at q; return the number of null vectors."""
+    """Write singular values and vectors at q; return the number of null vectors, 0 if the Jacobian is regular."""
     system = sr.view_scratch(place.rest, aim.n).system
     sr.write_equations(system, q, aim, place.rest)
     singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
@@ -175,7 +175,7 @@ def _error(place, q, aim):
 
 @kernel
 def _is_known(rows, kept, q, aim, same):
-    """Return whether a posture equals one of the first ``kept`` rows."""
+    """Return whether a posture equals one of the first ``kept`` rows in every joint, up to ``same``."""
     for row in range(kept):
         largest = 0.0
         for k in range(aim.n):
@@ -204,7 +204,7 @@ def _is_on_curve(place, curves, q, aim):
 
 @kernel
 def _add(place, kept, q, aim, same):
-    """Add a solution unless it is known already; return the new count."""
+    """Add a solution unless it equals a stored one in all joints up to ``same``; return the new number of solutions."""
     if kept >= MOST or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
@@ -379,7 +379,7 @@ def settle_rows(
     """
     Settle candidates of a chain whose joints are all free; also find the curves of solutions through the results.
 
-    :param out: (16, n) as for :func:`settle`.
+    :param out: (16, n) out, another array than ``rows``.
     :param curves: (16, n + 2) out: unit tangent of each solution's curve, then the lengths of the curve within the
         limits against the tangent and along it [rad]; zeros for an isolated solution.
     :param isolated: (count,) out: 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.

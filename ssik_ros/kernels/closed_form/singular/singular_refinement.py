@@ -136,10 +136,10 @@ def write_equations(system, q, aim, scratch):
     """
     Write the Jacobian of the free joints and the error at the tip; return the norm of the error.
 
-    :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
+    :param system: (6, 7) out: columns of the free joints, then the error in the next column.
     :param q: (n,) joint values.
     :param aim: chain and pose.
-    :param scratch: at least (6 n + 12,) numbers; the last twelve of these are FK(q) then.
+    :param scratch: at least (6 n + 12,) numbers; the twelve numbers from 6 n on become FK(q).
     """
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
     screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
@@ -159,7 +159,8 @@ def is_regular(q, aim, least, scratch):
 
     :param q: (n,) joint values.
     :param aim: chain and pose.
-    :param least: smallest pivot, or singular value, relative to the largest one or entry, that counts as regular.
+    :param least: bound on the smallest pivot over the largest entry (six free joints), or else on the smallest over the
+        largest singular value.
     :param scratch: (scratch_size(n),) numbers.
     """
     room, count = view_scratch(scratch, aim.n), aim.moving
@@ -196,7 +197,7 @@ def refine(q, aim, scratch):
     """
     Improve a solution in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
 
-    :param q: (n,) the candidate, then the best state met.
+    :param q: (n,) the candidate in, the posture with the smallest error out.
     :param aim: chain and pose.
     :param scratch: (scratch_size(n),) numbers.
     """
@@ -257,7 +258,7 @@ def _step_without_squares(q, aim, error, scratch):
 
 @inline_kernel
 def _image(system, vectors_, row, column, count):
-    """Return one number of the Jacobian times its right singular vectors."""
+    """Return entry (row, column) of the Jacobian times its right singular vectors."""
     total = 0.0
     for j in range(count):
         total += system[row, j] * vectors_[j, column]
