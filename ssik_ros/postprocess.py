@@ -93,7 +93,7 @@ def take_first(sols: list[Solution], k: int) -> list[Solution]:
 
 
 def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solution]:
-    """Return solutions as a list, checked; so is the arm, if there is one."""
+    """Return solutions as a list after a check of their type, and of the type of the arm if it is given."""
     if kb is not None and not hasattr(kb, 'joints'):
         refuse('kb', kb, 'an arm with joints, such as a KinBody')
     if not isinstance(sols, Iterable) or isinstance(sols, str):
@@ -108,7 +108,7 @@ def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solu
 def _per_joint(
     sol: Solution, kb: KinBody
 ) -> Iterator[tuple[float, tuple[float, float] | None, str]]:
-    """Return value, limits and type of each joint."""
+    """Yield value, limits and type of each joint; raise DimensionMismatch for another number of joints."""
     _check_length(sol, len(kb.joints), 'the arm')
     values = np.asarray(sol.q, dtype=np.float64).tolist()
     for value, joint in zip(values, kb.joints, strict=True):
@@ -129,7 +129,7 @@ def _is_inside(value: float, limits: tuple[float, float] | None) -> bool:
 
 
 def _wrap(value: float, limits: tuple[float, float] | None, kind: str) -> float:
-    """Return an angle moved into its limits by the fewest windings, or as it is."""
+    """Return an angle moved into its limits by the fewest windings; unchanged if that is impossible or not needed."""
     if limits is None or kind == 'prismatic':
         return value
     moved = (value + k * TURN for k in WINDINGS)
