@@ -25,7 +25,7 @@ METRICS = ('wrap_l2', 'wrap_linf')
 
 def respect_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     """
-    Return the solutions within the joint limits, bounds included, in the given order.
+    Return the solutions within the joint limits, bounds included, in their order.
 
     :param sols: solutions.
     :param kb: the arm; joints with ``limits`` None refuse nothing.
@@ -40,10 +40,10 @@ def respect_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
 
 def wrap_to_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     """
-    Return copies of the solutions with every angle moved by windings of 2 pi into its limits where possible.
+    Return the solutions with every angle moved by windings of 2 pi into its limits where that is possible.
 
-    At most two windings in each direction are tried, the fewest first. Sliding joints, joints without limits, and
-    angles that no such winding brings inside keep their values.
+    At most two windings either way; the fewest win. Sliding joints and joints without limits stay as they are, and
+    so do angles that no winding brings inside.
 
     :param sols: solutions.
     :param kb: the arm.
@@ -59,12 +59,11 @@ def nearest_to_seed(
     sols: list[Solution], q_seed: ArrayLike, metric: str = 'wrap_l2'
 ) -> list[Solution]:
     """
-    Return the solutions sorted by their distance to a seed, nearest first; ties keep the given order.
+    Return the solutions by their distance to a posture, nearest first; equal ones keep their order.
 
     :param sols: solutions.
-    :param q_seed: (dof,) joint vector of the seed [rad].
-    :param metric: ``'wrap_l2'``, the norm of the joint differences modulo 2 pi, or ``'wrap_linf'``, the largest
-        difference.
+    :param q_seed: (dof,) the posture [rad].
+    :param metric: ``'wrap_l2'``, the norm of the joint differences modulo 2 pi, or ``'wrap_linf'``, the largest.
     :raises ValueError: for another metric, or when a solution has another number of joints.
     """
     if not isinstance(metric, str) or metric not in METRICS:
@@ -85,16 +84,16 @@ def nearest_to_seed(
 
 def take_first(sols: list[Solution], k: int) -> list[Solution]:
     """
-    Return the first k solutions; an empty list for k <= 0.
+    Return the first k solutions; none for k <= 0.
 
     :param sols: solutions, best first.
-    :param k: largest number of solutions to return.
+    :param k: how many.
     """
     return _solutions(sols)[: max(0, read_count('k', k, -sys.maxsize))]
 
 
 def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solution]:
-    """Return solutions as a list; raise InvalidOption if one has no ``q`` or ``_replace``, or the arm has no joints."""
+    """Return solutions as a list after a check of their type, and of the type of the arm if it is given."""
     if kb is not None and not hasattr(kb, 'joints'):
         refuse('kb', kb, 'an arm with joints, such as a KinBody')
     if not isinstance(sols, Iterable) or isinstance(sols, str):
@@ -109,7 +108,7 @@ def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solu
 def _per_joint(
     sol: Solution, kb: KinBody
 ) -> Iterator[tuple[float, tuple[float, float] | None, str]]:
-    """Iterate over the joints of a solution: value [rad or m], limits (None without limits) and joint type."""
+    """Yield value, limits and type of each joint; raise DimensionMismatch for another number of joints."""
     _check_length(sol, len(kb.joints), 'the arm')
     values = np.asarray(sol.q, dtype=np.float64).tolist()
     for value, joint in zip(values, kb.joints, strict=True):
@@ -130,7 +129,7 @@ def _is_inside(value: float, limits: tuple[float, float] | None) -> bool:
 
 
 def _wrap(value: float, limits: tuple[float, float] | None, kind: str) -> float:
-    """Return an angle moved into its limits by the fewest of at most two windings; unchanged if none does."""
+    """Return an angle moved into its limits by the fewest windings; unchanged if that is impossible or not needed."""
     if limits is None or kind == 'prismatic':
         return value
     moved = (value + k * TURN for k in WINDINGS)

@@ -92,7 +92,11 @@ class ClosedChainSolver(SearchSolver):
         """Variables with limits that a request may narrow: scalar ones of the group."""
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
-        """Search from start to start; return a code of :mod:`ssik_ros.kernels.search.state`."""
+        """
+        Search from start to start; return a code of :mod:`ssik_ros.kernels.search.state`.
+
+        Solutions go to ``run.out``, sorted by the distance to the seed; counters and the best state to ``run.arrays``.
+        """
         arrays, problem = run.arrays, run.problem
         arrays.counters[:] = 0
         arrays.best[:] = arrays.reference
@@ -119,7 +123,7 @@ class ClosedChainSolver(SearchSolver):
         return code
 
     def _sort(self, found: FloatArray, reference: FloatArray) -> None:
-        """Sort solutions by the distance to the seed, modulo 2 pi for joints without limits."""
+        """Sort rows of solutions in place by the distance to the seed, modulo 2 pi for joints without limits."""
         difference = found[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
         difference[:, endless] = wrap_angles(difference[:, endless])
@@ -137,17 +141,17 @@ class _LoopFailures(SearchFailures):
         problem: Problem | None = None,
         options: FloatArray | None = None,
     ) -> tuple[IkStatus, Cause]:
-        """Return status and cause of a search without a solution."""
+        """Return status and cause of a failed search; Cause.LOOP if all tips were reached, but with open loops."""
         if code == OPEN_LOOP and not counters[state.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.LOOP
         return super().explain(code, counters, targets, problem, options)
 
 
 class _ClosedChainSearch:
-    """One request: starts, descents and the solutions found."""
+    """One request: its starts, descents and solutions."""
 
     def __init__(self, solver: ClosedChainSolver, posed: GroupMechanism, run: Run) -> None:
-        """Read limits, tolerances and tools from the run."""
+        """Read limits, tolerances and tool offsets from the run."""
         self._solver, self._posed, self._problem = solver, posed, solver.problem
         self._arrays, self._out, self._request = run.arrays, run.out, run.request
         self._counters = run.arrays.counters
@@ -160,7 +164,7 @@ class _ClosedChainSearch:
         self._tools = None if tools is None else np.reshape(tools, (-1, 4, 4))
 
     def run(self, timeout_ns: int, is_far: bool) -> int:
-        """Search from start to start; for a target out of reach, descend once to the nearest state."""
+        """Search from start to start, or descend once for a target out of reach; return a code of ``state``."""
         counters, arrays = self._counters, self._arrays
         self._end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf
         generator = np.random.default_rng(self._solver.parameters.seed)
@@ -197,7 +201,7 @@ class _ClosedChainSearch:
         return bool((np.hypot(errors[:, 0], errors[:, 1]) <= self._tolerances).all()), closed
 
     def _look_beyond_limits(self) -> int:
-        """Descend from the best state without the limits of the group: these may be the cause of failure."""
+        """Descend from the best state without limits of the group, which may cause the failure; return a code."""
         lower, upper = self._limits
         start = self._full_state()
         start[self._problem.idx_q] = self._arrays.best
@@ -220,7 +224,7 @@ class _ClosedChainSearch:
         return np.array(self._solver.initial_state if given is None else given, dtype=float)
 
     def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
-        """Keep a new solution that the request accepts; return whether there are enough."""
+        """Store a solution if it is new and the request accepts it; return whether the request has enough solutions."""
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
         if (np.abs(out[:count, :size] - found[:size]) < SAME).all(axis=1).any():
@@ -235,7 +239,7 @@ class _ClosedChainSearch:
         return count + 1 >= request.max_solutions
 
     def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
-        """Return the (nq) full state to start from: the seed, or a draw within the limits."""
+        """Return the full state (nq,) of a start: the seed without a generator, else a draw within the limits."""
         full, problem = self._full_state(), self._problem
         full[problem.idx_q] = self._arrays.reference
         if generator is None:
@@ -252,7 +256,7 @@ class _ClosedChainSearch:
     def _descend(
         self, start: FloatArray, limits: FloatArray
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Return the result of one start: the problem's variables, errors of tips and of loops."""
+        """Solve from one start; return the problem's variables, errors (t, 2) of tips and the largest loop error."""
         posed, options = self._posed, self._solver.solve_options
         posed.place(start, self._arrays.matrices, self._tools)
         for v, place in enumerate(self._solver.places.tolist()):

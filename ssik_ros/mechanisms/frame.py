@@ -25,7 +25,7 @@ from ssik_ros.mechanisms.storage import frozen, live, LiveArray, Storage
 
 def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     """
-    Return values as an array.
+    Return values as a flat array.
 
     :param noun: the argument, for messages.
     :param count: how many there must be.
@@ -40,7 +40,7 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
 
 
 def _fill(target: Any, values: FloatArray) -> FloatArray:
-    """Return values; if a target is given, write them to it too."""
+    """Return ``values``, and write them to ``target`` too if it is not None."""
     if target is not None:
         if not isinstance(target, np.ndarray | MutableSequence) or len(target) != len(values):
             refuse('target', target, f'a list or an array of {len(values)} numbers')
@@ -78,19 +78,19 @@ class Frame(CamelCaseNames):
             self._storage.reals[self._row, start : start + array.size] = array
 
     def _restructured(self, *others: 'Frame | None') -> None:
-        """Mark the tables of this and other frames as changed in structure."""
+        """Mark the tables of this frame and of other frames as stale, so that solvers compile them anew."""
         for frame in (self, *others):
             if frame is not None:
                 frame._storage.stale = True
 
     @property
     def parent(self) -> 'Frame | None':
-        """The frame that this one is a child of."""
+        """The frame that carries this frame; None for a root."""
         return self._parent
 
     @property
     def children(self) -> tuple['Frame', ...]:
-        """The frames that this one is the parent of."""
+        """The frames that this frame carries."""
         return tuple(self._children)
 
     @property
@@ -185,7 +185,7 @@ class Frame(CamelCaseNames):
         """
         Return the position in the world [m].
 
-        :param target: sequence of three that is also filled.
+        :param target: list or array of three numbers that is filled, too; None for no such list.
         """
         return _fill(target, self.matrix_world[:3, 3].copy())
 
@@ -193,13 +193,13 @@ class Frame(CamelCaseNames):
         """
         Return the orientation in the world as x, y, z, w.
 
-        :param target: sequence of four that is also filled.
+        :param target: list or array of four numbers that is filled, too; None for no such list.
         """
         return _fill(target, quaternion_of_matrix(self.matrix_world[:3, :3]))
 
     def set_world_position(self, *position: float) -> None:
         """
-        Set the position so that the frame, before its degrees of freedom, lies there in the world.
+        Set the position of the frame in the world, at zero values of its degrees of freedom.
 
         :param position: x, y, z [m].
         """
@@ -209,7 +209,7 @@ class Frame(CamelCaseNames):
 
     def set_world_quaternion(self, *quaternion: float) -> None:
         """
-        Set the orientation so that the frame, before its degrees of freedom, has it in the world.
+        Set the orientation of the frame in the world, at zero values of its degrees of freedom.
 
         :param quaternion: x, y, z, w.
         """
@@ -219,15 +219,15 @@ class Frame(CamelCaseNames):
 
     def set_matrix_world(self, matrix: ArrayLike) -> None:
         """
-        Set the pose so that the frame, before its degrees of freedom, has it in the world.
+        Set the pose of the frame in the world, at zero values of its degrees of freedom.
 
-        :param matrix: (4, 4).
+        :param matrix: (4, 4) rigid transform.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         self.set_matrix(invert_pose(self._parent_world()) @ array)
 
     def walk(self) -> Iterator['Frame']:
-        """Yield this frame and all below it, breadth first."""
+        """Yield this frame and all its descendants, breadth first."""
         level = [self]
         while level:
             yield from level
@@ -235,9 +235,9 @@ class Frame(CamelCaseNames):
 
     def traverse(self, callback: Callable[['Frame'], Any]) -> None:
         """
-        Call a function for this frame and all below it, breadth first.
+        Call a function for this frame and all its descendants, breadth first.
 
-        :param callback: if it returns True, the frames below are skipped.
+        :param callback: if it returns True, the descendants of the frame are skipped.
         """
         check_callable('callback', callback)
         level = [self]
@@ -256,9 +256,9 @@ class Frame(CamelCaseNames):
 
     def traverse_parents(self, callback: Callable[['Frame'], Any]) -> None:
         """
-        Call a function for every frame above, the nearest first.
+        Call a function for every ancestor, the nearest first.
 
-        :param callback: returning True ends it.
+        :param callback: if it returns True, the farther ancestors are skipped.
         """
         check_callable('callback', callback)
         frame = self._parent
@@ -271,8 +271,8 @@ class Frame(CamelCaseNames):
             raise InvalidClosure(
                 f'{child!r} already has the parent {child._parent!r}.', frame=child
             )
-        # A frame without frames below is above itself only. So a tree that is built from its root down, or from its leaves
-        # up, is walked through once in all.
+        # A frame without children is an ancestor of no other frame. So a tree that is built from its root down, or from
+        # its leaves up, is walked through once in all.
         above: Frame | None = self
         while above is not None:
             if above is child:
@@ -281,7 +281,7 @@ class Frame(CamelCaseNames):
 
     def add_child(self, child: 'Frame') -> None:
         """
-        Put a frame below this one, with the local pose it has.
+        Make a frame a child of this one; its pose in the parent stays.
 
         :param child: a frame without a parent.
         :raises InvalidClosure: if the child has a parent, is this frame or an ancestor, or is of the wrong kind.
@@ -293,7 +293,7 @@ class Frame(CamelCaseNames):
 
     def remove_child(self, child: 'Frame') -> None:
         """
-        Take a child away; its local pose stays.
+        Remove a child; its pose in the parent becomes its pose in the world.
 
         :param child: a child of this frame.
         :raises InvalidClosure: if it is not a child of this frame.
@@ -306,7 +306,7 @@ class Frame(CamelCaseNames):
 
     def attach_child(self, child: 'Frame') -> None:
         """
-        Put a frame below this one, keeping its pose in the world.
+        Make a frame a child of this one; its pose in the world stays.
 
         :param child: as for :meth:`add_child`.
         """
@@ -316,7 +316,7 @@ class Frame(CamelCaseNames):
 
     def detach_child(self, child: 'Frame') -> None:
         """
-        Take a child away, keeping its pose in the world.
+        Remove a child; its pose in the world stays.
 
         :param child: a child of this frame.
         """
@@ -328,7 +328,7 @@ class Frame(CamelCaseNames):
         return self._parent_world() @ self.matrix
 
     def update_matrix(self, include_children: bool = False) -> None:
-        """Do nothing: matrices always follow the present numbers."""
+        """Do nothing, since matrices are always computed from the present numbers; it exists for ported code."""
 
     update_matrix_world = set_matrix_needs_update = set_matrix_world_needs_update = update_matrix
 
@@ -352,10 +352,10 @@ class Link(Frame):
 
     def add_child(self, child: Frame) -> None:
         """
-        Put a joint below this link.
+        Make a joint a child of this link.
 
         :param child: a joint without a parent.
-        :raises InvalidClosure: see :meth:`Frame.add_child`; links have no links below them.
+        :raises InvalidClosure: see :meth:`Frame.add_child`; a link cannot be the child of a link.
         """
         if isinstance(child, Link):
             raise InvalidClosure(f'{self!r} is a link, its children are joints.', frame=child)

@@ -1,4 +1,4 @@
-"""Frames with up to six degrees of freedom: which are free, their values and their limits."""
+"""Frames with up to six degrees of freedom, their values and their limits."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -28,7 +28,7 @@ ROTATIONS = ('euler', 'quaternion')
 
 def six_numbers(start: int, text: str) -> property:
     """
-    Return a property with the six numbers of a frame that begin at a column of the table.
+    Return a read-only property with the six numbers of a frame that begin at a column of the table.
 
     :param start: the column.
     :param text: documentation of the property.
@@ -97,12 +97,12 @@ class FreeFrame(Frame):
         self._restructured()
 
     def clear_dof(self) -> None:
-        """Make this joint rigid."""
+        """Make this joint rigid: remove all degrees of freedom."""
         self.set_dof()
 
     @property
     def rotation(self) -> str:
-        """How three angles are stored: ``euler`` or ``quaternion`` (a ball joint, without singular orientations)."""
+        """How three free angles are stored: ``euler``, or ``quaternion`` (a ball joint, never singular)."""
         return self._rotation
 
     @rotation.setter
@@ -122,7 +122,7 @@ class FreeFrame(Frame):
 
     @property
     def dof_quaternion(self) -> FloatArray:
-        """The rotation of the degrees of freedom as x, y, z, w."""
+        """The rotation of the degrees of freedom as x, y, z, w; setting it also sets the three angles."""
         return frozen(quaternion_of_matrix(self.matrix_dof[:3, :3]))
 
     @dof_quaternion.setter
@@ -172,7 +172,7 @@ class FreeFrame(Frame):
         return number
 
     def _for_each(self, change: Callable[[DOF, float], Any], values: Sequence[float]) -> list[Any]:
-        """Call a function with each free degree of freedom and its value; return the results."""
+        """Call a function with each free degree of freedom and its value; return the list of results."""
         if len(values) != len(self._dof):
             text = f'{self!r} has {len(self._dof)} degrees of freedom, not {len(values)}.'
             raise DimensionMismatch(text, joint=self, values=values)
@@ -180,9 +180,9 @@ class FreeFrame(Frame):
 
     def set_dof_value(self, dof: DOF, value: float) -> bool:
         """
-        Set one value, clamped into the limits.
+        Set the value of one degree of freedom, clamped into the limits [m or rad].
 
-        :returns: whether it is at a limit.
+        :returns: whether the value is at a limit.
         :raises InvalidOption: when the degree of freedom is not free.
         """
         dof = self._check_free(dof)
@@ -198,7 +198,7 @@ class FreeFrame(Frame):
         return number <= low or number >= high
 
     def _update_quaternion(self) -> None:
-        """Compute the quaternion from the three angles."""
+        """Compute the stored quaternion from the three angles."""
         rotation = matrix_of_rpy(*self._read(layout.VALUES + 3, 3))
         self._write(layout.ROTATION, quaternion_of_matrix(rotation))
 
@@ -217,19 +217,19 @@ class FreeFrame(Frame):
         return any(self._for_each(self.set_dof_value, values))
 
     def get_dof_value(self, dof: DOF) -> float:
-        """Return one value; 0 if it is not free."""
+        """Return the value of one degree of freedom [m or rad]; 0 if it is not free."""
         return self._number(layout.VALUES + read_dof(dof))
 
     def set_min_limit(self, dof: DOF, value: float) -> bool:
-        """Set one lower limit; the value is clamped at once. Return whether it then is at the limit."""
+        """Set one lower limit [m or rad]; clamp the value at once, and return whether it is at a limit."""
         return self._set_limit(dof, value, self.get_max_limit(dof))
 
     def set_max_limit(self, dof: DOF, value: float) -> bool:
-        """Set one upper limit; the value is clamped at once. Return whether it then is at the limit."""
+        """Set one upper limit [m or rad]; clamp the value at once, and return whether it is at a limit."""
         return self._set_limit(dof, self.get_min_limit(dof), value)
 
     def set_limits(self, dof: DOF, low: float, high: float) -> bool:
-        """Set both limits of one degree of freedom; return whether the value then is at a limit."""
+        """Set both limits of one degree of freedom; clamp the value at once, and return whether it is at a limit."""
         return self._set_limit(dof, low, high)
 
     def _set_limit(self, dof: DOF, low: float, high: float) -> bool:
@@ -260,9 +260,9 @@ class FreeFrame(Frame):
         self._for_each(self.set_max_limit, values)
 
     def get_min_limit(self, dof: DOF) -> float:
-        """Return one lower limit."""
+        """Return the lower limit of one degree of freedom [m or rad]; -inf without a limit."""
         return self._number(layout.LOWER + read_dof(dof))
 
     def get_max_limit(self, dof: DOF) -> float:
-        """Return one upper limit."""
+        """Return the upper limit of one degree of freedom [m or rad]; inf without a limit."""
         return self._number(layout.UPPER + read_dof(dof))

@@ -12,7 +12,7 @@ from ssik_ros.solvers.mechanisms.structure import FollowerDof, GOAL, JOINT, LINK
 
 def as_frames(name: str, frames: Frame | Iterable[Frame]) -> list[Frame]:
     """
-    Return one frame, or several, as a list.
+    Return one frame or an iterable of frames as a list.
 
     :param name: the argument, for messages.
     :param frames: the value that a caller gave.
@@ -27,14 +27,14 @@ def as_frames(name: str, frames: Frame | Iterable[Frame]) -> list[Frame]:
 
 
 def topmost(frame: Frame) -> Frame:
-    """Return the frame above all others that a frame hangs on."""
+    """Return the root of the tree of a frame; the frame itself if it has no parent."""
     while frame.parent is not None:
         frame = frame.parent
     return frame
 
 
 def neighbours(frame: Frame) -> list[Frame]:
-    """Return the frames that are tied to a frame by a closure or by a common motion."""
+    """Return the frames that are tied to a frame by a closure, or whose degrees of freedom it follows."""
     if isinstance(frame, Link):
         return list(frame.closure_joints)
     if isinstance(frame, Joint):
@@ -63,7 +63,7 @@ def find_roots(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def list_frames(roots: Sequence[Frame]) -> list[Frame]:
-    """Return all frames below some roots, depth first."""
+    """Return some roots and all their descendants, depth first."""
     found: list[Frame] = []
     pending = list(roots)[::-1]
     while pending:
@@ -78,7 +78,7 @@ def describe(frames: Sequence[Frame]) -> Shape:
     Return the structure of a mechanism.
 
     :param frames: all of its frames, parents before children.
-    :raises InvalidClosure: when something is tied to a frame that is not among them.
+    :raises InvalidClosure: if a leader has lost the degree of freedom that a joint follows.
     """
     rows = {frame: row for row, frame in enumerate(frames)}
     joints = [frame if isinstance(frame, Joint) else None for frame in frames]

@@ -31,12 +31,12 @@ class GroupMechanism:
         position_only: bool = False,
     ) -> None:
         """
-        Put a goal at every tip.
+        Lock all other joints and put a goal at every tip.
 
         :param robot: without a free root; this object changes it.
-        :param group: whose joints move.
-        :param base: the link that targets are given in.
-        :param tips: links that targets are for.
+        :param group: the planning group whose joints move.
+        :param base: the link in whose frame targets are given.
+        :param tips: the links that must reach targets.
         :param position_only: leave the orientation of targets free.
         """
         self.robot = robot
@@ -66,7 +66,7 @@ class GroupMechanism:
         self.reals, self.flags = self._template.copy(), self._flags.copy()
 
     def twin(self) -> 'GroupMechanism':
-        """Return another one with tables and workspaces of its own, for another thread."""
+        """Return the same mechanism with separate tables and workspaces, for another thread."""
         other = object.__new__(GroupMechanism)
         other.__dict__.update(self.__dict__)
         other.mechanism = self.mechanism.copy()
@@ -77,7 +77,7 @@ class GroupMechanism:
         self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
     ) -> None:
         """
-        Put the robot into a state and the goals to their targets; limits and locks are reset to the robot's.
+        Set the state of the robot and the poses of the goals; reset all limits and locks.
 
         :param positions: (nq) full state.
         :param targets: (t, 4, 4) in the base.
@@ -93,7 +93,7 @@ class GroupMechanism:
 
     def move(self, positions: FloatArray) -> None:
         """
-        Put the robot into a state.
+        Set the state of the robot; goals, limits and locks stay.
 
         :param positions: (nq) full state.
         """
@@ -103,10 +103,10 @@ class GroupMechanism:
 
     def narrow(self, place: int, lower: float, upper: float) -> None:
         """
-        Give a variable other limits; equal ones hold it there.
+        Set the limits of a variable; equal ones set its value and lock it.
 
-        :param place: of the variable in the full state; orientations have no limits.
-        :param lower, upper: [rad or m].
+        :param place: index of the variable in the full state; orientations and followers are ignored.
+        :param lower, upper: the limits [rad or m].
         """
         k = self._of_place.get(place)
         if k is None:
@@ -123,13 +123,13 @@ class GroupMechanism:
         Solve all chains from the present state; return the number of iterations.
 
         :param options: the options of the solve.
-        :param cancel: (1) flag that ends it.
+        :param cancel: (1,) flag; 1 ends the solve.
         """
         self._results = self.mechanism.solve(options, self.reals, self.flags, cancel)
         return sum(result.iterations for result in self._results)
 
     def read(self) -> FloatArray:
-        """Return the (nq) full state, followers set."""
+        """Return the present full state (nq,), with the values of followers."""
         positions = np.zeros(len(self.robot.variable_names))
         positions[self._places] = self.reals[self._rows, layout.VALUES + self._dof]
         for place, row in self._balls:
@@ -137,7 +137,7 @@ class GroupMechanism:
         return self.robot.model.with_mimic(positions)
 
     def errors(self) -> tuple[FloatArray, float]:
-        """Return (t, 2) the errors of each tip [m], [rad], and the largest error of a loop [m or rad]."""
+        """Return errors (t, 2) of tips [m], [rad] after the last solve, and the largest loop error [m or rad]."""
         tips, loops = np.full((len(self._goals), 2), np.inf), 0.0
         for result in self._results:
             for name, row in zip(result.closures, result.closure_errors, strict=True):

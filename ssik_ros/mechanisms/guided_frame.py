@@ -13,7 +13,7 @@ from ssik_ros.mechanisms.names import DOF, read_dof
 
 
 def _flag(column: int, text: str) -> property:
-    """Return a property for a flag of a frame."""
+    """Return a property to read and set a flag of a frame."""
     return property(
         lambda frame: bool(frame._storage.flags[frame._row, column]),
         lambda frame, value: frame._set_flag(column, value),
@@ -22,33 +22,33 @@ def _flag(column: int, text: str) -> property:
 
 
 class GuidedFrame(FreeFrame):
-    """Degrees of freedom with the wishes of a user: where to go, where to rest, and which of them to keep."""
+    """A frame with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
 
     dof_target = six_numbers(layout.TARGET, '(6,) targets.')
     dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')
 
     def set_target_value(self, dof: DOF, value: float) -> bool:
-        """Set one target, clamped when it is used; return whether it is at or beyond a limit."""
+        """Set the target of one degree of freedom; return whether it is at or beyond a limit. Solves clamp it."""
         return self._set_wanted(layout.TARGET, dof, value)
 
     def set_target_values(self, *values: float) -> bool:
-        """Set the targets of all free degrees of freedom."""
+        """Set the targets of all free degrees of freedom; return whether one is at or beyond a limit."""
         return any(self._for_each(self.set_target_value, values))
 
     def get_target_value(self, dof: DOF) -> float:
-        """Return one target."""
+        """Return the target of one degree of freedom [m or rad]."""
         return self._number(layout.TARGET + read_dof(dof))
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
-        """Set one number of the rest pose, clamped when it is used; return whether it is at or beyond a limit."""
+        """Set the rest value of one degree of freedom; return whether it is at or beyond a limit. Solves clamp it."""
         return self._set_wanted(layout.REST, dof, value)
 
     def set_rest_pose_values(self, *values: float) -> bool:
-        """Set the rest pose of all free degrees of freedom."""
+        """Set the rest values of all free degrees of freedom; return whether one is at or beyond a limit."""
         return any(self._for_each(self.set_rest_pose_value, values))
 
     def get_rest_pose_value(self, dof: DOF) -> float:
-        """Return one number of the rest pose."""
+        """Return the rest value of one degree of freedom [m or rad]."""
         return self._number(layout.REST + read_dof(dof))
 
     def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
@@ -78,7 +78,7 @@ class GuidedFrame(FreeFrame):
 
     @property
     def locked(self) -> bool:
-        """Whether no degree of freedom is moved by the solver."""
+        """Whether the solver moves no degree of freedom of this joint; setting it locks or unlocks all."""
         return bool(self._storage.flags[self._row, list(self._dof)].all())
 
     @locked.setter
@@ -91,11 +91,11 @@ class GuidedFrame(FreeFrame):
         return tuple(d for d in self._dof if self._storage.flags[self._row, layout.LOCKED + d])
 
     def lock(self, *dof: DOF) -> None:
-        """Keep degrees of freedom at their values; the three angles of a ball joint go together."""
+        """Lock degrees of freedom at their present values; the three angles of a ball joint are locked together."""
         self._lock(dof, True)
 
     def unlock(self, *dof: DOF) -> None:
-        """Let the solver move degrees of freedom again."""
+        """Unlock degrees of freedom; the three angles of a ball joint are unlocked together."""
         self._lock(dof, False)
 
     def _lock(self, dof: Iterable[DOF], value: bool) -> None:
@@ -128,6 +128,6 @@ class GuidedFrame(FreeFrame):
         return weight
 
     def save_rest_pose(self) -> None:
-        """Make the values the rest pose and switch it on."""
+        """Make the present values the rest pose, and set ``rest_pose_set``."""
         self._write(layout.REST, self._read(layout.VALUES, 6))
         self.rest_pose_set = True

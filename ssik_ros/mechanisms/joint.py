@@ -13,7 +13,7 @@ class Joint(GuidedFrame):
     A fixed pose in the parent, followed by up to six degrees of freedom.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
-    that has its place elsewhere.
+    that has another parent.
     """
 
     def __init__(self, name: str = '') -> None:
@@ -27,7 +27,7 @@ class Joint(GuidedFrame):
 
     @property
     def child(self) -> Frame | None:
-        """The link below, or the link that this joint closes onto."""
+        """The child link, or the link that this joint closes onto; None without either."""
         return self._closure if self._closure is not None else next(iter(self._children), None)
 
     @property
@@ -37,7 +37,7 @@ class Joint(GuidedFrame):
 
     def add_child(self, child: Frame) -> None:
         """
-        Put a link below this joint.
+        Make a link the child of this joint.
 
         :param child: a link without a parent.
         :raises InvalidClosure: see :meth:`Frame.add_child`; a joint has one child, a link.
@@ -49,7 +49,7 @@ class Joint(GuidedFrame):
 
     def make_closure(self, link: Link) -> None:
         """
-        Close a loop: this joint's frame and a link are to coincide.
+        Close a loop: require that this joint's frame, after its degrees of freedom, coincides with a link.
 
         :param link: keeps its parent; it lists this joint among its ``closure_joints``.
         :raises InvalidClosure: if this joint has a child, or ``link`` is not a link.
@@ -64,7 +64,7 @@ class Joint(GuidedFrame):
         self._restructured(link)
 
     def remove_closure(self) -> None:
-        """Undo :meth:`make_closure`."""
+        """Undo :meth:`make_closure`; raise InvalidClosure if this joint is not a closure."""
         link = self._closure
         if link is None:
             raise InvalidClosure(f'{self!r} closes onto nothing.', frame=self)
@@ -89,8 +89,10 @@ class Joint(GuidedFrame):
 
         Its limits then bound the leader.
 
-        :param dof: of this joint.
-        :param leader: another joint of the mechanism (or this one).
+        :param dof: a free degree of freedom of this joint.
+        :param leader: another joint of the mechanism, or this one.
+        :param leader_dof: the degree of freedom of the leader.
+        :param multiplier, offset: numbers of the rule [1, m or rad].
         :raises InvalidOption: for angles of ball joints, or for a leader that follows this joint.
         :raises InvalidTarget: for numbers that are not finite.
         """
@@ -117,8 +119,8 @@ class Goal(Joint):
     """
     A target pose of a link.
 
-    Its listed degrees of freedom are fixed to the goal (all six at first), the others are free for the link. It has no
-    values of its own: its pose is moved instead.
+    Its degrees of freedom are those in which the link must agree with the goal, all six at first. In the others the
+    link is free. A goal has no values: its pose is moved instead.
     """
 
     def __init__(self, name: str = '') -> None:
@@ -142,11 +144,11 @@ class Goal(Joint):
         )
 
     def set_goal_dof(self, *dof: DOF) -> None:
-        """Choose the degrees of freedom that are fixed to the goal."""
+        """Set the degrees of freedom in which the link must agree with the goal."""
         self.set_dof(*dof)
 
     def set_free_dof(self, *dof: DOF) -> None:
-        """Choose the free degrees of freedom; all others are fixed to the goal."""
+        """Set the degrees of freedom in which the link is free; in all others it must agree with the goal."""
         known = {read_dof(d) for d in dof}
         self.set_dof(*(d for d in DOF if d not in known))
 

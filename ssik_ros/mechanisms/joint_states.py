@@ -1,4 +1,4 @@
-"""The variables of a robot's joints among the degrees of freedom of its frames, by name and as one vector."""
+"""The variables of a robot's joints as degrees of freedom of its frames, by name and as one vector."""
 
 from collections.abc import Iterable, Mapping
 import math
@@ -39,11 +39,11 @@ class JointVariables:
         self.names = model.variable_names
         self.index = {name: k for k, name in enumerate(self.names)}
         self.scalars: list[tuple[int, Joint, DOF]] = []
-        """Place in the vector, joint and degree of freedom of all variables but quaternions and followers."""
+        """Index in the vector, joint and degree of freedom of all variables but quaternions and followers."""
         self.balls: list[tuple[int, Joint]] = []
-        """Place of the first of four numbers, and joint."""
+        """Index in the vector of the first of four numbers of a quaternion, and its joint."""
         self.followers: dict[int, tuple[int, float, float, Joint, DOF]] = {}
-        """By place: place of the leader, multiplier and offset; joint and degree of freedom."""
+        """By index of the follower: index of the leader, multiplier and offset; joint and degree of freedom."""
         tree = model.tree
         for k, name in enumerate(tree.joint_names):
             joint, place, leader = joints[name], int(tree.idx_q[k]), int(tree.leaders[k])
@@ -58,7 +58,7 @@ class JointVariables:
                 self.balls.append((place + len(dof), joint))
 
     def read(self) -> FloatArray:
-        """Return the (nq) positions of all joints, followers computed from their leaders."""
+        """Return the positions (nq,) of all joints; positions of followers are computed from their leaders."""
         positions = np.zeros(len(self.names))
         for place, joint, dof in self.scalars:
             positions[place] = joint.get_dof_value(dof)
@@ -70,7 +70,7 @@ class JointVariables:
 
     def write(self, positions: FloatArray) -> dict[str, float]:
         """
-        Give the joints their positions, clamped into the limits; followers go with their leaders.
+        Set the positions of all joints, clamped into the limits; followers are computed from their leaders.
 
         :param positions: (nq) finite numbers.
         :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
@@ -87,16 +87,16 @@ class JointVariables:
         return moved
 
     def settle_followers(self) -> None:
-        """Compute the values of all followers from their leaders."""
+        """Compute the values of all followers from their leaders and write them into their joints."""
         positions = self.read()
         for place, (*_, joint, dof) in self.followers.items():
             joint._write(layout.VALUES + dof, [positions[place]])
 
     def overlay(self, given: Mapping[str, float]) -> tuple[FloatArray, list[int]]:
         """
-        Return the present positions with some of them replaced, and the places of these.
+        Return the present positions (nq,) with some of them replaced, and the indices of these. No joint moves.
 
-        A follower stands for its leader, unless that is given itself.
+        A given follower sets its leader, unless the leader is given too.
 
         :param given: positions by variable; of an orientation all four numbers.
         :raises JointNotFound: for a name that the robot does not have.
@@ -125,7 +125,7 @@ class JointVariables:
         return positions, places
 
     def _check_balls(self, positions: FloatArray, places: set[int]) -> None:
-        """Refuse orientations that are incomplete or zero."""
+        """Raise InvalidTarget for orientations that are incomplete or zero."""
         for start, joint in self.balls:
             given = places & set(range(start, start + 4))
             if given and len(given) < 4:
@@ -136,9 +136,9 @@ class JointVariables:
 
     def freedoms(self, places: Iterable[int]) -> list[tuple[Joint, DOF]]:
         """
-        Return joints and degrees of freedom of some variables.
+        Return joints and degrees of freedom of some variables, each pair once.
 
-        :param places: in the vector; a number of an orientation stands for all three angles.
+        :param places: indices in the vector; a number of an orientation gives all three angles.
         """
         of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
         for start, joint in self.balls:
@@ -152,9 +152,9 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
     """
     Return positions by name.
 
-    :param names: of variables, each once.
-    :param positions: as many.
-    :raises DimensionMismatch: when there are more or fewer, or a name comes twice.
+    :param names: names of variables, each once.
+    :param positions: as many numbers.
+    :raises DimensionMismatch: if the numbers of names and positions differ, or a name comes twice.
     """
     for what, given in (('names', names), ('positions', positions)):
         if not isinstance(given, Iterable):
@@ -173,11 +173,11 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
 
 def fit_closure(joint: Joint) -> None:
     """
-    Set the values of a closure's joint so that the loop is as nearly closed as they allow.
+    Set the values of a closure's joint to those at which its frame is nearest to the link that it closes onto.
 
     If the loop can be closed, these are its exact values.
 
-    :param joint: a closure whose two sides stay.
+    :param joint: the closure; all other joints stay as they are.
     """
     assert joint.parent is not None and joint.child is not None
     start = joint.parent.matrix_world @ joint.matrix

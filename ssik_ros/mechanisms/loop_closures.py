@@ -60,14 +60,14 @@ _ZEROS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class LoopClosure:
-    """One cut joint."""
+    """One loop of a robot, cut at a joint."""
 
     name: str
     parent: str
     """The link whose frame has the axes of the free motion."""
     child: str
     dof: tuple[DOF, ...] = ()
-    """The free degrees of freedom, ascending."""
+    """The degrees of freedom in which the two frames may differ, ascending."""
     parent_pose: FloatArray = field(default_factory=lambda: np.eye(4))
     """(4, 4) pose of the frame on the parent link [m]."""
     child_pose: FloatArray = field(default_factory=lambda: np.eye(4))
@@ -87,9 +87,9 @@ class LoopClosures:
 
 def z_to(axis: ArrayLike) -> FloatArray:
     """
-    Return a rotation (3, 3) that takes the z axis to another axis; the smallest one if that points upwards.
+    Return a rotation (3, 3) that takes the z axis to another axis; the smallest one if the other axis points upwards.
 
-    :param axis: of any length but zero.
+    :param axis: (3,) of any length but zero.
     """
     array = np.asarray(axis, dtype=float)
     return rotation_to_axis(array / np.linalg.norm(array))[:3, :3]
@@ -109,7 +109,7 @@ def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray)
 @reads_file(ConfigError)
 def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
     """
-    Read the loops of a robot from a file.
+    Return the loops of a robot from a file.
 
     :param path: a ``loop_closures.yaml``.
     :raises DescriptionNotFound: if the file does not exist.
@@ -144,7 +144,7 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
 
 
 def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
-    """Return one loop of a file."""
+    """Return one loop from its mapping in a file; raise ConfigError with the line for wrong content."""
     reader = EntryReader(content, place, f'loop {quote(name)}', _LOOP_KEYS)
     if ('type' in reader.entry) == ('dof' in reader.entry):
         refuse(place, f"{reader.noun} needs either 'type' or 'dof'")
@@ -229,7 +229,7 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
 
 
 def unused_parts(constraint: LoopConstraint) -> list[str]:
-    """Return a sentence for each element inside a ``<constraint>`` that is not read."""
+    """Return a sentence for each child element of a ``<constraint>`` that is ignored."""
     return [
         f'<{shorten(part.tag)}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
         for part in constraint.element.children

@@ -100,7 +100,7 @@ def _links(frames: list[Frame], poses: dict[int, FloatArray], color: Color, widt
 
 
 def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> Drawn:
-    """Return lines between closing frames and the links they close onto."""
+    """Return the marker with lines between closing frames and the links that they close onto."""
     ends = [
         poses[id(end)][:3, 3]
         for frame in frames
@@ -111,7 +111,7 @@ def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> 
 
 
 def _axes(frame: Joint, scale: float) -> FloatArray:
-    """Return a line along each direction that a goal fixes, or along z if it fixes angles only."""
+    """Return the ends (2 k, 3) of a line along each direction that a goal fixes, or along z if it fixes angles only."""
     pose = frame.matrix_world
     fixed = [dof for dof in frame.dof if dof < DOF.EX] or [DOF.Z]
     origin = pose[:3, 3]
@@ -165,7 +165,7 @@ def _joint(
 def _wedge(
     joint: Joint, dof: DOF, axes: FloatArray, origin: FloatArray, scale: float
 ) -> FloatArray:
-    """Return the triangles of the range of an angle, at most a full circle; none without limits."""
+    """Return corners (3 k, 3) of triangles over the range of an angle, at most a full circle; none without limits."""
     low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.zeros((0, 3))

@@ -21,11 +21,11 @@ from ssik_ros.solvers.mechanisms.structure import find_chains
 
 
 class Mechanism:
-    """All frames that are connected with some roots."""
+    """All frames that are connected with some roots, in one table, with compiled chains."""
 
     def __init__(self, roots: Sequence[Frame]) -> None:
         """
-        Gather the frames into one table and compile their chains.
+        Move the numbers of the frames into one table and compile their chains.
 
         :param roots: any frames of the mechanism.
         """
@@ -62,10 +62,10 @@ class Mechanism:
         cancel: IntArray = NOT_STOPPED,
     ) -> list[ChainResult]:
         """
-        Solve every chain from the values in tables, and write the values found there.
+        Solve every chain from the values in tables, and write the solved values into these tables.
 
         :param options: the options of the solve.
-        :param reals, flags: rows as in :attr:`storage`, or its own.
+        :param reals, flags: tables with rows as in :attr:`storage`, or the tables of the storage itself.
         :param cancel: (1,) set to 1 by another thread, it ends the solve.
         :returns: one result per chain, in order of discovery.
         """
@@ -88,7 +88,7 @@ class Mechanism:
         return results
 
     def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:
-        """Move a joint that is in no chain to its target."""
+        """Set the values of a joint that is in no chain to its targets, clamped into the limits."""
         for dof in self.shape.free(row):
             wanted = float(numbers[layout.TARGET + dof])
             follows = (row, dof) in self.shape.followers
@@ -101,7 +101,7 @@ class Mechanism:
         )
 
     def copy(self) -> 'Mechanism':
-        """Return the same mechanism with tables and workspaces of its own, for another thread."""
+        """Return the same mechanism with separate tables and workspaces, for another thread; frames are shared."""
         twin = object.__new__(Mechanism)
         twin.__dict__.update(self.__dict__)
         twin.storage = Storage(len(self.frames))

@@ -51,7 +51,7 @@ SOLVE_STATUS_NAMES = tuple(status.name for status in SOLVE_STATUS)
 
 
 def snake_case(name: str) -> str:
-    """Return the name of ours for one in the ancestor's spelling: ``setDoFValues`` is ``set_dof_values``."""
+    """Return the snake_case name for a name in the ancestor's spelling: ``setDoFValues`` is ``set_dof_values``."""
     plain = name.replace('DoF', 'Dof').replace('SVD', 'Svd')
     return re.sub(r'(?<=[a-z0-9])([A-Z])', r'_\1', plain).lower()
 
@@ -67,7 +67,7 @@ class CamelCaseNames:
         raise AttributeError(self._describe_missing(name, own))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute under either spelling; an unknown one would be silently ignored."""
+        """Set an attribute in either spelling; raise AttributeError for an unknown one."""
         own = name if name.startswith('_') else snake_case(name)
         if not own.startswith('_') and not hasattr(type(self), own):
             raise AttributeError(self._describe_missing(name, own))

@@ -30,7 +30,7 @@ class CompiledChain(NamedTuple):
 
 class ChainResult(int):
     """
-    The status of a chain, as an integer that equals it, with the numbers of the state handed back.
+    The status of the solve of a chain, as an integer, with errors and values of the final state.
 
     ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
     """
@@ -43,7 +43,7 @@ class ChainResult(int):
     def with_names(
         self, joint_names: tuple[str, ...], closure_names: tuple[str, ...]
     ) -> 'ChainResult':
-        """Return the same result with other names of joints and closures."""
+        """Return a copy of the result with other names of joints and closures."""
         named, (chain, method, snapshot) = ChainResult(self), self._made_of
         chain = chain._replace(joint_names=joint_names, closure_names=closure_names)
         named._made_of = chain, method, snapshot
@@ -57,7 +57,7 @@ class ChainResult(int):
 
     @property
     def method(self) -> str:
-        """Name of the method."""
+        """Name of the method that solved the chain."""
         return self._made_of[1]
 
     @property
@@ -71,7 +71,7 @@ class ChainResult(int):
 
     @property
     def iterations(self) -> int:
-        """Iterations of all starts."""
+        """Number of iterations, of all starts if there were restarts."""
         return int(self._number(layout.STEPS)) if self._tries is None else self._tries[1]
 
     @property
@@ -81,7 +81,7 @@ class ChainResult(int):
 
     @property
     def escapes(self) -> int:
-        """Attempts to leave a stall away from the goal."""
+        """Number of attempts to leave a stall that was not at the goal."""
         return int(self._number(layout.TRIED))
 
     @property
@@ -90,11 +90,11 @@ class ChainResult(int):
         return int(self) == SOLVE_STATUS.CONVERGED
 
     success = converged
-    """The same by the word of every result."""
+    """The same as ``converged``; all results have the attribute ``success``."""
 
     @property
     def closure_errors(self) -> FloatArray:
-        """(C, 2) remaining length [m] and angle [rad] of each closure in its locked rows."""
+        """(C, 2) remaining length [m] and angle [rad] of each closure and goal, in its constrained rows."""
         count = self.chain.program.closure_count
         return self._snapshot[: 2 * count].reshape(-1, 2).copy()
 
@@ -126,7 +126,7 @@ class ChainResult(int):
 
     @property
     def roots(self) -> tuple[Frame, ...]:
-        """The topmost frames of the chain."""
+        """The roots of the trees that the chain is in."""
         return self.chain.roots
 
     @property
@@ -151,7 +151,7 @@ class ChainResult(int):
 
     @property
     def q(self) -> FloatArray:
-        """(n,) values of the state that the errors belong to [m, rad]; of balls the three angles."""
+        """(n,) values of the final state [m, rad], as :attr:`variables` names them; of balls the three angles."""
         program, numbers = self.chain.program, self._snapshot
         state = numbers[2 * program.closure_count + VECTORS * len(program.tables.keys) :]
         values = np.empty(len(program.tables.keys))
@@ -165,13 +165,13 @@ class ChainResult(int):
 
     @property
     def limits_active(self) -> tuple[str, ...]:
-        """Degrees of freedom that are at a limit."""
+        """Names of the variables that are at a limit."""
         values = self.q
         return self._where((values <= self._vector(3)) | (values >= self._vector(4)))
 
     @property
     def locked(self) -> tuple[str, ...]:
-        """Degrees of freedom that were locked."""
+        """Names of the variables that were locked."""
         return self._where(self._vector(5) == 2.0)
 
     def _vector(self, number: int) -> FloatArray:

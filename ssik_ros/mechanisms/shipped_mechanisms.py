@@ -20,7 +20,7 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     Return the paths of the URDF and of the loops of a mechanism.
 
     :param name: one of :func:`mechanism_names`.
-    :raises DescriptionNotFound: with the nearest name.
+    :raises DescriptionNotFound: for an unknown name; names the nearest one.
     """
     known = mechanism_names()
     if not isinstance(name, str) or name not in known:

@@ -69,8 +69,8 @@ class Solver(OptionAttributes):
     """
     Solves all chains that are connected with some roots.
 
-    The joints get the values found, and each chain has a result. A changed structure is compiled again. One thread may
-    use a solver at a time.
+    :meth:`solve` sets the values of the joints and returns a result for each chain. A changed structure is compiled
+    again. One thread may use a solver at a time.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -86,7 +86,7 @@ class Solver(OptionAttributes):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The compiled mechanism, anew if its structure has changed."""
+        """The compiled mechanism; it is compiled again if its structure has changed."""
         mechanism = self._mechanism
         if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
             self.update_structure()
@@ -101,9 +101,9 @@ class Solver(OptionAttributes):
 
     def solve(self) -> list[ChainResult]:
         """
-        Solve every independent chain from the values of its joints, and give the joints the values found.
+        Solve every independent chain from the values of its joints, and set the joints to the solved values.
 
-        :returns: one result per chain, in order of discovery; each is its status and knows more.
+        :returns: one result per chain, in order of discovery; each equals its status and has errors and values.
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         mechanism = self._mechanism
@@ -115,7 +115,7 @@ class Solver(OptionAttributes):
 
     def exclude(self, *frames: Joint) -> None:
         """
-        Leave closures and goals out of the solves to come.
+        Ignore closures and goals in later solves, of any solver.
 
         :param frames: closure joints or goals.
         """
@@ -123,7 +123,7 @@ class Solver(OptionAttributes):
 
     def include(self, *frames: Joint) -> None:
         """
-        Take excluded closures and goals in again.
+        Undo :meth:`exclude`: later solves use the closures and goals again.
 
         :param frames: closure joints or goals.
         """
@@ -138,14 +138,14 @@ class Solver(OptionAttributes):
             frame._set_flag(layout.EXCLUDED, value)
 
     def residual(self, chain: int = 0) -> FloatArray:
-        """Return (m,) the weighted error rows of a chain at the joints' values."""
+        """Return the weighted error rows (m,) of a chain, given by its index, at the present values of the joints."""
         return self._measure(chain, True)[0]
 
     def jacobian(self, chain: int = 0, *, exact: bool = True) -> FloatArray:
         """
-        Return the Jacobian J = -de/dq of a chain at the joints' values.
+        Return the Jacobian J = -de/dq of a chain at the present values of the joints.
 
-        :param chain: its index in the results.
+        :param chain: index of the chain in the results of :meth:`solve`.
         :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
         :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their own axes.
         """
@@ -162,7 +162,7 @@ class Solver(OptionAttributes):
 
     def check_jacobian(self, eps: float = 1e-6) -> float:
         """
-        Return the largest difference between the columns and central differences, over all chains.
+        Return the largest difference between the Jacobians of all chains and central differences.
 
         :param eps: motion of each degree of freedom [m or rad].
         """

@@ -38,7 +38,7 @@ class Storage:
 
 
 class LiveArray(np.ndarray):
-    """A copy of three or four numbers of a frame that writes every change through to it."""
+    """A copy of three or four numbers of a frame; every change of the copy is also written to the frame."""
 
     _write: Any = None
 
@@ -48,22 +48,22 @@ class LiveArray(np.ndarray):
         return self
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Change some of the numbers, here and in the frame."""
+        """Set some of the numbers, in this array and in the frame."""
         super().__setitem__(key, value)
         self._changed()
 
     def __iadd__(self, other: Any) -> 'LiveArray':  # type: ignore[misc]
-        """Add in place, here and in the frame."""
+        """Add in place, in this array and in the frame."""
         np.ndarray.__iadd__(self, other)
         return self._changed()
 
     def __isub__(self, other: Any) -> 'LiveArray':  # type: ignore[misc, override]
-        """Subtract in place, here and in the frame."""
+        """Subtract in place, in this array and in the frame."""
         np.ndarray.__isub__(self, other)
         return self._changed()
 
     def __imul__(self, other: Any) -> 'LiveArray':  # type: ignore[misc]
-        """Multiply in place, here and in the frame."""
+        """Multiply in place, in this array and in the frame."""
         np.ndarray.__imul__(self, other)
         return self._changed()
 
@@ -76,7 +76,7 @@ def live(numbers: FloatArray, write: Any) -> LiveArray:
 
 
 def frozen(numbers: FloatArray) -> FloatArray:
-    """Return a read-only copy."""
+    """Return a read-only copy of an array."""
     copied = np.array(numbers)
     copied.flags.writeable = False
     return copied
@@ -84,7 +84,9 @@ def frozen(numbers: FloatArray) -> FloatArray:
 
 def gather(frames: Sequence[Any]) -> Storage:
     """
-    Move the numbers of frames into one new table, row by row in their order.
+    Move the numbers of frames into one new table, row by row in their order, and return it.
+
+    The frames then use the new table; their former tables become stale.
 
     :param frames: objects with ``_storage`` and ``_row``.
     """

@@ -18,7 +18,7 @@ ROOT_NAME = '__world_joint__'
 
 
 class UrdfFrames:
-    """Joints and links by the names of the URDF, below a joint that is not in it."""
+    """The joints and links of a robot by the names of its URDF, with a further joint above the root link."""
 
     def __init__(self, model: RobotModel) -> None:
         """
@@ -35,7 +35,7 @@ class UrdfFrames:
 
     def add_tree(self, left_out: Collection[str]) -> None:
         """
-        Add all joints and links.
+        Add all joints and links of the URDF, with limits and mimic joints.
 
         :param left_out: links that are left out, with the joints above them.
         """
@@ -66,7 +66,7 @@ class UrdfFrames:
         back.add_child(link)
 
     def _limit_and_couple(self) -> None:
-        """Set the limits of the joints, and couple mimic joints with their leaders, which have their limits."""
+        """Set the limits of the joints, and let mimic joints follow their leaders, which are limited for both."""
         tree = self.model.tree
         for k, name in enumerate(tree.joint_names):
             joint, leader = self.joints[name], int(tree.leaders[k])
@@ -82,9 +82,9 @@ class UrdfFrames:
 
     def close(self, closure: LoopClosure) -> None:
         """
-        Add a loop.
+        Add a loop as a closure joint on its parent link.
 
-        :param closure: its frames are put on the links of its names.
+        :param closure: the loop, with names of links of the robot.
         :raises FrameNotFound: if a link does not exist.
         :raises InvalidClosure: when the name is taken.
         """
@@ -111,7 +111,7 @@ class UrdfFrames:
 
 def add_goal(link: Link, name: str, dof: Sequence[DOF] = tuple(DOF)) -> tuple[Goal, Joint]:
     """
-    Return a goal for a frame on a link, and the rigid joint whose pose places the frame on the link.
+    Add a frame to a link, and return a goal for it and the rigid joint whose pose places the frame on the link.
 
     :param link: the link.
     :param name: the name of the goal.
@@ -127,10 +127,10 @@ def add_goal(link: Link, name: str, dof: Sequence[DOF] = tuple(DOF)) -> tuple[Go
 
 def dangling_links(urdf: Urdf, kept: Iterable[str]) -> set[str]:
     """
-    Return the links that hang on fixed joints and carry no moving ones.
+    Return the names of links on fixed joints that carry no moving joint.
 
     :param urdf: the robot.
-    :param kept: links that stay, with all above them.
+    :param kept: names of links that are not returned, nor the links that carry them.
     """
     needed = {urdf.root, *kept}
     for joint in reversed(urdf.depth_first()):

@@ -38,10 +38,10 @@ COMPLETION_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class CompletedState:
-    """All joints of a robot, found from some of them."""
+    """The state of all joints of a robot, computed from given positions of some joints."""
 
     positions: Mapping[str, float]
-    """Of every variable by name [rad or m], in the order of the model."""
+    """Positions of all variables by name [rad or m], in the order of the model."""
     status: SOLVE_STATUS
     """The worst status of all chains; STALLED also if a given position is outside its limits."""
     results: tuple[ChainResult, ...]
@@ -60,15 +60,15 @@ MOST_STEPS = 1_000_000
 
 
 class UrdfRobot:
-    """A robot's frames by the names of its URDF."""
+    """A robot as frames by the names of its URDF, with its joint states and closed loops."""
 
     def __init__(
         self, frames: UrdfFrames, active_joints: Sequence[str], warnings: Sequence[str]
     ) -> None:
         """
-        Take over the frames of a robot; :func:`from_urdf` makes them.
+        Store the frames of a robot; :func:`from_urdf` makes them.
 
-        :param frames: complete.
+        :param frames: all links, joints and closures of the robot.
         :param active_joints: variables whose values determine the others.
         :param warnings: sentences about unused parts of the descriptions.
         """
@@ -89,7 +89,7 @@ class UrdfRobot:
         self._variables = JointVariables(self.model, frames.joints)
         self._variables.overlay(dict.fromkeys(self.active_joints, 0.0))
         self.initial_state: Mapping[str, float] = self._state()
-        """Positions by variable in which :func:`from_urdf` handed the robot over."""
+        """Positions by variable at the end of :func:`from_urdf`."""
 
     def _state(self) -> Mapping[str, float]:
         return MappingProxyType(dict(zip(*self.to_joint_state(), strict=True)))
@@ -117,12 +117,12 @@ class UrdfRobot:
         self, names: Iterable[str], positions: Iterable[float], *, ignore_unknown: bool = False
     ) -> tuple[str, ...]:
         """
-        Give joints positions; the others stay, and no loop is closed by it.
+        Set positions of some joints; other joints stay, so that loops may open. Joints of closures follow the gap.
 
         If an argument is wrong, no joint changes.
 
-        :param names: of variables; a follower sets its leader unless the leader is named too.
-        :param positions: as many [rad or m].
+        :param names: names of variables; a follower sets its leader unless the leader is named too.
+        :param positions: as many positions [rad or m].
         :param ignore_unknown: whether names of other robots' joints are passed over.
         :returns: the variables whose position is outside the limits; they are set to the limit.
         :raises JointNotFound: for unknown names.
@@ -138,7 +138,7 @@ class UrdfRobot:
         return tuple(moved)
 
     def save_rest_pose(self) -> None:
-        """Make the present values of all joints their rest pose and switch it on."""
+        """Make the present values of all joints their rest pose, which later solves prefer."""
         for joint in self.joints.values():
             joint.save_rest_pose()
 
@@ -146,7 +146,7 @@ class UrdfRobot:
         self, active: Mapping[str, float] | Sequence[float] | None = None, *, steps: int = 1
     ) -> CompletedState:
         """
-        Find all joints from some: the given joints are held, and the others close the loops.
+        Hold some joints at given positions, and move the others so that the loops close.
 
         The search for the other joints begins at their present values.
 
@@ -198,7 +198,7 @@ class UrdfRobot:
         )
 
     def _tolerance(self, place: int) -> float:
-        """Return the largest accepted distance of a variable from its given position."""
+        """Return the largest accepted distance of a variable from its given position [m or rad]."""
         options = self.completion.options
         slides = self._variables.freedoms([place])[0][1] < DOF.EX
         return (
@@ -208,7 +208,7 @@ class UrdfRobot:
         )
 
     def _hold(self, places: Iterable[int]) -> None:
-        """Lock given variables and the root, and ignore goals and targets."""
+        """Lock variables and the root joint, and set flags so that goals and joint targets are ignored."""
         mechanism = self.completion.mechanism
         goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
         with mechanism.storage.lock:
@@ -235,7 +235,8 @@ def from_urdf(
     The joint above its root link is called ``__world_joint__`` and, if free, has six degrees of freedom.
 
     :param source: a loaded robot, or path or text of its URDF.
-    :param trim_unused: leaves out links that no moving joint carries others on: tools and sensors on fixed joints.
+    :param free_root: whether the joint above the root link has six degrees of freedom.
+    :param trim_unused: whether to leave out links on fixed joints that carry no moving joint: tools and sensors.
     :param keep: links that are kept even if unused; links of loops are always kept.
     :param loops: a ``loop_closures.yaml``; its ``initial_positions`` are taken.
     :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that are
@@ -282,7 +283,7 @@ def from_urdf(
 
 
 def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
-    """Return a loop that code gives."""
+    """Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name."""
     if isinstance(item, LoopClosure):
         return item
     if not isinstance(item, tuple | list) or len(item) != 3:
@@ -294,7 +295,7 @@ def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
 
 
 def _frame_of(frame: Any) -> tuple[str, FloatArray]:
-    """Return link and pose of a frame that code gives."""
+    """Return link and pose (4, 4) of a frame: the name of a link, or a pair of a name and a pose."""
     if isinstance(frame, str):
         return frame, np.eye(4)
     if not isinstance(frame, tuple | list) or len(frame) != 2:

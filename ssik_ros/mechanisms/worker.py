@@ -25,7 +25,7 @@ RESULTS = slice(layout.VALUES, layout.TARGET)
 
 class WorkerSolver(OptionAttributes):
     """
-    A ``Solver`` that works in a thread of its own.
+    A ``Solver`` that works in a separate thread.
 
     :meth:`solve` reads the present state and returns at once; the kernel runs without Python's lock, repeatedly while a
         chain ends with TIMEOUT. After each run the joints get the values found, all of them at the same moment.
@@ -76,7 +76,7 @@ class WorkerSolver(OptionAttributes):
         """
         Start to solve from the present state, or return the future of the running solve.
 
-        :returns: its result are the results of the last run; errors of the kernel come out of it as well.
+        :returns: a future with the results of the last run, or with the exception that ended the solve.
         """
         with self._lock:
             if self._disposed:
@@ -94,7 +94,7 @@ class WorkerSolver(OptionAttributes):
             return self._future
 
     def stop(self) -> None:
-        """End the solve under way, within one iteration; its future gets the results reached so far."""
+        """End a running solve within one iteration, and wait for its end; its future gets the results so far."""
         self._cancel[0] = 1
         with self._lock:
             future = self._future
@@ -102,7 +102,7 @@ class WorkerSolver(OptionAttributes):
             future.exception()
 
     def dispose(self) -> None:
-        """End the solve and the thread; nothing can be solved afterwards."""
+        """End the solve and the thread; later calls of :meth:`solve` raise InvalidClosure."""
         self.stop()
         with self._lock:
             self._disposed = True
@@ -119,9 +119,9 @@ class WorkerSolver(OptionAttributes):
 
     def update_frame_state(self, *joints: Joint) -> None:
         """
-        Give a solve under way the new poses, limits, targets, rest poses and flags of joints, not their values.
+        Copy poses, limits, targets, rest poses and flags of joints, not their values, into a running solve.
 
-        :param joints: those that changed; none means all.
+        :param joints: the joints that changed; no argument means all.
         """
         with self._lock:
             if self._live is None or self._private is None or self._live.storage.stale:
@@ -136,16 +136,16 @@ class WorkerSolver(OptionAttributes):
 
     def update_solver_settings(self, settings: dict[str, Any] | None = None, **more: Any) -> None:
         """
-        Change options, of a solve under way as well: from its next run on.
+        Change options; a running solve uses them in its next run.
 
         :param settings: options by name, in either spelling.
-        :param more: likewise.
+        :param more: further options by name.
         """
         for name, value in {**(settings or {}), **more}.items():
             setattr(self, name, value)
 
     def _prepare(self) -> None:
-        """Prepare a private copy of the mechanism with the present numbers."""
+        """Copy the present numbers into the private mechanism, which is made anew after a change of structure."""
         live = self._live
         if live is None or live.storage.stale or live.roots_given != list(self.roots):
             self._live = live = Mechanism(self.roots)
@@ -157,7 +157,7 @@ class WorkerSolver(OptionAttributes):
             private.storage.flags[:] = live.storage.flags
 
     def _work(self) -> None:
-        """Wait for solves and do them, until disposed of."""
+        """Wait for solves and run them until the worker is disposed of; the thread runs this."""
         while True:
             with self._lock:
                 while self._future is None and not self._disposed:
@@ -179,7 +179,7 @@ class WorkerSolver(OptionAttributes):
             self._future = None
 
     def _run(self) -> None:
-        """Solve again and again while a chain has run out of iterations."""
+        """Solve again while a chain ends with TIMEOUT; after each run set the joints and call the callbacks."""
         live, private = self._live, self._private
         assert live is not None and private is not None
         while True:
@@ -199,7 +199,7 @@ class WorkerSolver(OptionAttributes):
 
     @staticmethod
     def _apply(live: Mechanism, reals: NDArray[np.float64]) -> None:
-        """Give all joints their values at one moment: readers see the old table or the new one."""
+        """Set the values of all joints at one moment: readers see the old table or the new one."""
         with live.storage.lock:
             if not live.storage.stale:
                 changed = live.storage.reals.copy()

@@ -29,7 +29,7 @@ class Core(NamedTuple):
 
     kind: int
     sizes: FloatArray
-    """(4,)."""
+    """(4,) half lengths and radii by kind; the last one is the distance by which the shape is inflated [m]."""
     vertices: FloatArray
     """(v, 3) of a hull."""
     placement: FloatArray
@@ -62,11 +62,12 @@ def make_bodies(
     chain: ToolChain, scene: CollisionScene, look_up: Callable[[], None] = do_nothing
 ) -> tuple[BodyArrays, IntArray]:
     """
-    Return the bodies that can move towards each other, and the shape of the scene that each is a part of.
+    Return the convex bodies of a scene with the pairs that can move towards each other, and the owner of each body.
 
     :param chain: the joints that move.
     :param scene: the robot among obstacles.
     :param look_up: is called between shapes.
+    :returns: the arrays of the kernels, and (s,) the index in ``scene.shapes`` of the shape that has each body.
     :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
     """
     own, n = chain.chain, chain.size
@@ -104,7 +105,7 @@ def make_bodies(
 
 
 def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
-    """Return the convex bodies of a shape: one in all, or one per patch for the large mesh of an object."""
+    """Return the convex bodies of a shape: a single one, or one per patch for the large mesh of an object."""
     geometry = entry.shape.geometry
     look_up()
     if hasattr(geometry, 'num_tris'):
@@ -123,7 +124,7 @@ def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
 
 
 def _patches(centers: FloatArray) -> list[IntArray]:
-    """Return groups of triangles near each other, by halves across the longest side."""
+    """Return the indices of triangles in groups of at most MOST_TRIANGLES neighbours; ``centers`` (t, 3)."""
     waiting, done = [np.arange(len(centers))], []
     while waiting:
         group = waiting.pop()
@@ -137,7 +138,7 @@ def _patches(centers: FloatArray) -> list[IntArray]:
 
 
 def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
-    """Return the pairs of parts of some pairs of shapes."""
+    """Return the pairs (p, 2) of bodies that belong to pairs of shapes; ``owners`` (s,) is the shape of each body."""
     starts = np.searchsorted(owners, np.arange(owners.max(initial=-1) + 2))
     found = [np.zeros((0, 2), dtype=np.int64)]
     for a, b in pairs:
@@ -183,7 +184,7 @@ def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
 
 
 def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:
-    """Return the pairs whose bodies move relative to each other, that on the earlier joint first."""
+    """Return the pairs (p, 2) of bodies on different carriers; the body on the earlier joint comes first."""
     moving = pairs[carriers[pairs[:, 0]] != carriers[pairs[:, 1]]]
     swap = carriers[moving[:, 0]] > carriers[moving[:, 1]]
     moving[swap] = moving[swap][:, ::-1]
@@ -227,7 +228,7 @@ def _sphere(core: Core) -> FloatArray:
 
 def make_core(geometry: Any) -> Core:
     """
-    Return a shape of the collision library for the kernels; a mesh becomes its hull.
+    Return a shape of the collision library as a convex shape for the kernels; a mesh becomes its hull.
 
     :param geometry: the shape.
     """
@@ -250,7 +251,7 @@ def make_core(geometry: Any) -> Core:
 
 
 def _plane(normal: FloatArray, offset: float) -> Core:
-    """Return a large square for a plane."""
+    """Return a flat square of half side ENDLESS in the plane ``normal . x = offset`` [m]."""
     other = np.eye(3)[int(np.argmin(np.abs(normal)))]
     x = np.cross(normal, other)
     x /= np.linalg.norm(x)
@@ -260,7 +261,7 @@ def _plane(normal: FloatArray, offset: float) -> Core:
 
 
 def _hull(vertices: NDArray[np.float64]) -> FloatArray:
-    """Return the corners of the hull of some points; all points where they are too few or flat."""
+    """Return the corners (h, 3) of the convex hull of points (v, 3); all points if they are too few or flat."""
     from scipy.spatial import ConvexHull, QhullError
 
     vertices = np.ascontiguousarray(vertices, dtype=np.float64)

@@ -52,9 +52,9 @@ class PlanControl:
 
     def pause(self, waypoint: int = -1) -> None:
         """
-        Return, unless the plan has to end.
+        Raise if the plan has to end, and report a new waypoint to the caller from time to time.
 
-        :param waypoint: the one that this phase has come to; -1 for no news.
+        :param waypoint: index of the waypoint that this phase has reached; -1 leaves it as it is.
         :raises PlanStopped: at the deadline.
         :raises PlanCancelled: when the caller has cancelled.
         """
@@ -64,7 +64,9 @@ class PlanControl:
 
     def look_up(self, waypoint: int = -1) -> None:
         """
-        Return, unless the caller has cancelled; for work on a result that a deadline must not lose.
+        Raise if the caller has cancelled, whatever the deadline, and report a new waypoint from time to time.
+
+        Used instead of :meth:`pause` for work on a result that a deadline must not lose.
 
         :param waypoint: as for :meth:`pause`.
         :raises PlanCancelled: when the caller has cancelled.
@@ -79,7 +81,7 @@ class PlanControl:
 
     def is_over(self, end: float) -> Callable[[], bool]:
         """
-        Return a function that tells whether a time has come, or the deadline of the plan.
+        Return a function that tells whether ``end`` or the deadline of the plan has passed; it raises PlanCancelled.
 
         :param end: the time, of the monotonic clock [s].
         """
@@ -95,10 +97,11 @@ class PlanControl:
 
     def report(self, part: float, phase: str) -> None:
         """
-        Report the progress of the plan to the caller.
+        Begin a phase and report it to the caller.
 
-        :param part: from 0 to 1; a plan that begins anew does not fall back.
-        :param phase: name of the next phase.
+        :param part: finished part of the plan, 0 to 1; a smaller one than before has no effect.
+        :param phase: name of the phase that begins.
+        :raises PlanStopped, PlanCancelled: as :meth:`pause`.
         """
         own = self._progress
         self._progress = own._replace(part=max(part, own.part), phase=phase, waypoint=0)
@@ -108,9 +111,9 @@ class PlanControl:
 
     def found(self, cost: float) -> None:
         """
-        Tell the caller the cost of the best path.
+        Store the cost of the best path, for the next report to the caller.
 
-        :param cost: infinite where the last one turned out to be none.
+        :param cost: the cost; infinite without a path.
         """
         self._progress = self._progress._replace(best_cost=cost)
 
@@ -126,10 +129,11 @@ def do_nothing() -> None:
 
 def import_library(name: str, look_up: Callable[[], object]) -> Any:
     """
-    Return a module that takes long to import, and look at the caller's flag meanwhile.
+    Import a module in a thread and return it; call ``look_up`` again and again meanwhile.
 
-    :param name: of the module.
-    :param look_up: raises when the import need not be waited for.
+    :param name: name of the module.
+    :param look_up: raises if the caller no longer waits for the import.
+    :raises ImportError: if the import fails.
     """
     if name not in sys.modules:
         work = threading.Thread(target=_import, args=(name,), name=f'import {name}', daemon=True)
@@ -137,12 +141,12 @@ def import_library(name: str, look_up: Callable[[], object]) -> Any:
         while work.is_alive():
             look_up()
             work.join(IMPORT_LOOKS)
-    # Again an error of the import, where there was one.
+    # If the import failed in the thread, this raises its error.
     return importlib.import_module(name)
 
 
 def _import(name: str) -> None:
-    """Import a module; an error comes again where the module is used."""
+    """Import a module; ignore an ImportError, since :func:`import_library` raises it again."""
     try:
         importlib.import_module(name)
     except ImportError:

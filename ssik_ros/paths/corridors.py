@@ -74,7 +74,7 @@ class Checks(NamedTuple):
 
 
 class CorridorSearch:
-    """The grids of one path."""
+    """Searches sequences of postures for one path on grids of the free parameters."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class CorridorSearch:
         control: PlanControl,
     ) -> None:
         """
-        Keep the settings that all grids share.
+        Store the settings that all grids share.
 
         :param space: the parameters.
         :param limits: largest steps and objective.
         :param poses: (m, 4, 4) waypoints.
-        :param checks: of postures and motions.
+        :param checks: collision checks, penalties and the caller's filter.
         :param control: ends the search in time.
         """
         self.space, self.limits, self.poses = space, limits, poses
@@ -101,20 +101,20 @@ class CorridorSearch:
         self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
         """Given postures at the first and the last waypoint."""
         self.shut_in: Sequence[tuple[int, FloatArray]] = ()
-        """Waypoints with postures that no free travel was found from; those near them are not taken."""
+        """Waypoints with a posture (n,) that no free travel joins to the other pass; postures near them are skipped."""
         self._is_level = False
         """Whether the largest step counts, and nothing else."""
 
     def thin_out(self, most: int) -> None:
         """
-        Refine corridors on some of the waypoints, and look at motions between them later.
+        Refine corridors on about ``most`` waypoints from now on; motions are only checked when all waypoints are used.
 
-        :param most: number of waypoints about which to keep; all where there are fewer.
+        :param most: number of waypoints to use, about; all are used if there are fewer.
         """
         self.rows = self._every_nth(max(1, len(self.poses) // most))
 
     def _every_nth(self, stride: int) -> IntArray:
-        """Return every n-th waypoint, with both ends of each pass."""
+        """Return the indices of every n-th waypoint, with both ends of each pass."""
         count, travels = len(self.poses), np.flatnonzero(self.limits.is_travel)
         some = (np.arange(0, count, stride), np.array([count - 1]), travels, travels + 1)
         return np.unique(np.concatenate(some))
@@ -126,7 +126,9 @@ class CorridorSearch:
 
     def first_grid(self, stride: int, density: int) -> tuple[list[Corridor], PathFailure | None]:
         """
-        Return the best different sequences on the first grid; if there are none, the longest one and why.
+        Return the best different corridors on the first grid, and None; or the failure if none leads through.
+
+        With the failure, the list holds the longest part of a corridor if the stride is 1, and is empty otherwise.
 
         :param stride: waypoints from one layer to the next.
         :param density: see :meth:`SearchSpace.grid`.
@@ -159,7 +161,7 @@ class CorridorSearch:
         return [self._corridor(layers, piece, waypoints, spacing)], failure
 
     def spare_nothing(self) -> bool:
-        """Let waypoints be as near to obstacles as motions may be; return whether that makes a difference."""
+        """Drop the extra distance that waypoints keep from obstacles; return False if collisions are not checked."""
         if self.obstacles is None:
             return False
         self.obstacles = self.obstacles[1], self.obstacles[1]
@@ -167,10 +169,12 @@ class CorridorSearch:
 
     def first_grid_of_larger_steps(self, density: int) -> list[Corridor]:
         """
-        Return the sequence of the first grid with the smallest steps where these may be larger than their limits.
+        Return the corridor with the smallest steps on the first grid, in a list; the steps may exceed their limits.
 
-        Neighbouring values of a grid may be further apart than a step may be, or no whole number of them is a step that is nearly
-        as large as it may be.
+        The list is empty if no corridor leads through all waypoints.
+
+        The step between neighbouring values of a grid may exceed its limit, or no step between two values of the grid
+        may be nearly as large as its limit.
 
         :param density: see :meth:`SearchSpace.grid`.
         """
@@ -220,12 +224,12 @@ class CorridorSearch:
         return best
 
     def _around(self, best: Corridor, spacing: FloatArray, reach: int) -> Corridor | None:
-        """Return the best sequence on a grid around a corridor; None if none leads through."""
+        """Return the best sequence on a grid of ``reach`` values to each side of a corridor, or None."""
         samples = self.space.window(self.rows, best.parameters, spacing, reach)
         return self._sequence(samples, best, spacing)
 
     def _spread(self, corridor: Corridor) -> Corridor | None:
-        """Return a corridor whose steps are too large, with these spread evenly; None if they stay too large."""
+        """Spread too large steps of a corridor over their neighbours and return it; None if one stays too large."""
         own = self.limits
         self.limits = own.relaxed(WIDEST_SPREAD)
         try:
@@ -240,7 +244,7 @@ class CorridorSearch:
         return self._sequence(samples, found, found.spacing) or self._level(found)
 
     def _level(self, corridor: Corridor) -> Corridor | None:
-        """Return a corridor whose largest step is made smaller until all are within their limits; None if one stays too large."""
+        """Make the largest steps smaller until all are within their limits; return the corridor, or None on failure."""
         own, best = self.limits, corridor
         eased = own.levelled(WIDEST_SPREAD)
         self._is_level = True
@@ -264,13 +268,13 @@ class CorridorSearch:
         return self._sequence(samples, best._replace(cost=math.inf), corridor.spacing)
 
     def _keeps(self, corridor: Corridor, limits: StepLimits) -> bool:
-        """Return whether the steps of a corridor keep some limits."""
+        """Return whether the steps of a corridor are within ``limits``."""
         own = limits.between(self.rows, WIDEST_STEP)
         steps = np.abs(wrap_steps(np.diff(corridor.q, axis=0), own.turning))
         return bool((steps <= own.largest[1:]).all())
 
     def _descend(self, best: Corridor) -> Corridor:
-        """Return a corridor after Gauss-Newton steps as long as they help; their length is chosen for each waypoint."""
+        """Return a corridor after Gauss-Newton steps, taken as long as they help, with a length for each waypoint."""
         softness = float(np.abs(np.diff(best.q, axis=0)).mean()) + 1e-9
         limits, poses = self.limits.between(self.rows, WIDEST_STEP), self.poses[self.rows]
         for _ in range(MOST_STEPS):
@@ -285,7 +289,7 @@ class CorridorSearch:
         return best
 
     def _sequence(self, samples: Samples, best: Corridor, spacing: FloatArray) -> Corridor | None:
-        """Return the best sequence of some samples near a corridor; None if none leads through."""
+        """Return the best sequence of samples near a corridor; None if none leads through or all cost more."""
         near = best.q if len(best.q) else None
         layers, _ = self._layers(self.rows, samples, near)
         piece = self._search(layers, self.is_whole)
@@ -294,7 +298,7 @@ class CorridorSearch:
         return self._corridor(layers, piece, self.rows, spacing)
 
     def _between(self, corridor: Corridor) -> Corridor:
-        """Return a corridor with parameters interpolated at the waypoints between, and no cost yet."""
+        """Return a corridor on the waypoints ``rows``; its cost is infinite if parameters had to be interpolated."""
         known = corridor.rows
         if len(known) == len(self.rows):
             is_rough = self.space.is_scattered
@@ -314,14 +318,14 @@ class CorridorSearch:
     def _corridor(
         self, layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
     ) -> Corridor:
-        """Return a piece as a corridor."""
+        """Return a piece of layers as a corridor; ``waypoints`` are the indices of the layers' waypoints."""
         own = waypoints[piece.first : piece.first + len(piece.rows)]
         return Corridor(
             layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, own
         )
 
     def _different(self, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
-        """Return the best piece and others, each the cheapest where all rows near those before it cost more."""
+        """Return the best piece and up to two others, found while rows near the pieces before cost more."""
         if not self.space.size:
             return [best]
         pieces, before = [best], layers.own.copy()
@@ -339,7 +343,7 @@ class CorridorSearch:
         return pieces
 
     def _rows_near(self, layers: Layers, piece: Piece, spacing: FloatArray) -> IntArray:
-        """Return the rows that have nearly the parameters, and the branch, of a piece in their layer."""
+        """Return the rows whose parameters and joints are near the row of the piece in the same layer."""
         of_row = piece.rows[layers.layer_of(np.arange(len(layers.q)))]
         away = layers.parameters - layers.parameters[of_row]
         away = np.abs(np.where(self.space.is_endless, wrap_angles(away), away))
@@ -392,7 +396,7 @@ class CorridorSearch:
         return layers, found.counts
 
     def _is_near(self, near: FloatArray, q: FloatArray, owners: IntArray) -> FloatArray:
-        """Return which postures are near those given (m, n) for their layers."""
+        """Return a mask (k,) of postures (k, n) whose joints differ little from ``near`` (m, n) at their layer."""
         away = np.abs(wrap_steps(q - near[owners], self.limits.turning))
         return np.asarray((away < SAME_BRANCH).all(axis=1))
 
@@ -403,7 +407,11 @@ class CorridorSearch:
         return self._costs.values(q) / (1 if self.limits.objective == LARGEST_STEP else layers)
 
     def _search(self, layers: Layers, are_motions_checked: bool) -> Piece:
-        """Return the best piece, whose motions collide nowhere either."""
+        """
+        Return the best piece without collisions, also of its motions if these are checked.
+
+        Rows next to colliding motions are forbidden. If motions still collide after MOST_REPAIRS searches, it is cut.
+        """
         checks = self.obstacles[0] if self.obstacles else None
         for _ in range(MOST_REPAIRS):
             piece = self._accepted_piece(layers, checks)
@@ -421,7 +429,7 @@ class CorridorSearch:
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
 
     def _accepted_piece(self, layers: Layers, checks: Obstacles | None) -> Piece:
-        """Return the best piece of which the caller accepts each posture."""
+        """Return the best piece of which the caller accepts each posture; forbid the rows that the caller refuses."""
         while True:
             piece = search_layers(layers, checks, self.pause)
             if self._accepts is None or not layers.ask(piece.rows, self._accepts, self.pause):

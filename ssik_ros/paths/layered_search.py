@@ -50,7 +50,7 @@ class StepLimits(NamedTuple):
 
     def levelled(self, widest: float) -> 'StepLimits':
         """
-        Return limits that allow steps twice as large, for an objective that makes the largest parts of the present limits equal.
+        Return limits of at least twice the size, and an objective that makes the largest parts of present limits equal.
 
         :param widest: a step that is allowed at least [rad or m].
         """
@@ -84,7 +84,7 @@ class StepLimits(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A sequence of rows, one from each of some layers in a row."""
+    """A sequence of rows, one from each of several consecutive layers."""
 
     rows: IntArray
     first: int
@@ -107,9 +107,9 @@ class Layers:
     key: int
     limits: StepLimits
     is_checked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
-    """(k,) whether collisions of a row are known."""
+    """(k,) whether it is known if a row collides."""
     is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
-    """(k,) whether the kernels cannot tell of a row."""
+    """(k,) whether the kernels could not decide if a row collides."""
     culprits: IntArray
     """(k,) the pair that collides, -1 if the row is free."""
     lengths: IntArray
@@ -119,7 +119,7 @@ class Layers:
     is_asked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the caller has been asked about a row."""
     refusals: IntArray
-    """(m,) how many rows of each layer the caller has refused, those near them aside."""
+    """(m,) rows of each layer that the caller refused, without those asked about because a neighbour was refused."""
     doubt: float = 0.0
     """Extra cost of rows that may collide."""
 
@@ -138,7 +138,7 @@ class Layers:
 
     def layer_of(self, rows: IntArray) -> IntArray:
         """
-        Return the layer of each of some rows.
+        Return the index (m,) of the layer of each row.
 
         :param rows: (m,).
         """
@@ -146,7 +146,7 @@ class Layers:
 
     def connect(self, pause: Callable[[], None], begin: int = 0) -> None:
         """
-        Compute the best piece that ends at each row.
+        Compute the best piece that ends at each row, into ``costs``, ``lengths`` and ``parents``.
 
         :param pause: is called between layers.
         :param begin: the first layer in which something has changed.
@@ -169,9 +169,9 @@ class Layers:
 
     def piece_to(self, row: int) -> Piece:
         """
-        Return the best piece that ends at a row.
+        Return the best piece that ends at a row, as the last :meth:`connect` found it.
 
-        :param row: the row.
+        :param row: index of the row.
         """
         rows = [row]
         while self.parents[rows[-1]] >= 0:
@@ -181,7 +181,7 @@ class Layers:
         return Piece(backwards, last - len(rows) + 1, float(self.costs[row]))
 
     def best_piece(self) -> Piece:
-        """Return the longest piece, of several the cheapest."""
+        """Return the longest piece, of several the cheapest; an empty piece if there are no rows."""
         if not len(self.q) or not self.lengths.any():
             return Piece(np.zeros(0, dtype=np.int64), 0, math.inf)
         longest = np.flatnonzero(self.lengths == self.lengths.max())
@@ -196,7 +196,7 @@ class Layers:
 
     def forbid(self, rows: IntArray) -> None:
         """
-        Take rows out.
+        Make the cost of rows infinite, so that no piece takes them.
 
         :param rows: (m,).
         """
@@ -206,8 +206,8 @@ class Layers:
         """
         Check rows for collisions, forbid those that collide, and return how many do.
 
-        :param rows: (m,); those that are known already are not checked again.
-        :param obstacles: what to check.
+        :param rows: (m,) rows; those checked before are skipped.
+        :param obstacles: the collision checks.
         """
         rows = rows[~self.is_checked[rows]]
         hits, pairs = obstacles.check(self.q, rows)
@@ -222,11 +222,12 @@ class Layers:
         self, rows: IntArray, accepts: Callable[[FloatArray], bool], pause: Callable[[], None]
     ) -> int:
         """
-        Ask the caller about rows, forbid those that are refused and some near them, and return how many of the rows are.
+        Ask the caller about rows and about neighbours of refused ones, and forbid all that are refused.
 
-        :param rows: (m,); those that are known already are not asked about again.
+        :param rows: (m,) rows; those asked about before are skipped.
         :param accepts: tells of a posture (n,) whether the path may take it.
         :param pause: is called between rows.
+        :returns: number of ``rows`` that are refused; neighbours do not count.
         """
         refused = 0
         for row in rows[~self.is_asked[rows]].tolist():
@@ -255,7 +256,7 @@ class Layers:
 
     def prefer_sure_rows(self, doubt: float) -> None:
         """
-        Let rows that the kernels cannot tell of cost more until they are checked: most of them do collide.
+        Raise the cost of rows that the kernels could not decide, until :meth:`check` does: most of them collide.
 
         :param doubt: joint step whose cost is added [rad or m].
         """
@@ -265,7 +266,7 @@ class Layers:
 
     def check_quickly(self, rows: IntArray, obstacles: Obstacles) -> None:
         """
-        Forbid rows that collide by the kernels; those that need the collision library stay unknown.
+        Forbid rows that collide by the kernels; mark rows that need the collision library as doubtful.
 
         :param rows, obstacles: as for :meth:`check`.
         """
@@ -287,11 +288,11 @@ def make_layers(
     own: FloatArray | None = None,
 ) -> Layers:
     """
-    Return postures in layers.
+    Sort postures into layers and return these, not connected yet.
 
-    :param q: (k, n).
-    :param owners: (k,) layer of each.
-    :param parameters: (k, r).
+    :param q: (k, n) postures.
+    :param owners: (k,) index of the layer of each posture.
+    :param parameters: (k, r) parameters of each posture.
     :param count: number of layers.
     :param limits: largest steps and objective.
     :param own: (k,) cost of each row; None for zeros.
@@ -320,7 +321,7 @@ def make_layers(
 
 
 def _best_key(q: FloatArray, limits: StepLimits) -> int:
-    """Return the joint whose window leaves the fewest rows."""
+    """Return the index of the joint with the largest spread of values, as a multiple of its largest step."""
     spread = q.std(axis=0) if len(q) else np.ones(q.shape[1])
     largest = np.where(np.isfinite(limits.largest[1:]), limits.largest[1:], 0.0).max(axis=0)
     return int(np.argmax(spread / np.maximum(largest, 1e-12)))
@@ -328,9 +329,10 @@ def _best_key(q: FloatArray, limits: StepLimits) -> int:
 
 def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[], None]) -> Piece:
     """
-    Return the cheapest piece through layers that collides nowhere, as long as possible.
+    Return the longest piece whose postures do not collide, of several the cheapest.
 
     Collisions are checked where the search goes: on the piece that is best so far, and around places where it collides.
+    Rows that collide are forbidden.
 
     :param layers: the postures.
     :param obstacles: None for no checks.

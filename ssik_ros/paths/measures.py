@@ -16,7 +16,7 @@ class PathMeasures(NamedTuple):
     """Measures of the postures of a path, or of its longest piece."""
 
     waypoints: IntArray
-    """(k,) index of each."""
+    """(k,) index of the waypoint of each posture."""
     positions: FloatArray
     """(k, n) [rad or m]."""
     lower: FloatArray

@@ -40,7 +40,7 @@ class Corridor(NamedTuple):
     spacing: FloatArray
     """(r,) of the grid that it comes from."""
     rows: IntArray
-    """(m,) the waypoint of each."""
+    """(m,) index of the waypoint of each posture."""
 
 
 def newton_steps(
@@ -51,7 +51,7 @@ def newton_steps(
     softness: float,
 ) -> FloatArray:
     """
-    Return the steps (m, r) of the parameters.
+    Return the Gauss-Newton steps (m, r) of the parameters.
 
     :param space: the parameters.
     :param limits: the objective.
@@ -71,7 +71,7 @@ def newton_steps(
 def _derivatives(
     space: SearchSpace, limits: StepLimits, poses: FloatArray, corridor: Corridor
 ) -> FloatArray:
-    """Return how postures change with their parameters (m, n, r); zero where they jump."""
+    """Return the derivatives (m, n, r) of postures by their parameters; zero for postures that jump."""
     q, parameters, rows = corridor.q, corridor.parameters, corridor.rows
     m, n = q.shape
     derivatives = np.zeros((m, n, space.size))
@@ -98,7 +98,7 @@ def _derivatives(
 
 
 def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the least-squares steps (m, r)."""
+    """Return the least-squares steps (m, r); zeros if the normal equations are singular."""
     # SciPy's linear algebra takes long to import and only paths with parameters need it.
     from scipy.linalg import LinAlgError, solveh_banded
 

@@ -35,7 +35,7 @@ class Obstacles:
 
         :param chain: the joints that move.
         :param world: objects in the frame of the group's base link.
-        :param distance: least distance [m].
+        :param distance: least distance; bodies closer than this collide [m].
         :param carried: objects that move with links.
         :param look_up: is called between steps.
         """
@@ -62,7 +62,7 @@ class Obstacles:
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return the kernels' verdict on each row (FREE, COLLIDES or DOUBTFUL), and its pair; -1 for free rows.
+        Return the kernels' verdict (m,) on each row (FREE, COLLIDES or DOUBTFUL), and its pair (m,); -1 for free rows.
 
         :param q: (k, n) postures.
         :param rows: (m,) rows to check.
@@ -80,10 +80,10 @@ class Obstacles:
 
     def distances(self, q: FloatArray, enough: float) -> FloatArray:
         """
-        Return a lower bound (k,) on how far postures are beyond the least distance; hulls stand for meshes.
+        Return a lower bound (k,) on the distance of bodies beyond the least one [m]; hulls replace meshes.
 
         :param q: (k, n).
-        :param enough: distance beyond the least one that is far enough [m].
+        :param enough: distance beyond the least one above which bounds need not be tight [m].
         """
         verdicts, pairs = np.zeros(len(q), dtype=np.int64), np.zeros(len(q), dtype=np.int64)
         apart, q = np.empty(len(q)), np.ascontiguousarray(q)
@@ -93,7 +93,7 @@ class Obstacles:
 
     def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return whether each row collides, and its colliding pair; -1 for free rows.
+        Return a mask (m,) of the rows that collide, and the pair (m,) of each, which means nothing for other rows.
 
         :param q, rows: as for :meth:`judge`.
         """
@@ -107,9 +107,9 @@ class Obstacles:
 
     def is_colliding(self, q: FloatArray) -> bool:
         """
-        Return the collision library's word on one posture.
+        Return whether one posture collides, by the collision library.
 
-        :param q: (n).
+        :param q: (n,) posture.
         """
         return self._scene.colliding_pair(self._chain.full_state(q)) is not None
 
@@ -120,7 +120,7 @@ class Obstacles:
         Return the free part (k - 1,) of each straight motion between rows, 0 to 1, and its colliding pair (k - 1,).
 
         :param q: (k, n) postures, angles not wrapped.
-        :param look_up: is called between some of them.
+        :param look_up: is called once for each MOTIONS_AT_ONCE motions.
         """
         reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
         for begin in range(0, len(q) - 1, MOTIONS_AT_ONCE):
@@ -130,7 +130,7 @@ class Obstacles:
         return reached, pairs
 
     def _follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the same of a few motions."""
+        """Return free parts and colliding pairs of a few motions as :meth:`follow`."""
         q = np.ascontiguousarray(q)
         reached, pairs = self._follow_some(q, self._solid_pairs)
         if not len(self._mesh_pairs):
@@ -142,7 +142,7 @@ class Obstacles:
         return reached, pairs
 
     def _follow_some(self, q: FloatArray, chosen: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return how far some pairs let each motion go, by the kernel, and which of all pairs ends it."""
+        """Return the free part of each motion by the kernel for ``chosen`` pairs, and the pair that ends it, or -1."""
         own = self._arrays
         part = own._replace(
             pairs=np.ascontiguousarray(own.pairs[chosen]),
@@ -153,7 +153,7 @@ class Obstacles:
         return reached, np.where(pairs >= 0, np.append(chosen, -1)[pairs], -1)
 
     def _follow_meshes(self, start: FloatArray, end: FloatArray) -> float:
-        """Return how far one motion is free of meshes, by distances of the collision library."""
+        """Return the part of one motion, 0 to 1, that is free by distances of the collision library between meshes."""
         own, steps, reached = self._arrays, np.abs(end - start), 0.0
         ways = np.zeros(len(self._meshes.pairs))
         for pair, (a, b) in zip(self._scene_pairs, own.pairs[self._mesh_pairs], strict=True):
@@ -174,9 +174,9 @@ class Obstacles:
 
     def describe(self, pair: int) -> str:
         """
-        Return the names of a pair.
+        Return the names of both bodies of a pair as text.
 
-        :param pair: its number.
+        :param pair: index of the pair, as :meth:`check` and :meth:`follow` return it.
         """
         first, second = self._names[pair]
         return f'{second} with {first}'

@@ -79,7 +79,7 @@ def read_problem(path: str | Path) -> PathProblem:
 
 
 def _needed(data: Mapping[str, Any], key: str, path: Path) -> Any:
-    """Return the value of a key that has to be there."""
+    """Return the value of a required key; raise ConfigError if the file does not have it."""
     if key not in data:
         raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
     return data[key]
@@ -96,7 +96,7 @@ def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
 
 
 def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> JointGroup:
-    """Return the joints that follow the path."""
+    """Return the planning group that a file gives by its name, or by base and tip link."""
     if 'group' in data:
         return robot.group(str(data['group']))
     return robot.group_from_links(
@@ -107,7 +107,7 @@ def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> Joint
 def _offset(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray:
-    """Return where the waypoints lie (4, 4) in the base frame."""
+    """Return the pose (4, 4) that waypoints of the file are relative to, in the frame of the workpiece or base link."""
     xyz = read_numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
     rows = read_list(data, 'offset_rotation', path) or np.eye(3).tolist()
     rotation = np.array([read_numbers(row, 3, path, 'a row of offset_rotation') for row in rows])
@@ -127,7 +127,7 @@ def _offset(
 
 
 def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the settings of the plan."""
+    """Return the fields of a ToolPathRequest that a file sets, without tolerance and locked joints."""
     settings: dict[str, Any] = {}
     steps = checked_mapping(data.get('largest_step') or {}, str(path), 'largest_step', STEP_KEYS)
     if 'revolute_deg' in steps:
@@ -179,7 +179,7 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, Any]:
-    """Return where the tool may be: for all waypoints, or a list of entries with the waypoints that each is for."""
+    """Return the field ``tolerance`` of a request, one for all waypoints or one for each; empty if not given."""
     given = data.get('freedom')
     if given is None:
         return {}
@@ -205,7 +205,7 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
 
 
 def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathTolerance:
-    """Return one tolerance."""
+    """Return the tolerance that an entry of the file gives; angles in the entry are in degrees."""
     own = checked_mapping(data, str(path), 'freedom', keys)
     fields: dict[str, Any] = {}
     if 'axis' in own:
@@ -243,8 +243,8 @@ def read_box(box: Any, path: Path, index: int) -> WorldObject:
     """
     Return one box in the base frame.
 
-    :param box: a mapping with ``size`` [m], and ``xyz`` [m], ``rpy`` [rad] and ``name`` where wanted.
-    :param path, index: the file, and which box of it, for messages.
+    :param box: a mapping with ``size`` [m], and optionally ``xyz`` [m], ``rpy`` [rad] and ``name``.
+    :param path, index: the file, and the index of the box in it, for messages.
     :raises SsikError: for values that make no sense.
     """
     name = f'box {index + 1}'
@@ -260,11 +260,11 @@ def read_box(box: Any, path: Path, index: int) -> WorldObject:
 
 def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatArray:
     """
-    Return some finite numbers.
+    Return a list of finite numbers as an array.
 
     :param values: a list.
     :param count: how many; None for any.
-    :param path, key: where they were written, for messages.
+    :param path, key: the file and the key of the list, for messages.
     :raises ConfigError: for anything else.
     """
     try:
@@ -280,7 +280,7 @@ def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatA
 @reads_file(ConfigError)
 def read_waypoints(path: Path) -> FloatArray:
     """
-    Return the poses (m, 4, 4) of a file.
+    Return the poses (m, 4, 4) in a file.
 
     :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
     :raises InvalidTarget: for rows that are not poses.
@@ -304,7 +304,7 @@ def read_waypoints(path: Path) -> FloatArray:
 
 
 def _rows_of_path(path: Path) -> list[list[float]]:
-    """Return the same of a nav_msgs/Path, or of the first of several documents."""
+    """Return rows x, y, z, qx, qy, qz, qw of a nav_msgs/Path as YAML; of several documents, the first one."""
     data = checked_mapping(read_yaml(path), str(path), 'a path', ('header', 'poses'))
     rows = []
     for index, stamped in enumerate(read_list(data, 'poses', path)):

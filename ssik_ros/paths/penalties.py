@@ -12,7 +12,7 @@ from ssik_ros.paths.tool_chain import ToolChain
 
 
 class PostureCosts:
-    """The penalties of one chain."""
+    """Computes the penalties of postures of one chain."""
 
     def __init__(
         self, chain: ToolChain, penalties: PathPenalties, obstacles: Obstacles | None
@@ -39,7 +39,7 @@ class PostureCosts:
         """
         Return the penalties (k,) of postures (k, n), as for a path that stays there.
 
-        :param q: angles of joints with a limit count as they are.
+        :param q: (k, n); angles of joints with a limit are not wrapped.
         """
         own, total = self._penalties, np.zeros(len(q))
         if own.limits > 0.0:
@@ -53,7 +53,9 @@ class PostureCosts:
 
     def margins(self, q: FloatArray) -> FloatArray:
         """
-        Return the distance (k,) from the nearest limit, as a part of the joint's range; windings are chosen later.
+        Return the distance (k,) from the nearest limit as a part of that joint's range; 1 if no joint has limits.
+
+        Joints whose winding is chosen later do not count.
 
         :param q: (k, n).
         """
@@ -78,5 +80,5 @@ class PostureCosts:
 
 
 def _rise(part: FloatArray) -> FloatArray:
-    """Return 0 from 1 on, and up to 1 towards 0, smoothly."""
+    """Return ``(1 - part)^2``, with parts below 0 taken as 0 and parts above 1 taken as 1."""
     return np.asarray(np.clip(1.0 - part, 0.0, 1.0) ** 2)

@@ -89,7 +89,7 @@ class ToolPathPlanner:
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: the settings.
-        :param control: ends the preparation in time; None for one of its own.
+        :param control: ends the preparation in time; None for a new one with the timeout of the request.
         :raises SsikError: for a chain without closed form, and for settings that make no sense.
         """
         own = control or PlanControl(request)
@@ -111,13 +111,14 @@ class ToolPathPlanner:
 
     def plan(self, waypoints: FloatArray, control: PlanControl | None = None) -> ToolPath:
         """
-        Return the best joint path.
+        Return the best joint path after a verification; if the search fails, an invalid result with the cause.
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the plan in time; None starts a new clock now.
         :raises InvalidTarget: if the waypoints are not such an array.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
+        :raises SolverError: if the path fails its verification.
         """
         task = self.task(waypoints, control)
         if task.space.size:
@@ -130,7 +131,7 @@ class ToolPathPlanner:
         return self._make_path(task, outcome)
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
-        """Return the best path with all narrow tolerances at zero, as a first path; None if the search fails."""
+        """Return the best path (m, n) with narrow tolerances at zero; None with given ends or if the search fails."""
         exact = task.space.freedom.without_narrow(WIDE)
         if exact is None or any(own is not None for own in ends):
             return None
@@ -140,7 +141,7 @@ class ToolPathPlanner:
 
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
-        Return the task of planning through some waypoints.
+        Return the input of a search through waypoints; windings that the chain told apart before are forgotten.
 
         :param waypoints, control: as for :meth:`plan`.
         """
@@ -161,7 +162,7 @@ class ToolPathPlanner:
         return PathTask(space, limits, poses, checks, control, travel)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:
-        """Return the given posture at the first or the last waypoint as an array."""
+        """Return the requested posture (n,) at row 0 or -1, or None; raise InvalidOption if it misses the waypoint."""
         q = self.request.start if row == 0 else self.request.end
         if q is None:
             return None
@@ -183,7 +184,7 @@ class ToolPathPlanner:
         return posture
 
     def _in_order(self, values: Mapping[str, float]) -> list[float]:
-        """Return joint values in the order of the chain."""
+        """Return joint values by name in the order of the chain; raise InvalidOption for unknown and missing names."""
         names = self.chain.chain.joint_names
         for name in values:
             if name not in names:
@@ -194,7 +195,7 @@ class ToolPathPlanner:
         return [values[name] for name in names]
 
     def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
-        """Return the verified result."""
+        """Verify the outcome of a search and return it with times, deviation and lower bound."""
         space, limits, poses = task.space, task.limits, task.poses
         task.control.look_up()
         common: dict[str, Any] = {
@@ -242,7 +243,7 @@ class ToolPathPlanner:
         try:
             task.control.report(0.95, 'lower bound')
         except PlanStopped:
-            # The path is there, and must not be lost.
+            # A path exists already, and must not be lost.
             return quick
         if not len(task.space.freedom.columns):
             known = KnownPath(outcome.q, cost)
@@ -266,11 +267,11 @@ class ToolPathPlanner:
 
     @property
     def _velocity(self) -> FloatArray:
-        """Return the velocity limits (n,)."""
+        """Return the velocity limits (n,) of the chain [rad/s or m/s]."""
         return np.asarray(self.chain.robot.tree.velocity[self.chain.chain.idx_q])
 
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
-        """Return when each waypoint is reached [s]; None where the URDF has no velocity limits."""
+        """Return the time (m,) at which each waypoint is reached [s]; None if the URDF lacks velocity limits."""
         q, velocity = outcome.q, self._velocity
         if not (velocity > 0.0).all() or not (
             np.isfinite(velocity).all() or self.request.tool_speed is not None
@@ -304,7 +305,7 @@ def plan_tool_path(
     **settings: Any,
 ) -> ToolPath:
     """
-    Return the best joint path along a tool path.
+    Return the best joint path along a tool path; if the search fails or is cancelled, an invalid result.
 
     :param robot: the robot.
     :param group: a group with one tip, or with a second one that carries the workpiece; or its name.
@@ -370,7 +371,7 @@ def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
 
 
 def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
-    """Return the penalties of a path."""
+    """Return the penalty of a path: the mean of its postures, or their largest for the objective LARGEST_STEP."""
     if not costs.is_used:
         return 0.0
     values = costs.values(q)
@@ -394,7 +395,7 @@ def _refused(
 
 
 def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
-    """Return where a path leaves its tolerance between waypoints."""
+    """Return the failure of a path at the first step whose deviation (m - 1,) is above ``most`` [m]."""
     first = int(np.flatnonzero(away > most)[0])
     text = (
         f'Between waypoints {first} and {first + 1} the tool may leave its tolerance by {1e3 * away[first]:.3g} mm, at '
@@ -416,7 +417,7 @@ def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
 
 
 def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
-    """Return the tolerances of a request: one for all waypoints, or one for each."""
+    """Return the tolerances of a request, a spin axis included: one for all waypoints, or one for each."""
     if request.spin_axis is not None and request.tolerance is not None:
         raise InvalidOption('Give spin_axis or tolerance, not both.')
     if request.spin_axis is not None:
@@ -427,7 +428,7 @@ def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
 
 
 def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) -> StepLimits:
-    """Return the largest steps and the weights of the objective."""
+    """Return largest steps, weights and objective of a request; raise InvalidOption for numbers that make no sense."""
     for name in ('largest_turn', 'largest_slide'):
         if not 0.0 < getattr(request, name) < math.inf:
             raise InvalidOption(f'{name} is a positive number, not {getattr(request, name)!r}.')
@@ -461,7 +462,7 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
 
 
 def _passes(passes: Sequence[int], count: int) -> list[int]:
-    """Return the first waypoints of all passes after the first one."""
+    """Return the indices of the first waypoints of all passes but the first; raise InvalidOption for a wrong order."""
     own = [int(index) for index in passes]
     if own != sorted(set(own)) or (own and not 0 < own[0] <= own[-1] < count):
         raise InvalidOption(

@@ -72,7 +72,7 @@ class PoseFreedom:
 
     def without_narrow(self, wide: float) -> 'PoseFreedom | None':
         """
-        Return a copy with narrow ranges fixed at zero; None if there are none, or if zero is outside one of them.
+        Return a copy with narrow ranges fixed at zero; None without narrow ranges, or if a narrow range excludes zero.
 
         :param wide: largest width of a narrow range.
         """
@@ -86,14 +86,14 @@ class PoseFreedom:
         return own
 
     def with_all_numbers(self) -> 'PoseFreedom':
-        """Return the same with a spin that was taken out, and with narrow ranges."""
+        """Return a copy whose ``columns`` include narrow ranges and a spin that were taken out."""
         own = copy.copy(self)
         own.columns = self._used
         return own
 
     def cell_sizes(self, halves: FloatArray) -> FloatArray:
         """
-        Return bounds (k, 2) on how far [m] and by which angle [rad] poses of cells of the numbers are from the poses in their middle.
+        Return bounds (k, 2) on the distance [m] and the angle [rad] of all poses of a cell from the pose in its middle.
 
         :param halves: (k, c) half widths of each cell.
         """
@@ -105,7 +105,7 @@ class PoseFreedom:
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """
-        Take the spin out of the numbers, for an arm that finds the spin itself; return its axis and its range.
+        Remove the spin from ``columns``, for an arm that finds it itself; return axis (3,), lower and upper end [rad].
 
         :raises InvalidOption: if axis or range differ between waypoints, or if the spin may not vary.
         """
@@ -125,14 +125,14 @@ class PoseFreedom:
         """
         Return whether a number is a spin without end at each waypoint.
 
-        :param column: X, ...
+        :param column: the number, from X to YAW.
         """
         widths = self.upper[:, SPIN] - self.lower[:, SPIN]
         return column == SPIN and bool((widths >= FULL_TURN).all())
 
     def poses(self, waypoints: FloatArray, rows: IntArray, values: FloatArray) -> FloatArray:
         """
-        Return poses (k, 4, 4).
+        Return the poses (k, 4, 4) that numbers give at their waypoints.
 
         :param waypoints: (k, 4, 4).
         :param rows: (k,) index of each waypoint.
@@ -185,10 +185,10 @@ class PoseFreedom:
 
     def numbers_of(self, rows: IntArray, waypoints: FloatArray, reached: FloatArray) -> FloatArray:
         """
-        Return all numbers (k, COLUMNS) of poses.
+        Return all numbers (k, COLUMNS) that lead from waypoints to poses [m, rad].
 
         :param rows: (k,) index of each waypoint.
-        :param waypoints, reached: (k, 4, 4).
+        :param waypoints, reached: (k, 4, 4) waypoints and poses.
         """
         numbers = np.zeros((len(rows), COLUMNS))
         between = np.swapaxes(waypoints[:, :3, :3], 1, 2)
@@ -211,7 +211,7 @@ class PoseFreedom:
         Return the values (c,) of ``columns`` that give a pose.
 
         :param row: index of the waypoint.
-        :param waypoint, reached: (4, 4).
+        :param waypoint, reached: (4, 4) the waypoint and the pose.
         """
         numbers = self.numbers_of(np.array([row]), waypoint[None], reached[None])
         return np.asarray(numbers[0, self.columns])
@@ -251,7 +251,7 @@ class PoseFreedom:
 
 
 def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lower and upper ends (COLUMNS,), and the tool axis (3,)."""
+    """Check a tolerance; return lower and upper ends (COLUMNS,) of its ranges and the unit tool axis (3,)."""
     own = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)
     box = np.asarray(own.position, dtype=np.float64)
@@ -282,7 +282,7 @@ def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, Fl
 
 def unit(axis: Sequence[float]) -> FloatArray:
     """
-    Return a unit axis.
+    Return an axis (3,) scaled to length 1.
 
     :param axis: three numbers.
     :raises InvalidOption: for an axis without direction.
@@ -295,7 +295,7 @@ def unit(axis: Sequence[float]) -> FloatArray:
 
 
 def _across(axis: FloatArray) -> FloatArray:
-    """Return two unit axes (2, 3) across another."""
+    """Return two unit axes (2, 3) that are perpendicular to a unit axis and to each other."""
     first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     first /= np.linalg.norm(first)
     return np.array([first, np.cross(axis, first)])
@@ -303,7 +303,7 @@ def _across(axis: FloatArray) -> FloatArray:
 
 def rotations(vectors: FloatArray) -> FloatArray:
     """
-    Return the rotations (k, 3, 3) about vectors by their lengths.
+    Return the rotation matrices (k, 3, 3) of rotation vectors.
 
     :param vectors: (k, 3) [rad].
     """
@@ -319,7 +319,7 @@ def rotations(vectors: FloatArray) -> FloatArray:
 
 def rotation_vectors(turned: FloatArray) -> FloatArray:
     """
-    Return the vectors (k, 3) of rotations by less than half a turn [rad].
+    Return the rotation vectors (k, 3) of rotation matrices [rad], for turns below pi.
 
     :param turned: (k, 3, 3).
     """
@@ -332,7 +332,7 @@ def rotation_vectors(turned: FloatArray) -> FloatArray:
 
 
 def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the shortest rotation vectors (k, 3) that turn axes to where rotations take them."""
+    """Return the shortest rotation vectors (k, 3) that turn axes (k, 3) as rotations (k, 3, 3) turn them."""
     there = np.einsum('kij,kj->ki', turned, axes)
     normals = np.cross(axes, there)
     sines = np.linalg.norm(normals, axis=1)
@@ -342,7 +342,7 @@ def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
 
 
 def _angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the angles (k,) of rotations about axes [rad]."""
+    """Return the angles (k,) [rad] of rotations whose axes are given (k, 3)."""
     skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
     sines = np.einsum(
         'ki,ki->k', axes, np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)

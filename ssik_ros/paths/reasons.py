@@ -33,7 +33,7 @@ class WaysOn(NamedTuple):
     starts: FloatArray
     """(k, n) postures that reach the next waypoint."""
     ends: FloatArray
-    """(k, n) the postures there."""
+    """(k, n) the postures that they reach there."""
     largest: FloatArray
     """(n,) largest steps."""
     followed: int
@@ -58,15 +58,15 @@ def explain(
     reached: int,
 ) -> PathFailure:
     """
-    Return the first waypoint that no path from the start reaches, and why.
+    Return the failure at the first waypoint that no path from the start reaches.
 
     :param space: the joints and their free parameters.
     :param poses: (m, 4, 4) waypoints.
-    :param layers: connected, without a full path.
+    :param layers: after a search that found no full path; rows of the layer that is not reached are checked.
     :param counts: (m, 2) of each layer: branches, and branches outside the limits.
     :param waypoints: (m,) index of the waypoint of each layer.
     :param obstacles: None where collisions are not checked.
-    :param reached: number of layers that a path without collisions on the way reaches.
+    :param reached: number of layers that a path reaches whose motions are free, too.
     """
     broken = min(layers.first_broken(), reached)
     rows = layers.rows_of(broken)
@@ -104,10 +104,10 @@ def passes_not_joined(
     number: int, waypoint: int, tried: tuple[int, int], bodies: str
 ) -> PathFailure:
     """
-    Return that no free travel was found from one pass to the next.
+    Return the failure of passes without a free travel between them.
 
-    :param number: of the pass before, from 1.
-    :param waypoint: its last one.
+    :param number: number of the first of both passes, from 1.
+    :param waypoint: index of the last waypoint of that pass.
     :param tried: motions of the last search, and pairs of postures that were tried.
     :param bodies: names of the pair that was in the way most often; may be empty.
     """
@@ -121,7 +121,7 @@ def passes_not_joined(
 
 def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailure:
     """
-    Return why a waypoint has no posture at all.
+    Return the failure at a waypoint that has no posture at all.
 
     :param waypoint: its index.
     :param counts: (2,) branches of all samples, and branches outside the limits.
@@ -137,14 +137,14 @@ def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailur
 
 
 def _some(rows: IntArray, most: int) -> IntArray:
-    """Return some of the rows, evenly chosen."""
+    """Return at most ``most`` of the rows, evenly chosen."""
     return np.asarray(rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int)])
 
 
 def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
-    """Refine postures to the next waypoint without limits, and return those that reach it; None for a chain with a spin."""
+    """Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin."""
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
         return None
@@ -166,7 +166,7 @@ def _ways_on(
 def _way_on_fails(
     chain: ToolChain, onward: WaysOn, names: tuple[int, int], obstacles: Obstacles | None
 ) -> PathFailure | None:
-    """Return the most frequent fault of the motions to the next waypoint; None if fewer than half of them share one."""
+    """Return the most frequent failure of the motions to the next waypoint; None if fewer than half of them have it."""
     faults: Counter[tuple[int, int, str]] = Counter()
     low, high = chain.chain.lower, chain.chain.upper
     bounded = chain.turning == 0
@@ -201,7 +201,7 @@ def _way_on_fails(
 
 
 def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
-    """Return the pair that collides at the end of a motion or before; -1 if the motion is free."""
+    """Return the index of the pair of bodies that collides on a motion or at its end; -1 if the motion is free."""
     hits, pairs = obstacles.check(end[None], np.zeros(1, dtype=np.int64))
     if hits[0]:
         return int(pairs[0])
@@ -212,7 +212,7 @@ def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
 def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
-    """Return the joint whose step between two neighbouring waypoints is too large, for the nearest pair of postures."""
+    """Return a failure that names the joint with the largest step between the nearest postures of two waypoints."""
     broken = int(layers.layer_of(free[:1])[0])
     reached, free = _some(reached, MOST_ROWS), _some(free, MOST_ROWS)
     steps = layers.q[free][None, :, :] - layers.q[reached][:, None, :]
@@ -234,7 +234,7 @@ def _no_step(
 
 
 def _limit_near(chain: ToolChain, joint: int, values: FloatArray) -> str:
-    """Return which limit of a joint one of its values is near; empty if both are far."""
+    """Return 'lower' or 'upper' if one of the values is near that limit of the joint, otherwise an empty text."""
     low, high = chain.chain.lower[joint], chain.chain.upper[joint]
     if not math.isfinite(high - low):
         return ''

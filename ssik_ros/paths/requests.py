@@ -181,7 +181,7 @@ class ToolPathRequest:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A part of a joint path: a pass along waypoints, or the free travel from one pass to the next."""
+    """A part of a joint path: a pass along waypoints, or the free travel from a pass to the next pass."""
 
     is_travel: bool
     first: int
@@ -228,12 +228,12 @@ class ToolPath:
 
     @property
     def success(self) -> bool:
-        """Return the same as ``valid``; the word of every result."""
+        """Return ``valid``; all results have the attribute ``success``."""
         return self.valid
 
     @property
     def gap(self) -> float:
-        """Return by how much at most the cost is above the least possible one, as a part of the cost."""
+        """Return a bound on the excess of the cost over the least possible one, as a part of the cost; 0 if failed."""
         if not np.isfinite(self.cost) or self.cost <= 0.0:
             return 0.0
         return 1.0 - self.lower_bound / self.cost

@@ -41,12 +41,12 @@ SAMPLES_AT_ONCE = 5000
 
 
 class Samples(NamedTuple):
-    """Values of the parameters in some layers: each of the free ones with each of the held joint."""
+    """Values of the parameters in layers; each row of ``free`` goes with each value in the same row of ``held``."""
 
     free: FloatArray
-    """(layers, s, f)."""
+    """(layers, s, f) values of first joints and numbers of the pose."""
     held: FloatArray
-    """(layers, s, h)."""
+    """(layers, s, h) values of the held joint; zeros if the chain has no such joint."""
 
     def part(self, begin: int, end: int) -> 'Samples':
         """
@@ -57,7 +57,7 @@ class Samples(NamedTuple):
         return Samples(self.free[begin:end], self.held[begin:end])
 
     def first(self) -> 'Samples':
-        """Return the first one of each layer."""
+        """Return the first sample of each layer."""
         return Samples(self.free[:, :1], self.held[:, :1, :1])
 
 
@@ -112,7 +112,7 @@ class SearchSpace:
         self.offsets = OFFSETS.get(self.size, 1)
 
     def _first_counts(self, is_slide: FloatArray) -> FloatArray:
-        """Return the number of values of each parameter in the first grid."""
+        """Return the number (r,) of values of each parameter in the first grid; set ``is_scattered``."""
         widths = (self.upper - self.lower).max(axis=0, initial=0.0)
         place = np.arange(self.size) - self.chain.outer
         self._is_pose = is_pose = (place >= 0) & (place < len(self.freedom.columns))
@@ -144,10 +144,10 @@ class SearchSpace:
 
     def grid(self, rows: IntArray, density: int = 1) -> Samples:
         """
-        Return the first grid.
+        Return the samples of the first grid, which spans the whole ranges.
 
         :param rows: (layers,) waypoint of each layer.
-        :param density: values where one would be without.
+        :param density: factor on the number of values of each parameter.
         """
         width = 1
         if self.is_scattered:
@@ -169,7 +169,7 @@ class SearchSpace:
         :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
         :param spacing: (r,) distance of neighbouring values.
-        :param reach: values to each side.
+        :param reach: number of values to each side.
         """
         width = 1
         if self.size <= MOST_PRODUCT:
@@ -182,7 +182,7 @@ class SearchSpace:
 
     def fan(self, rows: IntArray, centers: FloatArray, spacing: FloatArray) -> Samples:
         """
-        Return samples at many distances around given parameters.
+        Return samples around given parameters, at distances that shrink by a constant factor.
 
         :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
@@ -199,7 +199,7 @@ class SearchSpace:
 
     def line(self, rows: IntArray, centers: FloatArray, steps: FloatArray) -> Samples:
         """
-        Return values along a step of the parameters, those at its start first.
+        Return samples along a step of the parameters: at its start, and at 0.25, 0.6 and 1 of the step.
 
         :param rows: (layers,) waypoint of each layer.
         :param centers, steps: (layers, r).
@@ -227,12 +227,12 @@ class SearchSpace:
         self, rows: IntArray, waypoints: FloatArray, samples: Samples, keep: Keep | None = None
     ) -> tuple[PostureRows, FloatArray]:
         """
-        Return every posture of some values, and its parameters (k, r); owners are the layers.
+        Return every posture within limits of some samples, and its parameters (k, r); ``owners`` are layers.
 
         :param rows: (layers,) waypoint of each layer.
         :param waypoints: (layers, 4, 4).
         :param samples: the values of each layer.
-        :param keep: tells of postures (k, n) and their layers which are wanted; None for all.
+        :param keep: returns a mask (k,) of the wanted ones of postures (k, n) in layers (k,); None for all.
         """
         parts, parameters = [], []
         width = samples.held.shape[1] * samples.held.shape[2]
@@ -260,7 +260,7 @@ class SearchSpace:
     def _some_postures(
         self, rows: IntArray, waypoints: FloatArray, samples: Samples
     ) -> tuple[PostureRows, FloatArray]:
-        """Return the same, for all layers at once."""
+        """Return postures and parameters as :meth:`postures`, for all layers at once, none left out."""
         layers, s, f = samples.free.shape
         flat = samples.free.reshape(layers * s, f)
         outer = self.chain.outer
@@ -276,7 +276,7 @@ class SearchSpace:
 
     def is_out_of_reach(self, row: int, waypoint: FloatArray) -> bool:
         """
-        Return whether no pose that a waypoint allows is in reach, whatever the limits of joints that turn: a proof.
+        Return True if each pose that a waypoint allows is proved out of reach, whatever the limits of turning joints.
 
         :param row: index of the waypoint.
         :param waypoint: (4, 4).
@@ -285,7 +285,7 @@ class SearchSpace:
 
     @functools.cached_property
     def _proof(self) -> ReachProof:
-        """Return the hulls of the chain."""
+        """Return the proof with the hulls of the chain, which are computed once."""
         return ReachProof(self.chain.chain)
 
     def parameters_of(self, q: FloatArray, row: int, waypoint: FloatArray) -> FloatArray:
@@ -302,7 +302,7 @@ class SearchSpace:
 
 
 def _parts(count: int, has_ends: bool) -> FloatArray:
-    """Return parts (count,) of a range, its ends among them or not."""
+    """Return evenly spaced parts (count,) of a range, 0 to 1, with or without both ends."""
     if has_ends and count > 1:
         return np.linspace(0.0, 1.0, count)
     return (np.arange(count) + 0.5) / count
@@ -321,7 +321,7 @@ def product(axes: list[FloatArray]) -> FloatArray:
 
 def scatter(count: int, size: int) -> FloatArray:
     """
-    Return points (count, size) spread evenly over the unit cube, the same ones each time.
+    Return points (count, size) spread evenly over the unit cube, the same points in each call.
 
     :param count: how many.
     :param size: number of coordinates.
@@ -336,7 +336,7 @@ def scatter(count: int, size: int) -> FloatArray:
 
 
 def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
-    """Return the range of a joint, whether it has no end, and whether the joint slides."""
+    """Return lower and upper end of a joint's range, whether it has no end, and whether the joint slides."""
     own = chain.chain
     low, high = float(own.lower[joint]), float(own.upper[joint])
     if own.kinds[joint] == JointKind.PRISMATIC:

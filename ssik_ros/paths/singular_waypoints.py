@@ -22,7 +22,7 @@ SAME = 1e-9
 
 def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> PostureRows:
     """
-    Add postures of singular waypoints that lie next to postures of their neighbours.
+    Return postures with further ones of singular waypoints, which lie next to postures of their neighbours.
 
     :param chain: joints without a free parameter or a spin.
     :param found: postures of all waypoints.
@@ -58,7 +58,7 @@ def _moved(
 
 
 def _stretches(is_singular: NDArray[np.bool_]) -> Iterator[tuple[int, range]]:
-    """Yield each regular waypoint next to singular ones, and these in the order in which they lead away from it."""
+    """Yield a regular waypoint and the singular waypoints next to it, the nearest first, for both directions."""
     count = len(is_singular)
     for waypoint in np.flatnonzero(~is_singular).tolist():
         for step in (1, -1):

@@ -53,7 +53,7 @@ class ReachProof:
         room: tuple[float, float] = (0.0, 0.0),
     ) -> bool:
         """
-        Return whether no pose of a waypoint's tolerance is in reach: a proof.
+        Return True if it is proved that no pose of a waypoint's tolerance is in reach; False proves nothing.
 
         :param waypoint: (4, 4) in the base frame.
         :param freedom: the tolerances.

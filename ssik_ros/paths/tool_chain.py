@@ -38,7 +38,7 @@ class PostureRows(NamedTuple):
     q: FloatArray
     """(k, n) [rad or m]."""
     owners: IntArray
-    """(k,) the pose of each."""
+    """(k,) index of the pose that each posture reaches."""
     counts: IntArray
     """(m, 3) branches of each pose, how many of them are outside the limits, and whether more may exist."""
 
@@ -132,7 +132,7 @@ class ToolChain:
 
     def full_state(self, q: FloatArray) -> FloatArray:
         """
-        Return the full state of the robot at a posture.
+        Return the full state (nq,) of the robot at a posture, with locked joints and mimic joints.
 
         :param q: (n).
         """
@@ -165,17 +165,17 @@ class ToolChain:
         return found
 
     def _behind_outer(self, poses: FloatArray, outer: FloatArray) -> FloatArray:
-        """Return the poses that the inner joints have to reach."""
+        """Return the poses (m, 4, 4) that the inner joints have to reach when the outer ones have values (m, outer)."""
         for joint in range(self.outer):
             poses = self.motions(joint, -outer[:, joint]) @ poses
         return np.ascontiguousarray(poses)
 
     def motions(self, joint: int, values: FloatArray) -> FloatArray:
         """
-        Return the motions (k, 4, 4) of one joint in the base frame.
+        Return the rigid motions (k, 4, 4) of one joint in the base frame.
 
         :param joint: its index.
-        :param values: (k,).
+        :param values: (k,) joint values [rad or m].
         """
         axis, point = self.chain.axes[joint], self.chain.points[joint]
         motions = np.tile(np.eye(4), (len(values), 1, 1))
@@ -195,7 +195,7 @@ class ToolChain:
         return self.chain.moved(q).poses
 
     def _prepared(self, values: int) -> Prepared:
-        """Return the request for all branches within limits at so many values of the held joint."""
+        """Return the request for all branches within limits, with room for a number of values of the held joint."""
         return self.arm.requests.prepare(BranchRequest(held_values=np.zeros(values)))
 
     def _in_chunks(self, poses: FloatArray, values: FloatArray) -> PostureRows:
@@ -245,7 +245,7 @@ class ToolChain:
 def _whole_chain(
     robot: RobotModel, group: JointGroup, workpiece: str | None
 ) -> tuple[SerialChain, tuple[str, ...]]:
-    """Return the joints from workpiece or base link to the tool, and the names of those that turn the workpiece."""
+    """Return the chain from workpiece or base link to the tool, and the names of joints that turn the workpiece."""
     if workpiece is None:
         return SerialChain.from_group(robot, group), ()
     tools = [tip for tip in group.tips if tip != workpiece]
@@ -267,7 +267,7 @@ def _whole_chain(
 
 
 def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
-    """Return the chain from the tip of one chain through its base, in reverse, to the tip of another one."""
+    """Return the chain from the tip of ``first`` through the common base to the tip of ``last``."""
     # Inverse of exp(s1 q1) exp(s2 q2) home: joints in reverse, each about its axis the other way round.
     base = invert_pose(first.home)
     axes = np.vstack([-first.axes[::-1], last.axes]) @ base[:3, :3].T
@@ -288,7 +288,7 @@ def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
 
 
 def _with_spin(chain: SerialChain, freedom: PoseFreedom) -> SerialChain:
-    """Return a chain with one more joint at its tip: the spin of the tool, the other way round."""
+    """Return a chain with a further joint at its tip, the negative spin; removes the spin from ``freedom``."""
     axis, low, high = freedom.solved_spin()
     is_free = high - low >= FULL_TURN
     return replace(
@@ -341,7 +341,7 @@ def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
 
 
 def _keep_joints(chain: SerialChain, joints: 'range | list[int]') -> SerialChain:
-    """Return a chain of some of the joints of another, as if the others did not exist."""
+    """Return a chain of the joints with given indices, as if all other joints were rigid."""
     kept = list(joints)
     return replace(
         chain,
@@ -365,5 +365,5 @@ def _motion(kind: JointKind, axis: FloatArray, point: FloatArray, value: float) 
 
 
 def _together(parts: list[PostureRows]) -> PostureRows:
-    """Return several results as one."""
+    """Return several results concatenated to one."""
     return PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))

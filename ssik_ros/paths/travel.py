@@ -60,7 +60,7 @@ class Way(NamedTuple):
 
 
 class _Tree:
-    """Postures that free motions join to one posture."""
+    """Postures that free motions join to a first posture, the root."""
 
     def __init__(self, root: FloatArray) -> None:
         self._q = np.empty((16, len(root)))
@@ -71,7 +71,7 @@ class _Tree:
         return len(self._parents)
 
     def add(self, q: FloatArray, parent: int) -> int:
-        """Store a posture as a child of another one and return its index."""
+        """Add a posture below the posture with index ``parent`` and return its index."""
         if len(self) == len(self._q):
             self._q = np.vstack([self._q, np.empty_like(self._q)])
         self._q[len(self)] = q
@@ -79,7 +79,7 @@ class _Tree:
         return len(self) - 1
 
     def posture(self, index: int) -> FloatArray:
-        """Return one posture."""
+        """Return the posture (n,) with an index."""
         return np.asarray(self._q[index])
 
     def nearest(self, q: FloatArray) -> int:
@@ -88,7 +88,7 @@ class _Tree:
         return int(np.argmin(np.einsum('ij,ij->i', away, away)))
 
     def way_to(self, index: int) -> FloatArray:
-        """Return the postures (k, n) from the root to one of them."""
+        """Return the postures (k, n) from the root to the posture with an index."""
         found = [index]
         while self._parents[found[-1]] >= 0:
             found.append(self._parents[found[-1]])
@@ -107,7 +107,7 @@ class TravelSearch:
         accepts: Callable[[FloatArray], bool] | None = None,
     ) -> None:
         """
-        Keep the settings that all searches share.
+        Store the settings that all searches share.
 
         :param chain: the joints.
         :param obstacles: None if collisions are not checked.
@@ -141,7 +141,7 @@ class TravelSearch:
 
     def is_free(self, way: FloatArray) -> bool:
         """
-        Return whether all motions of a way are free.
+        Return whether all straight motions of a way are free of collisions; True if collisions are not checked.
 
         :param way: (k, n).
         """
@@ -169,7 +169,7 @@ class TravelSearch:
         """
         Return a way on which the tool retreats along its axis at one end or both; None if all collide.
 
-        The trees keep the free postures.
+        Free postures are added to the trees.
         """
         behind: list[list[int]] = [[0], [0]]
         for tree, own in zip(trees, behind, strict=True):
@@ -205,7 +205,7 @@ class TravelSearch:
     def _grow(
         self, trees: tuple[_Tree, _Tree], start: FloatArray, end: FloatArray
     ) -> FloatArray | None:
-        """Return a way through two trees, None if they do not meet."""
+        """Grow both trees in turn until they meet; return the way (k, n) from start to end, None if they never meet."""
         for number, target in enumerate(self._targets(start, end)):
             own, other = trees if number % 2 == 0 else trees[::-1]
             new = self._extend(own, target, LONGEST_REACH)
@@ -227,7 +227,7 @@ class TravelSearch:
             yield low + (high - low) * rng.random(len(low))
 
     def _extend(self, tree: _Tree, target: FloatArray, longest: float) -> int:
-        """Extend a tree towards a posture as far as the motion is free; return the new index, -1 if none is free."""
+        """Extend a tree towards a posture as far as the motion is free; return the new index, -1 if it did not grow."""
         near = tree.nearest(target)
         start = tree.posture(near)
         away = target - start
@@ -245,7 +245,7 @@ class TravelSearch:
         return tree.add(start + part * away, near) if part * length > SHORTEST_GROWTH else -1
 
     def _shortened(self, way: FloatArray) -> FloatArray:
-        """Return a way with some of its parts replaced by straight motions."""
+        """Return a way (k, n) after replacing parts of it by straight motions that are free."""
         rng = np.random.default_rng(SEED)
         for _ in range(SHORTCUTS if len(way) > 2 else 0):
             a, b = np.sort(rng.random(2) * (len(way) - 1))
@@ -267,11 +267,11 @@ class TravelSearch:
 
 def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
     """
-    Return the cost of free travel, as if it were one step of the same length.
+    Return the cost of free travel, as if it were one step of the same length; 0 for the objective LARGEST_STEP.
 
     :param way: (k, n) corners.
     :param weights: (n,) of the objective.
-    :param objective: SUM_OF_STEPS, ...
+    :param objective: SUM_OF_STEPS or another one of the kernels.
     """
     steps = np.abs(np.diff(way, axis=0)) * weights
     if objective == LARGEST_STEP:
@@ -301,7 +301,7 @@ def split_path(
     velocity: FloatArray,
 ) -> list[Stretch]:
     """
-    Return a path as passes and the travel between them.
+    Return a path as passes and the travel between them, in the order of the path.
 
     :param q: (m, n) one row per waypoint.
     :param ways: travel from the waypoint with this index to the next one.

@@ -38,7 +38,7 @@ def check_path(
     :param q: (m, n) one row per waypoint.
     :param poses: (m, 4, 4) waypoints.
     :param limits: largest steps.
-    :param freedom: where the tool may be.
+    :param freedom: tolerance of the tool's pose at each waypoint.
     """
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
@@ -66,7 +66,7 @@ def check_collisions(
 
     :param q: (m, n).
     :param obstacles: the bodies to keep clear of, with the requested clearance.
-    :param limits: tell which steps are free travel, and not checked.
+    :param limits: the limits, which tell the steps of free travel; these are not checked.
     :param look_up: is called with each waypoint.
     """
     for waypoint, posture in enumerate(q):

@@ -69,7 +69,7 @@ class WaypointSearch:
 
     def __init__(self, task: PathTask, ends: Ends, known: FloatArray | None = None) -> None:
         """
-        Begin with nothing found.
+        Store the input; :meth:`run` searches.
 
         :param task: waypoints, limits and checks.
         :param ends: given postures at the first and the last waypoint; None leaves an end free.
@@ -118,7 +118,7 @@ class WaypointSearch:
         return self._is_full and len(self._ways) == travels
 
     def _search_and_travel(self) -> PathFailure | None:
-        """Keep the best path whose passes are joined; return None, or the failure of the search."""
+        """Store the best path whose passes are joined in ``_best``; return None, or the failure of the search."""
         blocked, pieces = None, self._best
         for _ in range(MOST_PAIRS):
             failure = self._search_within_limits()
@@ -139,7 +139,7 @@ class WaypointSearch:
         return blocked
 
     def _search_within_limits(self) -> PathFailure | None:
-        """Keep the best path with windings within the limits; return None, or the failure of the search."""
+        """Store the best path, with windings within limits, in ``_best``; return None, or the failure of the search."""
         chain, failure = self._task.space.chain, None
         for _ in range(chain.size):
             failure = self._search()
@@ -150,7 +150,7 @@ class WaypointSearch:
         return failure
 
     def _travel(self) -> tuple[PathFailure | None, int]:
-        """Look for free ways between the passes; return why one is missing, and the waypoint before it."""
+        """Search free travel between passes; return None and -1, or why one is missing and the waypoint before it."""
         task = self._task
         q, outside = self._placed()
         self._ways = {}
@@ -170,7 +170,7 @@ class WaypointSearch:
         return None, -1
 
     def _placed(self) -> tuple[FloatArray, int]:
-        """Return the best path within limits, and the first joint that turns too far for that; -1 if none does."""
+        """Return the best path (k, n) in its windings, and the first joint that leaves its limits; -1 if none does."""
         space, best = self._task.space, self._best
         chain = space.chain
         if not best or not len(best[0].q):
@@ -192,7 +192,7 @@ class WaypointSearch:
         return q, outside
 
     def _search(self) -> PathFailure | None:
-        """Keep the best path, or its longest piece; return None, or the failure of the search."""
+        """Store the best path, or its longest piece, in ``_best``; return None, or the failure of the search."""
         space, limits, poses, checks, control, _ = self._task
         search = CorridorSearch(space, limits, poses, checks, control)
         search.ends, search.shut_in = self._ends, self._shut_in
@@ -222,10 +222,10 @@ class WaypointSearch:
         self, search: CorridorSearch, failure: PathFailure | None
     ) -> PathFailure | None:
         """
-        Look for a path where waypoints have no distance to spare, and where steps are nearly as large as they may be.
+        Search without spare distance to obstacles, then with larger steps; return None, or the failure of the search.
 
-        :param search: whose grids led nowhere.
-        :param failure: why.
+        :param search: the search whose grids led nowhere.
+        :param failure: the failure of that search.
         """
         space, control = self._task.space, self._task.control
         density = DENSITIES[-1] if space.size == 1 else DENSITIES[0]
@@ -251,7 +251,7 @@ class WaypointSearch:
     def _refine_best(
         self, search: CorridorSearch, corridors: Sequence[Corridor]
     ) -> PathFailure | None:
-        """Keep the first corridor that can be refined on all waypoints; return None, or the failure if none can."""
+        """Store the first corridor that can be refined on all waypoints; return None, or the failure if none can."""
         space, control = self._task.space, self._task.control
         for rough in self._refine_all(search, corridors):
             control.report(0.6, 'refinement')
@@ -265,7 +265,7 @@ class WaypointSearch:
         return NO_SEQUENCE
 
     def _known_corridor(self, q: FloatArray) -> Corridor:
-        """Return the known path as a corridor whose cost is not known yet."""
+        """Return a path (m, n) as a corridor with its parameters and infinite cost."""
         space, poses = self._task.space, self._task.poses
         own = []
         for row, posture in enumerate(q):
@@ -277,7 +277,7 @@ class WaypointSearch:
         """
         Return some corridors after a rough refinement on fewer waypoints, the cheapest one first.
 
-        Where a joint moves too far between these waypoints in all of them, the corridors come back as they are.
+        If no corridor can be refined on these waypoints, all are returned unchanged.
         """
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []
@@ -315,7 +315,7 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
 
 
 def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
-    """Return the longest part of a piece in which the travel is straight and free; all of it where travel does not matter."""
+    """Return the longest part of a piece whose straight travel is free; all of it if passes need not be joined."""
     if task.travel is None:
         return piece
     q, first = piece.q, piece.first

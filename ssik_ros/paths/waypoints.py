@@ -55,7 +55,7 @@ def wrong_poses(poses: FloatArray) -> IntArray:
 
 def round_corners(poses: FloatArray, most: float) -> FloatArray:
     """
-    Return waypoints whose places near corners lie on parabolas instead.
+    Return a copy of waypoints, with positions near corners moved onto parabolas.
 
     :param poses: (m, 4, 4).
     :param most: largest shift of a waypoint [m].
@@ -85,7 +85,7 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
 
 
 def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]':
-    """Return the indices of places at which the direction changes and that are passed on straight lines."""
+    """Return the indices of corners: positions (m, 3) at which the direction of straight lines changes."""
     ways = np.diff(places, axis=0)
     lengths = np.linalg.norm(ways, axis=1)
     units = ways / np.maximum(lengths, 1e-12)[:, None]
@@ -102,7 +102,7 @@ def step_times(poses: FloatArray, speed: float) -> FloatArray:
     Return the time (m - 1,) that the tool takes from each waypoint to the next [s].
 
     :param poses: (m, 4, 4).
-    :param speed: of the tool [m/s].
+    :param speed: speed of the tool [m/s].
     :raises InvalidOption: for a speed that makes no sense.
     """
     if not 0.0 < speed < math.inf:

@@ -39,13 +39,13 @@ def put_within_limits(
     q: FloatArray, turning: IntArray, chain: SerialChain, is_fixed: bool
 ) -> tuple[FloatArray, int]:
     """
-    Return a path with whole turns added to each joint so that it is within limits, and the first joint that cannot be.
+    Return a copy of a path with whole turns added so that it is within limits, and the first joint that cannot be.
 
     :param q: (m, n) without jumps.
     :param turning: (n,) 1 for joints whose winding may be chosen.
     :param chain: its limits.
     :param is_fixed: whether the first row must stay where it is.
-    :returns: the path, and -1 or the index of a joint.
+    :returns: the path, and the index of a joint that leaves its limits in any winding; -1 if none does.
     """
     q = q.copy()
     for joint in np.flatnonzero(turning):
@@ -68,7 +68,7 @@ def every_winding(
     q: FloatArray, joint: int, low: float, high: float
 ) -> tuple[FloatArray, IntArray]:
     """
-    Return rows with every winding of one joint within limits, and the row that each comes from.
+    Return rows with every winding of one joint within limits, and the index of the row that each comes from.
 
     :param q: (k, n).
     :param joint: its index.

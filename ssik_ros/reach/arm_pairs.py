@@ -43,7 +43,7 @@ class ArmPair:
 
     def accept(self, arm: int, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return a link of this arm and one of the other arm that collide; None accepts the posture.
+        Return a link of this arm and one of the other arm that collide. Without any, store the posture and return None.
 
         :param arm: 0 or 1.
         :param q: (n,) posture.
@@ -62,7 +62,7 @@ class ArmPair:
 
 
 def _middle(arm: PlacedArm) -> FloatArray:
-    """Return some posture of an arm."""
+    """Return the posture (n,) of an arm that is nearest to zero within the limits."""
     return np.clip(np.zeros(len(arm.chain.lower)), arm.chain.lower, arm.chain.upper)
 
 

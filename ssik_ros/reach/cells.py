@@ -69,7 +69,7 @@ class ReachSettings:
 
 
 class ReachArm:
-    """The poses of one chain, decided; a process makes its own from the chain, which may be sent to it."""
+    """Decides which poses one chain reaches; each process makes its own from the chain, which can be sent."""
 
     def __init__(self, chain: SerialChain, settings: ReachSettings) -> None:
         """
@@ -131,7 +131,7 @@ class ReachArm:
 
     @staticmethod
     def _count(arm: AnalyticArm, poses: FloatArray, decided: Decided) -> Decided:
-        """Return the status of poses whose branches are counted, but not wanted."""
+        """Count the branches of poses by a closed form; write counts and status into ``decided`` and return it."""
         counts, _, is_doubtful = count_branches(arm, poses)
         _check_rigid(poses, counts)
         decided.branches[:] = counts
@@ -140,7 +140,7 @@ class ReachArm:
         return decided
 
     def _decide_held(self, proof: HeldDecision, poses: FloatArray, decided: Decided) -> Decided:
-        """Return the status of poses of seven joints whose branches are not wanted."""
+        """Write status, branch counts and effort of poses of seven joints into ``decided`` and return it."""
         found = proof.decide(poses)
         _check_rigid(poses, found.status)
         decided.branches[:] = np.minimum(found.branches, MOST_BRANCHES)
@@ -153,7 +153,7 @@ class ReachArm:
         return decided
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
-        """Return the branches of poses, and write which poses are proved to have none."""
+        """Return the branches of poses; write OUT_OF_REACH for poses that are proved to have none."""
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
             found = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
@@ -172,7 +172,7 @@ class ReachArm:
     def _with_searched(
         self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
     ) -> ManyBranches:
-        """Return the branches with those found for the poses in ``left``, and write their status and effort."""
+        """Search the poses with indices ``left``; return all branches, and write proved statuses and the effort."""
         counts = found.counts.copy()
         cells = np.zeros(len(left), dtype=np.int64)
         if self._proof is not None:
@@ -195,10 +195,10 @@ class ReachArm:
         self, poses: FloatArray, decided: Decided, left: NDArray[np.int64], cells: IntArray
     ) -> dict[int, FloatArray]:
         """
-        Return the postures (k, n) that searches find for some poses, and write proved statuses and the effort.
+        Return the postures (k, n) that searches find by index of the pose; write proved statuses and the effort.
 
-        :param left: numbers of the poses.
-        :param cells: of a sampled joint that were looked at for each before.
+        :param left: indices of the poses.
+        :param cells: number of cells of a sampled joint that were tried before, for each of ``left``.
         """
         assert self._search is not None
         more: dict[int, FloatArray] = {}
@@ -230,7 +230,7 @@ class ReachArm:
 
 def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """
-    Return which statuses are facts.
+    Return a mask of the statuses that are facts: all but NOT_ASKED and UNKNOWN.
 
     :param status: any shape, of :class:`CellStatus`.
     """
@@ -264,7 +264,7 @@ def as_matrices(poses: FloatArray) -> FloatArray:
 
 def nothing_known(count: int) -> Decided:
     """
-    Return arrays for poses of which nothing is known yet.
+    Return arrays for poses with status UNKNOWN, no branches and measures of NaN.
 
     :param count: how many poses.
     """

@@ -46,7 +46,7 @@ def make_arm(
     chain: SerialChain, settings: ReachSettings, scene: ChainScene | None = None
 ) -> ReachArm:
     """
-    Return the object that decides the poses of a chain.
+    Return the object that decides which poses a chain reaches.
 
     :param chain: the chain.
     :param settings: the quantities to find.
@@ -61,17 +61,17 @@ class _Postures:
     """The postures of some poses, ordered by pose."""
 
     def __init__(self, q: FloatArray, counts: IntArray) -> None:
-        """Take postures (k, n), and the number of postures of each pose (m,)."""
+        """Store postures (k, n), and the number of postures of each pose (m,)."""
         self.q, self.counts = q, counts
         self.owners = np.repeat(np.arange(len(counts)), counts)
 
     def kept(self, which: NDArray[np.bool_]) -> '_Postures':
-        """Return some of the postures."""
+        """Return the postures for which a mask (k,) is true."""
         counts = np.bincount(self.owners[which], minlength=len(self.counts))
         return _Postures(self.q[which], counts)
 
     def with_others(self, more: dict[int, FloatArray]) -> '_Postures':
-        """Return these postures, and others (k, n) of poses that have none."""
+        """Return these postures, and others (k, n) by index of the pose, which has none here."""
         if not more:
             return self
         counts = self.counts.copy()
@@ -82,7 +82,7 @@ class _Postures:
 
 
 class CheckedArm(ReachArm):
-    """The poses of one chain among shapes, decided; serves one thread."""
+    """Decides which poses one chain reaches among shapes; serves one thread."""
 
     def __init__(
         self, chain: SerialChain, settings: ReachSettings, scene: ChainScene | None
@@ -114,10 +114,10 @@ class CheckedArm(ReachArm):
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return the status of some poses, with their branches and all that is wanted.
+        Return the status of some poses, with their branches and the quantities of the settings.
 
         :param poses: as for :meth:`ReachArm.decide`.
-        :raises SsikError: as there.
+        :raises SsikError: as :meth:`ReachArm.decide`.
         """
         matrices = as_matrices(poses)
         decided = nothing_known(len(matrices))
@@ -136,7 +136,7 @@ class CheckedArm(ReachArm):
     def _check(
         self, poses: FloatArray, reached: _Postures, decided: Decided
     ) -> tuple[_Postures, Decided]:
-        """Return the postures that are free; write the status of poses that have none, and the clearance of others."""
+        """Return the free postures, and ``decided`` with clearances and with the status of poses that all collide."""
         if self._checks is None:
             return reached, decided
         is_free = self._checks.free(reached.q)
@@ -157,7 +157,7 @@ class CheckedArm(ReachArm):
         return free, decided
 
     def _status_of_stuck(self, reached: _Postures, stuck: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the status of poses whose postures all collide."""
+        """Return the status of poses whose postures all collide: COLLIDES if that is proved, UNKNOWN otherwise."""
         status = np.full(len(stuck), CellStatus.UNKNOWN, dtype=np.uint8)
         if self.is_complete and len(stuck):
             own = reached.kept(np.isin(reached.owners, stuck))
@@ -167,7 +167,7 @@ class CheckedArm(ReachArm):
         return status
 
     def _look_further(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return postures of a pose that are free, where those that were found first collide, and how many were tried."""
+        """Return further postures (k, n) of a pose that are free, and how many were tried."""
         assert self._checks is not None
         if self._tracer is not None:
             return self._look_along(pose)
@@ -187,7 +187,7 @@ class CheckedArm(ReachArm):
         return np.empty((0, SEVEN)), tried
 
     def _look_elsewhere(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return a posture that is free by searches from random starts (1 or 0, n), and how many there were."""
+        """Search from random starts; return a free posture (1, n), or none (0, n), and the number of starts."""
         assert self._search is not None and self._checks is not None
         rng, limits = np.random.default_rng(0), self._limits
         low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
@@ -198,7 +198,7 @@ class CheckedArm(ReachArm):
         return np.empty((0, len(low))), OTHER_STARTS
 
     def _clearance(self, free: _Postures) -> NDArray[np.float32]:
-        """Return the largest clearance of each pose (m,)."""
+        """Return the largest clearance of each pose (m,) [m]; NaN for poses without a free posture."""
         assert self._checks is not None
         _, apart = self._checks.clearances(free.q)
         best = largest_of(apart, free.counts)
@@ -217,5 +217,5 @@ class CheckedArm(ReachArm):
         return curves
 
     def _motions(self, pose: FloatArray) -> SelfMotions | None:
-        """Return the curves of postures of a pose."""
+        """Return the self-motions of a pose; None for a chain that has none."""
         return None if self._tracer is None else self._tracer.motions(pose)

@@ -81,11 +81,11 @@ class DatasetPlan:
     kind: str = 'parquet'
     """``parquet`` or ``zarr``."""
     shares: tuple[float, ...] = EQUAL_SHARES
-    """Of each of :data:`STRATA`; they sum to one."""
+    """Share of each of :data:`STRATA`; they sum to one."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Raise InvalidOption for values that make no sense."""
         if not 1 <= self.samples <= MOST_SAMPLES:
             raise InvalidOption(f'A data set has 1 to {MOST_SAMPLES:,} samples.')
         if self.kind not in FORMATS:
@@ -177,7 +177,7 @@ class SampleMaker:
         return PoseSamples(drawn.strata, poses, causes, counts, found.q, labels)
 
     def _reached(self, poses: FloatArray) -> NDArray[np.bool_]:
-        """Return which poses are within reach."""
+        """Return a mask (m,) of poses with a posture within the limits."""
         is_some: NDArray[np.bool_] = (
             count_branches(self._arm, np.ascontiguousarray(poses)).counts > 0
         )
@@ -189,7 +189,7 @@ class DatasetJob:
 
     def __init__(self, plan: DatasetPlan, path: Path) -> None:
         """
-        Keep plan and folder for the workers.
+        Store plan and folder for the workers.
 
         :param plan: of the data set.
         :param path: its folder, which every worker sees.
@@ -229,7 +229,7 @@ def make_dataset(
 
     :param plan: of the data set.
     :param path: folder that is written.
-    :param workers: who works.
+    :param workers: the processes that make units.
     :param report: called after each unit, with the number of units that this run has to do.
     :raises SsikError: for an arm without closed form, a folder of something else or that another run holds, and a full disk.
     """
@@ -248,7 +248,7 @@ def make_dataset(
 
 
 def _check_closed_form(plan: DatasetPlan) -> None:
-    """Raise for an arm whose postures cannot all be listed."""
+    """Raise TopologyMismatch for an arm without closed form."""
     try:
         AnalyticArm(plan.chain)
     except TopologyMismatch as error:
@@ -258,7 +258,7 @@ def _check_closed_form(plan: DatasetPlan) -> None:
 
 
 def _create(plan: DatasetPlan, path: Path) -> None:
-    """Make an empty data set; an existing one of the same plan is not changed."""
+    """Create an empty data set, or check that an existing one has the same plan; raise SsikError otherwise."""
     file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
     if file.exists():
         refuse_links(path, 'data set')
@@ -320,7 +320,7 @@ def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
 
 
 def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any]]:
-    """Return type, shape of one sample and fill value of each array."""
+    """Return by name of the array its type, the shape of a sample in it, and its fill value."""
     n = len(plan.chain.axes)
     most = SIX if n <= 6 else SEVEN
     return {

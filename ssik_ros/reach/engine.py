@@ -105,9 +105,9 @@ class Progress(NamedTuple):
     """Progress of a run."""
 
     units: int
-    """Done in this run."""
+    """Units done in this run."""
     cells: int
-    """Done in this run."""
+    """Cells done in this run."""
     processor: float
     """Processor time of all units [s]."""
     memory: int
@@ -140,8 +140,8 @@ def run_units(
     Do units, and return the sum of their counts.
 
     :param job: the work.
-    :param units: their numbers; read as they are needed.
-    :param workers: who does it.
+    :param units: the numbers of the units, read as they are needed.
+    :param workers: the processes that do the units.
     :param report: called after each batch.
     :param left: number of units, if known: the last batches are smaller, so that all workers end together.
     :raises SsikError: if a unit raises one, or if the scheduler does not respond.
@@ -162,9 +162,9 @@ def run_units(
 
 def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
     """
-    Do some units in this process.
+    Do some units in this process and return the report.
 
-    :param job: what to do.
+    :param job: the work.
     :param units: their numbers.
     """
     begun, clock = time.process_time(), time.monotonic()
@@ -184,12 +184,12 @@ class _Batches:
     """The units of a run, taken in batches whose size follows from the times of earlier units."""
 
     def __init__(self, units: Iterator[int], left: int | None) -> None:
-        """Take the units, and how many there are."""
+        """Store the units, and how many there are; None if that is not known."""
         self._units, self._left = units, left
         self._done, self._seconds = 0.0, 0.0
 
     def learn(self, report: BatchReport) -> None:
-        """Remember how long units take."""
+        """Update the mean time of a unit by the report of a batch."""
         # Each report counts half as much as the one after it: units differ from place to place.
         self._done, self._seconds = (
             0.5 * self._done + report.units,
@@ -197,7 +197,7 @@ class _Batches:
         )
 
     def take(self, workers: int) -> tuple[int, ...]:
-        """Return the next units, none at the end."""
+        """Return the numbers of the units in the next batch; empty at the end."""
         size, wanted = 1, max(BATCH, SCHEDULED * workers)
         if self._done:
             size = min(MOST_BATCHED, int(wanted * self._done / max(self._seconds, 1e-6)))
@@ -227,7 +227,7 @@ def _reports(job: Job, batches: _Batches, workers: Workers) -> Generator[BatchRe
 
 def serve(descriptor: int) -> None:
     """
-    Do the batches that arrive, until the other end closes; a worker process calls this.
+    Do the batches that arrive on a pipe, and end the process when the other end closes; a worker process calls this.
 
     :param descriptor: of the worker's end of the pipe.
     """
@@ -280,10 +280,10 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             other.close()
         self.units: Sequence[int] = ()
-        """Of the batch that the process has."""
+        """Units of the batch that the process has."""
 
     def send(self, job: Job, units: Sequence[int]) -> None:
-        """Give the process a batch."""
+        """Send a batch to the process; nothing is raised if the process has ended."""
         self.units = units
         # A process that has ended is noticed where its report is read.
         with contextlib.suppress(OSError):
@@ -343,7 +343,7 @@ def _own_reports(
 
 
 def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
-    """Note a worker that has ended; raise an error if starting another one cannot help."""
+    """Count a lost worker for its unit in ``losses``; raise SolverError if starting another one cannot help."""
     code, unit = worker.exit_code(), worker.units[0]
     losses[unit] = losses.get(unit, 0) + 1
     if code >= 0 or losses[unit] > LOSSES:
@@ -395,7 +395,7 @@ def _outcome(future: Any) -> BatchReport:
 
 @contextlib.contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
-    """Connect to a Dask cluster."""
+    """Yield a client of a Dask cluster; raise SolverError if no scheduler responds."""
     dask, distributed = import_extra('dask'), import_extra('distributed')
     with dask.config.set(SETTINGS), _silence(), contextlib.ExitStack() as stack:
         try:
@@ -411,7 +411,7 @@ def _client(scheduler: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep lost workers and closed connections out of the log: they are expected, and real failures are raised."""
+    """Silence the loggers of Dask in the block: lost workers are expected, and real failures are raised."""
     names = [*logging.root.manager.loggerDict, *LOGGERS]
     loggers = [logging.getLogger(name) for name in names if name.partition('.')[0] in LOGGERS]
     levels = [logger.level for logger in loggers]

@@ -48,7 +48,7 @@ class DexterityCloud(NamedTuple):
     measure: str = 'dexterity'
     """One of :data:`ssik_ros.reach.reach_map.MEASURES`."""
     values: FloatArray | None = None
-    """(n,) of the measure; None for the dexterity."""
+    """(n,) values of the measure; None for the dexterity."""
 
     @property
     def shown(self) -> FloatArray:
@@ -69,7 +69,7 @@ class DexterityCloud(NamedTuple):
 
     @property
     def table(self) -> dict[str, FloatArray]:
-        """Return the numbers of the points by their names: x, y, z, dexterity, and the measure where it is another one."""
+        """Return columns (n,) of the points by name: x, y, z, dexterity, and the measure unless it is the dexterity."""
         columns = dict(zip('xyz', self.positions.T, strict=True), dexterity=self.dexterity)
         return columns if self.values is None else {**columns, self.measure: self.values}
 
@@ -78,10 +78,10 @@ def dexterity_cloud(
     found: ReachMap, stride: int = 1, measure: str = 'dexterity'
 ) -> DexterityCloud:
     """
-    Return the positions of a map at which at least one orientation is reachable, or with the status one that is not out of reach.
+    Return a point for each position with a reachable orientation; for the status, with one that is not out of reach.
 
     :param found: the map.
-    :param stride: take every so manieth position along each axis.
+    :param stride: take every n-th position along each axis.
     :param measure: one of :attr:`ReachMap.measures`; colours go from 0, dark, to its largest value.
     :raises InvalidOption: for a measure that the map does not have, and for a map that is too large to be read.
     """
@@ -111,7 +111,7 @@ def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
 
 
 def _check_size(found: ReachMap) -> None:
-    """Raise for a map that has too many cells to be read."""
+    """Raise InvalidOption for a map that has too many cells to be read."""
     if found.grid.count > MOST_READ:
         raise InvalidOption(
             f"The map '{found.path}' has {found.grid.count:.3g} cells; points are made of up to {MOST_READ:.0e}. "
@@ -120,7 +120,7 @@ def _check_size(found: ReachMap) -> None:
 
 
 def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
-    """Return indices, share, unknown share and value of the positions of a part of a map that are shown."""
+    """Return indices (n, 3), shares, unknown shares and values (n,) of the positions to show in a part of a map."""
     status = found.read(where=where)
     share, unknown = (at_positions(name, status) for name in SHARES)
     some = share > 0.0
@@ -148,10 +148,10 @@ def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
 
 def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[DexterityCloud, int]:
     """
-    Return the positions of a map, few enough to be shown, and of how many along each axis one was taken.
+    Return the positions of a map, few enough to be shown, and the stride along each axis that this took.
 
     :param found, measure: as for :func:`dexterity_cloud`.
-    :raises InvalidOption: as there.
+    :raises InvalidOption: as :func:`dexterity_cloud`.
     """
     stride, cloud = 1, dexterity_cloud(found, 1, measure)
     while len(cloud.positions) > MOST_SHOWN:
@@ -165,8 +165,8 @@ def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     Write a binary PLY point cloud with colours, the property ``dexterity``, and one with the name of another measure.
 
     :param found, measure: as for :func:`dexterity_cloud`.
-    :param file: where to.
-    :raises InvalidOption: as there.
+    :param file: the file to write.
+    :raises InvalidOption: as :func:`dexterity_cloud`.
     """
     cloud = dexterity_cloud(found, 1, measure)
     kinds = [(name, '<f4') for name in cloud.table]
@@ -190,8 +190,8 @@ def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     Write a row for each position of a cloud: x, y, z, shares of reachable and unknown orientations, and another measure.
 
     :param found, measure: as for :func:`dexterity_cloud`.
-    :param file: where to.
-    :raises InvalidOption: as there.
+    :param file: the file to write.
+    :raises InvalidOption: as :func:`dexterity_cloud`.
     """
     cloud = dexterity_cloud(found, 1, measure)
     columns = {**cloud.table, 'unknown': cloud.unknown}
@@ -207,8 +207,8 @@ def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     Write a page that shows the positions in space, to be rotated and cut; it loads nothing from anywhere.
 
     :param found, measure: as for :func:`dexterity_cloud`.
-    :param file: where to.
-    :raises InvalidOption: as there.
+    :param file: the file to write.
+    :raises InvalidOption: as :func:`dexterity_cloud`.
     """
     cloud, stride = cloud_to_show(found, measure)
     chain, counts = found.chain, found.counts
@@ -246,5 +246,5 @@ def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
 
 
 def _packed(array: NDArray[np.float32]) -> str:
-    """Return an array for a page."""
+    """Return the bytes of an array as Base64 text."""
     return base64.b64encode(array.tobytes()).decode()

@@ -36,14 +36,14 @@ class UnitPoses(NamedTuple):
     """Poses of a unit, and their indices in the unit."""
 
     poses: FloatArray
-    """(n, 4, 4) poses of the tip in the base; they hold until the next ones are asked for."""
+    """(n, 4, 4) poses of the tip in the base; the next piece overwrites them."""
     places: NDArray[np.int64]
-    """(n,) their numbers in the flattened unit; others are outside of the region."""
+    """(n,) indices of the poses in the flattened unit; cells with other indices are outside of the region."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridRegion:
-    """Which positions are asked: the cells of a box, or of a ball in it."""
+    """The region of positions that a map covers: a box, or the ball in a box."""
 
     kind: str
     low: tuple[float, float, float]
@@ -66,7 +66,7 @@ class GridRegion:
         )
 
     def __post_init__(self) -> None:
-        """Check that there is something inside."""
+        """Raise InvalidOption for coordinates that are too large and for a region without volume."""
         numbers = (*self.low, *self.high)
         if not all(abs(number) <= FARTHEST for number in numbers):
             raise InvalidOption(
@@ -79,7 +79,7 @@ class GridRegion:
 
     def contains(self, positions: FloatArray) -> NDArray[np.bool_]:
         """
-        Return which positions are inside (n,).
+        Return a mask (n,) of the positions in a ball; for a box all are true, since its grid has no cells outside.
 
         :param positions: (n, 3) [m].
         """
@@ -105,7 +105,7 @@ class Grid:
         """
         Lay the grid into a region; the middle of a cell is its position.
 
-        :param region: which positions are asked.
+        :param region: the positions that the grid covers.
         :param step: distance of two positions [m].
         :param orientations: (k, 4) unit quaternions x, y, z, w.
         :param unit_cells: how many cells a unit shall have, about.
@@ -160,14 +160,14 @@ class Grid:
         """
         Return positions (n, 3) [m].
 
-        :param indices: (n, 3) numbers of cells along the axes.
+        :param indices: (n, 3) indices of cells along the axes.
         """
         positions: FloatArray = self.origin + self.step * indices
         return positions
 
     def pieces(self, unit: int) -> Iterator[UnitPoses]:
         """
-        Yield the poses of a unit in the region, few enough at a time for the memory that deciding them takes.
+        Yield the poses of a unit in the region, about PIECE at a time; each piece overwrites the array of the last one.
 
         :param unit: its number.
         """
@@ -206,7 +206,7 @@ class Grid:
         }
 
     def _touch(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which units have cells in the region."""
+        """Return a mask of the units that have cells in the region."""
         if self.region.kind == BOX:
             return np.ones(len(units), dtype=np.bool_)
         low, high = np.array(self.region.low), np.array(self.region.high)
@@ -219,11 +219,11 @@ class Grid:
 
 
 class PoseList:
-    """Any poses, in a row."""
+    """A list of poses that need not lie on a grid."""
 
     def __init__(self, rows: FloatArray, unit_cells: int = UNIT_CELLS) -> None:
         """
-        Take poses.
+        Store the poses.
 
         :param rows: (n, 7) positions [m] and unit quaternions x, y, z, w.
         :param unit_cells: number of poses in a unit.
@@ -299,7 +299,7 @@ def poses_of(rows: FloatArray) -> FloatArray:
 
 
 def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
-    """Return how many cells a unit has along each axis: a cube of positions with all orientations."""
+    """Return the number of cells of a unit along each axis: a cube of positions with all orientations."""
     x, y, z, turns = shape
     cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))
     edge = max(1, round((cells / turns) ** (1.0 / 3.0)))

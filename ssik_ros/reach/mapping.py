@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
     seconds: float
     """Processor time [s]."""
     stored: float
-    """On the disk [bytes]."""
+    """Size on the disk [bytes]."""
 
     def __str__(self) -> str:
         """Return the estimate in words."""
@@ -56,7 +56,7 @@ class MapJob:
 
     def __init__(self, store: MapStore) -> None:
         """
-        Keep path and checksum of the map for the workers.
+        Store path and checksum of the map for the workers.
 
         :param store: the map, which every worker sees.
         """
@@ -103,7 +103,7 @@ def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
 
 def settings_of(plan: MapPlan) -> ReachSettings:
     """
-    Return how the poses of a map are decided.
+    Return the settings of the solver that decides the poses of a map.
 
     :param plan: of the map.
     """
@@ -126,9 +126,9 @@ def make_plan(
     """
     Return the plan of a map.
 
-    :param chain: of the arm.
-    :param robot: its name.
-    :param cells: which poses are asked.
+    :param chain: the chain of the arm.
+    :param robot: name of the robot.
+    :param cells: the poses to decide.
     :param quantities: some of :data:`QUANTITIES`.
     :param searches: whether a search follows where samples of seven joints have met no posture.
     :param scene: shapes that postures must not touch; None where collisions do not matter.
@@ -151,7 +151,7 @@ def make_plan(
 
 def estimate(plan: MapPlan, seconds: float | None = None) -> Estimate:
     """
-    Return the time and memory that a map takes.
+    Return the number of cells and units of a map, and the processor time and disk space that it takes, about.
 
     :param plan: of the map.
     :param seconds: processor time of a cell [s]; None where nothing was measured.
@@ -175,8 +175,8 @@ def make_map(
     Make a map, go on with one, or mend one that has lost files, and return the number of cells by :class:`CellStatus`.
 
     :param plan: of the map.
-    :param path: where it is written.
-    :param workers: who decides.
+    :param path: folder of the map.
+    :param workers: the processes that decide cells.
     :param report: called after each unit, with the number of units that this run has to do.
     :raises SsikError: for a map of something else, a full disk, and when another run works on it.
     """
@@ -210,7 +210,7 @@ def _count_others(store: MapStore, cells: Cells, left: NDArray[np.int64]) -> NDA
 
 
 def _count_cells(status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of asked cells of each status."""
+    """Return the number of cells by :class:`CellStatus`, with 0 for NOT_ASKED."""
     counts = np.bincount(status, minlength=len(CellStatus))
     counts[CellStatus.NOT_ASKED] = 0
     return counts

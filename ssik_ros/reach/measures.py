@@ -53,7 +53,7 @@ def _volumes(jacobian: FloatArray) -> FloatArray:
 
 def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     """
-    Return which postures (k,) are singular, within rounding: other postures of the same pose may be near them.
+    Return a mask (k,) of singular postures, within rounding: other postures of their pose may be near them.
 
     :param chain: the arm.
     :param q: (k, n) postures.
@@ -67,7 +67,7 @@ def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
 
 def limit_margin(chain: SerialChain, q: FloatArray) -> FloatArray:
     """
-    Return how far each posture is from the nearest limit (k,) [rad or m]; infinite where no joint has limits.
+    Return the distance (k,) of each posture from the nearest limit [rad or m]; infinite if no joint has limits.
 
     :param chain: the arm.
     :param q: (k, n) postures.

@@ -34,7 +34,7 @@ def spread_orientations(count: int) -> FloatArray:
     """
     Return quaternions x, y, z, w (count, 4) that spread evenly over all rotations.
 
-    :param count: how many.
+    :param count: number of quaternions.
     :raises InvalidOption: for less than one, and for more than 20,000.
     """
     if not 1 <= count <= MOST:

@@ -64,10 +64,10 @@ class PlaceSettings:
     apart: float = 0.0
     """Least distance of the base links of two arms [m]."""
     seed: int = 0
-    """Of the search around a place."""
+    """Seed of the random search around a place."""
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Raise InvalidOption for values that make no sense."""
         if self.objective not in OBJECTIVES:
             raise InvalidOption.unknown(
                 f"There is no objective '{self.objective}'", self.objective, OBJECTIVES
@@ -85,7 +85,7 @@ class TaskResult(NamedTuple):
     q: FloatArray | None
     """(n,) its best posture."""
     value: float
-    """Of that posture by the objective, NaN without a posture."""
+    """Value of the objective at that posture; NaN without a posture."""
     reason: str
     """Why the task is not reached; empty if it is reached."""
 
@@ -96,9 +96,9 @@ class Placement(NamedTuple):
     coordinates: FloatArray
     """(arms, 6) x, y, z [m], roll, pitch, yaw [rad] of each base link in the cell."""
     weight: float
-    """Of the tasks that are reached."""
+    """Sum of the weights of the tasks that are reached."""
     value: float
-    """Of the worst posture by the objective; NaN where nothing is reached."""
+    """Value of the objective at the worst posture; NaN if no task is reached."""
     tasks: tuple[TaskResult, ...]
 
     @property
@@ -137,7 +137,7 @@ def find_places(
 
     :param arms: one or two.
     :param tasks: poses in the cell.
-    :param settings: how to look.
+    :param settings: settings of the search; None for the defaults.
     :param report: called with the finished share, 0 to 1, and a text about the present step.
     :raises InvalidOption: for another number of arms.
     """
@@ -147,12 +147,12 @@ def find_places(
 
 
 class _Judged(NamedTuple):
-    """Some placements, collisions aside."""
+    """Scores of some placements, without collision checks."""
 
     best: FloatArray
-    """(c, m) of each task by the objective, -inf if the task is not reached."""
+    """(c, m) best value of the objective for each task; -inf if the task is not reached."""
     score: FloatArray
-    """(c, 2) weight and value of the worst posture."""
+    """(c, 2) weight of reached tasks, and value of the worst posture; -1 without a posture."""
 
 
 class _PlaceSearch:
@@ -165,7 +165,7 @@ class _PlaceSearch:
         settings: PlaceSettings,
         report: Callable[[float, str], None],
     ) -> None:
-        """Take arms, tasks and settings."""
+        """Store arms, tasks and settings."""
         self.arms, self.tasks, self.settings, self.report = arms, tasks, settings, report
         self.variants: Variants = tasks.variants()
         self.sizes = [arm.space.size for arm in arms]
@@ -177,7 +177,7 @@ class _PlaceSearch:
         self.tried = 0
 
     def run(self) -> PlaceResult:
-        """Return the result."""
+        """Search on the grid and around its best places, and return the result."""
         grids = [_grid(arm.space.lengths()) for arm in self.arms]
         reached = [self._reach(index, grid) for index, grid in enumerate(grids)]
         starts, spacing = self._starts(grids, reached)
@@ -220,7 +220,7 @@ class _PlaceSearch:
         return tuple(dict.fromkeys(notes))
 
     def _reach(self, index: int, grid: FloatArray) -> NDArray[np.bool_]:
-        """Return which tasks an arm reaches from the places of a grid (c, m), collisions aside."""
+        """Return a mask (c, m) of the tasks that an arm reaches from the places of a grid, collisions aside."""
         arm, rows = self.arms[index], []
         chunk = max(1, 100_000 // len(self.variants.owners))
         for start in range(0, len(grid), chunk):
@@ -233,7 +233,7 @@ class _PlaceSearch:
     def _starts(
         self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]
     ) -> tuple[list[FloatArray], FloatArray]:
-        """Return where searches begin, best first and apart, and the spacing of the grid in shares."""
+        """Return the starts (d,) of searches, best first and apart, and the spacing (d,) of the grid; all in shares."""
         rows = self._paired(grids, reached)
         judged = [self._judge(rows[k : k + AT_ONCE]) for k in range(0, len(rows), AT_ONCE)]
         score = np.concatenate([each.score for each in judged])
@@ -250,7 +250,7 @@ class _PlaceSearch:
         return starts, spacing
 
     def _paired(self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]) -> FloatArray:
-        """Return the rows of the grid, or pairs of rows of two grids, with the largest weight."""
+        """Return the rows (c, d) of the grid, or pairs of rows of two grids side by side, with the largest weight."""
         weights = self.tasks.weights
         if len(grids) == 1:
             own = reached[0] @ weights
@@ -270,15 +270,15 @@ class _PlaceSearch:
         return np.hstack([grids[0][chosen[0][one]], grids[1][chosen[1][two]]])
 
     def _is_apart(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
-        """Return whether two placements differ by a spacing in some direction."""
+        """Return whether two placements differ by more than a spacing in some direction."""
         return bool((np.abs(a - b) > spacing).any())
 
     def _is_moved(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
-        """Return whether two placements differ by a spacing in some direction that moves a base."""
+        """Return whether two placements differ by more than a spacing in some direction that moves a base."""
         return bool((np.abs(a - b) > spacing)[self.moves].any())
 
     def _split(self, shares: FloatArray) -> list[FloatArray]:
-        """Return the coordinates (c, 6) of each arm."""
+        """Return the coordinates (c, 6) of each arm's base at shares (c, d) of the ways."""
         parts = np.split(shares, np.cumsum(self.sizes)[:-1], axis=1)
         return [arm.space.coordinates(part) for arm, part in zip(self.arms, parts, strict=True)]
 
@@ -297,7 +297,7 @@ class _PlaceSearch:
         return _Judged(best, score)
 
     def _score(self, best: FloatArray) -> FloatArray:
-        """Return weight and worst value (c, 2) of the best values of each task."""
+        """Return weight of reached tasks and worst value (c, 2) of best values (c, m); -1 if no task is reached."""
         is_reached = best > -np.inf
         worst = np.where(is_reached, best, np.inf).min(axis=1)
         weight = is_reached @ self.tasks.weights
@@ -347,7 +347,7 @@ class _PlaceSearch:
         return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
 
     def _why(self, places: list[FloatArray], task: int, collision: str) -> str:
-        """Return why no arm reaches a task."""
+        """Return in words why no arm reaches a task."""
         if collision:
             return f'each posture that was found collides, the last one {collision}'
         words = [
@@ -359,7 +359,7 @@ class _PlaceSearch:
     def _improve(
         self, start: FloatArray, spacing: FloatArray
     ) -> tuple[FloatArray, tuple[float, float]]:
-        """Return the best placement around one, and its score."""
+        """Search around a placement (d,); return the best one and its score (weight, worst value)."""
         rng = np.random.default_rng(self.settings.seed)
         best, score = start, self._checked(start)[0]
         box, finest = spacing.copy(), FINEST / self.lengths if len(start) else spacing
@@ -383,7 +383,7 @@ class _PlaceSearch:
         return best, score
 
     def _placement(self, shares: FloatArray) -> Placement:
-        """Return a placement with its tasks."""
+        """Check a placement (d,) with collisions and return it with its tasks."""
         (weight, value), tasks = self._checked(shares)
         places = np.array([own[0] for own in self._split(shares[None])])
         is_any = any(task.reached for task in tasks)
@@ -424,7 +424,7 @@ def _largest(values: FloatArray, most: int) -> NDArray[np.int64]:
 def _explain(
     reached: list[NDArray[np.bool_]],
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Return the tasks that no place reaches, and with one arm the pairs that no place reaches together."""
+    """Return the indices of tasks that no place reaches, and with one arm the pairs that no place reaches together."""
     alone = np.any([each.any(axis=0) for each in reached], axis=0)
     hopeless = tuple(np.flatnonzero(~alone).tolist())
     if len(reached) > 1:

@@ -53,7 +53,7 @@ class WorkCell:
     settings: PlaceSettings
 
     def choices(self) -> Iterator[tuple[PlacedArm, ...]]:
-        """Return each choice of robots, one for each arm."""
+        """Yield each combination of robots, one for each arm."""
         return itertools.product(*self.arms)
 
 
@@ -85,7 +85,7 @@ def read_cell(path: str | Path) -> WorkCell:
 
 
 def _read_settings(data: Mapping[str, Any], path: Path) -> PlaceSettings:
-    """Return how a place is looked for."""
+    """Return the settings of the search in a file; raise ConfigError for values of a wrong type."""
     plain = PlaceSettings()
     whole = {}
     for key in ('places', 'seed'):
@@ -97,7 +97,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> PlaceSettings:
 
 
 def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterator[PlacedArm]:
-    """Return an arm with each robot to choose from."""
+    """Yield an arm of the file with each robot that it may be."""
     data = checked_mapping(content, str(path), 'an arm', ARM_KEYS)
     space = _read_space(data.get('place') or {}, path)
     for robot, base, tip in _robots(data, path):
@@ -108,7 +108,7 @@ def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterato
 def _read_rest(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray | None:
-    """Return the posture in which an arm waits: a named one of the SRDF, or joint values."""
+    """Return the posture in which an arm waits, a named state of the SRDF or joint values; None if none is given."""
     given = data.get('rest')
     if given is None or isinstance(given, str):
         return None if given is None else robot.named_state(group, given)
@@ -118,7 +118,7 @@ def _read_rest(
 def _robots(
     data: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[RobotModel, str | None, str | None]]:
-    """Return the robots of an arm, with base and tip link where the catalogue names them."""
+    """Yield the robots that an arm may be, with base and tip link from the catalogue, or None."""
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}': an arm names robot or urdf.", path=str(path))
     if 'urdf' in data:
@@ -141,7 +141,7 @@ def _robots(
 def _group(
     data: Mapping[str, Any], robot: RobotModel, base: str | None, tip: str | None
 ) -> JointGroup:
-    """Return the joints of an arm."""
+    """Return the planning group of an arm: the named one, the only chain, or the chain from base to tip link."""
     if 'group' in data:
         return robot.group(str(data['group']))
     own = [str(data[key]) if key in data else None for key in ('base', 'tip')]
@@ -152,7 +152,7 @@ def _group(
 
 
 def _read_space(content: Any, path: Path) -> BaseSpace:
-    """Return the space of places of a base."""
+    """Return the places that a file allows for a base link; angles in the file are in degrees."""
     data = checked_mapping(content, str(path), 'a place', PLACE_KEYS)
     ends = np.zeros((2, 6))
     for index, key in enumerate(COORDINATES):
@@ -192,7 +192,7 @@ def read_tasks(path: Path) -> PlaceTasks:
 
 
 def _tasks(columns: Mapping[str, FloatArray], path: Path) -> PlaceTasks:
-    """Return tasks by columns."""
+    """Return the tasks in columns of a table; raise InvalidTarget for quaternions whose length is not 1."""
     numbers = np.column_stack([columns[name] for name in NEEDED])
     lengths = np.linalg.norm(numbers[:, 3:], axis=1)
     wrong = np.flatnonzero(np.abs(lengths - 1.0) > 1e-2)

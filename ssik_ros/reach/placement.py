@@ -44,9 +44,9 @@ class Variants(NamedTuple):
     """Poses that fulfil tasks."""
 
     poses: FloatArray
-    """(v, 4, 4) in the cell; the first of each task is its own pose."""
+    """(v, 4, 4) in the frame of the cell; the first of each task is the pose of the task."""
     owners: IntArray
-    """(v,) the task of each, ascending."""
+    """(v,) index of the task of each pose, ascending."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,13 @@ class PlaceTasks:
     """Poses that a tip has to reach, with weights and tolerances."""
 
     poses: FloatArray
-    """(m, 4, 4) of the tip in the cell."""
+    """(m, 4, 4) poses of the tip in the frame of the cell."""
     weights: FloatArray
     """(m,) positive."""
     distances: FloatArray
-    """(m,) tolerance of the position [m], 0 for none."""
+    """(m,) tolerance of the position [m]; 0 for an exact one."""
     tilts: FloatArray
-    """(m,) tolerance of the orientation [rad], 0 for none."""
+    """(m,) tolerance of the orientation [rad]; 0 for an exact one."""
     spins: NDArray[np.bool_]
     """(m,) whether the tool may spin about its z axis."""
 
@@ -78,7 +78,7 @@ class PlaceTasks:
         return cls(given, own, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool))
 
     def __post_init__(self) -> None:
-        """Check shapes and numbers."""
+        """Raise DimensionMismatch or InvalidTarget for wrong shapes and numbers."""
         count = len(self.poses)
         if self.poses.shape != (count, 4, 4) or not 1 <= count <= MOST_TASKS:
             raise DimensionMismatch(
@@ -106,14 +106,14 @@ class PlaceTasks:
         """
         Return the poses (v, 4, 4) that are tried for one task, its own first.
 
-        :param index: which task.
+        :param index: index of the task.
         """
         own = self.distances[index], self.tilts[index], self.spins[index]
         return _variants_of(self.poses[index], *own)
 
 
 def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
-    """Return a pose, those at the ends of its tolerances, and all of them at some spins."""
+    """Return the poses (v, 4, 4) within tolerances of a pose: itself, the ends of the tolerances, and spins of all."""
     motions = [np.eye(4)]
     for axis in range(3):
         for side in (1.0, -1.0):
@@ -139,7 +139,7 @@ class BaseSpace:
     origin: FloatArray
     """(6,) coordinates of the first place."""
     ways: FloatArray
-    """(d, 6) whole way along each direction."""
+    """(d, 6) difference of coordinates from one end of each direction to the other."""
 
     @classmethod
     def box(cls, low: Sequence[float], high: Sequence[float]) -> 'BaseSpace':
@@ -165,9 +165,9 @@ class BaseSpace:
 
     def coordinates(self, shares: FloatArray) -> FloatArray:
         """
-        Return coordinates (c, 6).
+        Return the coordinates (c, 6) of places in the cell [m, rad].
 
-        :param shares: (c, d) of each way, from 0 to 1.
+        :param shares: (c, d) part of each way, from 0 to 1.
         """
         every: FloatArray = self.origin + shares @ self.ways
         return every
@@ -188,14 +188,14 @@ def base_pose(coordinates: FloatArray) -> FloatArray:
 
 
 class PlacedPostures(NamedTuple):
-    """The postures of some tasks at some places, with how good they are."""
+    """The postures of some tasks at some places, with values of the objective."""
 
     q: FloatArray
     """(k, n)."""
     cells: IntArray
     """(k,) place times the number of tasks plus task."""
     values: FloatArray
-    """(k,) by the objective."""
+    """(k,) value of the objective."""
 
 
 class PlacedArm:
@@ -236,7 +236,7 @@ class PlacedArm:
         self.rest = None if rest is None else self._read_rest(rest)
 
     def _read_rest(self, rest: FloatArray) -> FloatArray:
-        """Return a posture of the arm, checked."""
+        """Return a rest posture (n,) as an array; raise SsikError for a wrong size and values outside the limits."""
         given, chain = np.asarray(rest, dtype=np.float64), self.chain
         names = ', '.join(chain.joint_names)
         if given.shape != chain.lower.shape:
@@ -276,7 +276,7 @@ class PlacedArm:
 
     def reaches(self, coordinates: FloatArray, variants: Variants) -> NDArray[np.bool_]:
         """
-        Return which tasks are reached within limits at each place (c, m), collisions aside.
+        Return a mask (c, m) of tasks that are reached within limits at each place, collisions aside.
 
         :param coordinates: (c, 6) places.
         :param variants: of the tasks.
@@ -326,7 +326,7 @@ class PlacedArm:
 
         :param coordinates: (6,) of the base.
         :param tasks: poses in the cell with their tolerances.
-        :param index: which task.
+        :param index: index of the task.
         """
         poses = tasks.variants_of(index)
         targets = self.targets(coordinates[None], poses)

@@ -31,7 +31,7 @@ def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> No
     Write ``slices.png``, ``directions.png`` and a histogram with the name of the measure: ``dexterity.png``.
 
     :param found: the map.
-    :param folder: where to; made where it is missing.
+    :param folder: the folder to write to; created if it is missing.
     :param measure: one of :attr:`ReachMap.measures`.
     :raises InvalidOption: for a measure that the map does not have.
     """
@@ -76,7 +76,7 @@ def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
-    """Return coordinate and values of each plane through the middle: NaN outside of the region, -1 if unreachable."""
+    """Return by axis the coordinate [m] and values of the plane through the middle; NaN outside, -1 if unreachable."""
     grid, planes = found.grid, {}
     for number, axis in enumerate('xyz'):
         value = float(grid.origin[number] + grid.step * (grid.shape[number] // 2))
@@ -128,7 +128,7 @@ def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
-    """Return a value of each orientation of a map, and its label."""
+    """Return a value (k,) of each orientation of a map over its positions, and the label of the values."""
     status = found.read()
     axes = (0, 1, 2)
     reached = (status == CellStatus.REACHABLE).sum(axis=axes)
@@ -187,7 +187,7 @@ def _name(status: CellStatus) -> str:
 
 
 def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Return longitudes, latitudes and the number of the nearest of some directions (n, 3) on a raster over the sphere."""
+    """Return longitudes and latitudes of a raster [rad], and the index of the nearest of directions (n, 3) there."""
     from scipy.spatial import cKDTree
 
     longitude = np.radians(np.linspace(-180.0, 180.0, RASTER * 2 + 1))
@@ -208,7 +208,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _ends(found: ReachMap, axis: int) -> tuple[float, float]:
-    """Return where the cells of a map begin and end along an axis [m]."""
+    """Return the coordinates at which the cells of a map begin and end along an axis [m]."""
     first = float(found.grid.origin[axis] - 0.5 * found.grid.step)
     return first, first + found.grid.step * found.grid.shape[axis]
 

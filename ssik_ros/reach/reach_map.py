@@ -1,4 +1,4 @@
-"""A finished or growing map, asked: poses, slices, counts, comparisons."""
+"""Queries of a finished or growing map: poses, slices, counts, comparisons."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -56,38 +56,38 @@ class ReachResult(NamedTuple):
     proved: NDArray[np.bool_]
     """(m,) whether ``reachable`` is a fact about the pose itself: it is the pose of a cell, or the solver was asked."""
     branches: NDArray[np.uint8]
-    """(m,) branches there."""
+    """(m,) branches of the nearest cell, or with ``exact`` of the pose."""
     status: NDArray[np.uint8]
     """(m,) of :class:`CellStatus`; NOT_ASKED outside of the map."""
     is_border: NDArray[np.bool_]
     """(m,) whether the eight positions around, at the nearest orientation, do not all have one status."""
     distance: FloatArray
-    """(m,) from the position of the nearest cell [m]; 0 with ``exact``."""
+    """(m,) distance from the position of the nearest cell [m]; 0 with ``exact``."""
     angle: FloatArray
-    """(m,) from the orientation of the nearest cell [rad]; 0 with ``exact``."""
+    """(m,) angle from the orientation of the nearest cell [rad]; 0 with ``exact``."""
 
 
 class NearestCell(NamedTuple):
     """The nearest reachable cell to a pose."""
 
     pose: FloatArray
-    """(4, 4) of the tip in the base."""
+    """(4, 4) pose of the tip in the base."""
     distance: float
-    """[m]."""
+    """Distance from the position of the given pose [m]."""
     angle: float
-    """[rad]."""
+    """Angle from the orientation of the given pose [rad]."""
     branches: int
 
 
 class MapComparison(NamedTuple):
-    """Numbers of cells of two maps with the same cells; those that one of them has not asked are left out."""
+    """Numbers of reachable cells of two maps with the same cells; cells outside of the region of one are left out."""
 
     both: int
     first_only: int
     second_only: int
     neither: int
     undecided: int
-    """Cells that one of the maps does not know."""
+    """Cells whose status is UNKNOWN in one of the maps."""
 
 
 class ReachMap:
@@ -97,7 +97,7 @@ class ReachMap:
         """
         Read the attributes of the map; cells are read when they are asked for.
 
-        :param store: of the map.
+        :param store: the store of the map.
         :raises SsikError: if the folder is not a map, or has a map of single poses.
         """
         self.attributes = store.read_attributes()
@@ -118,7 +118,7 @@ class ReachMap:
         """
         Open a map.
 
-        :param path: of its folder.
+        :param path: path of its folder.
         :raises OSError: if the folder does not exist.
         """
         if not isinstance(path, str | os.PathLike):
@@ -127,12 +127,12 @@ class ReachMap:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether all units are there; the cells of others are NOT_ASKED."""
+        """Return whether all units are written; the cells of missing units are NOT_ASKED."""
         return 'counts' in self.attributes
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the number of cells of each status, by its name."""
+        """Return the number of cells by the name of the status; for an unfinished map, all units are read."""
         counts = self.attributes.get('counts')
         if counts is None:
             # One unit after the other: a map may be larger than the memory.
@@ -145,12 +145,12 @@ class ReachMap:
 
     @functools.cached_property
     def chain(self) -> SerialChain:
-        """Return the arm of the map."""
+        """Return the chain that the map was made for."""
         return self._store.read_chain()
 
     @functools.cached_property
     def covering_angle(self) -> float:
-        """Return how far an orientation is from the nearest one of the map at most [rad]."""
+        """Return the largest angle from any orientation to the nearest one of the map [rad]."""
         return covering_angle(self.grid.orientations)
 
     @property
@@ -242,10 +242,10 @@ class ReachMap:
 
     def compare(self, other: 'ReachMap') -> MapComparison:
         """
-        Return how many cells this map, another one, or both reach: two robots, or two tools.
+        Return the numbers of cells that this map, another map, or both reach, to compare two robots or two tools.
 
         :param other: a map of the same cells.
-        :raises InvalidOption: when its cells are others.
+        :raises InvalidOption: if the other map has other cells.
         """
         check_same_cells(self.grid, check_kind('other', other, ReachMap).grid)
         sums = np.zeros(5, dtype=np.int64)
@@ -313,7 +313,7 @@ class ReachMap:
         place: FloatArray,
         prices: FloatArray,
     ) -> tuple[float, NDArray[np.int64], int] | None:
-        """Return the cheapest reachable cell of a window: its price, its position's numbers, its orientation."""
+        """Return price, indices (3,) and orientation of the cheapest reachable cell of a window, or None."""
         where = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
         status = self._store.array(STATUS)[where]
         cells = np.argwhere(status == CellStatus.REACHABLE)
@@ -375,7 +375,7 @@ class ReachMap:
     def _disagree(
         self, scaled: FloatArray, turn: NDArray[np.int64], status: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Return whether a position around a pose has another status than the nearest one."""
+        """Return a mask (m,) of poses around which one of eight positions has another status than the nearest one."""
         size = np.array(self.grid.shape[:3])
         low = np.floor(np.clip(scaled, -2.0, size + 1.0)).astype(np.int64)
         disagree = np.zeros(len(status), dtype=np.bool_)
@@ -388,7 +388,7 @@ class ReachMap:
         return disagree
 
     def _nearest_turns(self, turns: FloatArray) -> NDArray[np.int64]:
-        """Return the numbers of the orientations of the map that are nearest to quaternions (m, 4)."""
+        """Return the indices (m,) of the orientations of the map that are nearest to quaternions (m, 4)."""
         own = self.grid.orientations
         if len(own) <= FEW:
             nearest: NDArray[np.int64] = np.argmax(np.abs(turns @ own.T), axis=1)
@@ -398,7 +398,7 @@ class ReachMap:
 
     @functools.cached_property
     def _tree(self) -> Any:
-        """Return the orientations and their antipodes as a tree."""
+        """Return a search tree of the orientations and their antipodes."""
         # Imported late as in `orientations`: maps of few orientations have no tree.
         from scipy.spatial import cKDTree
 
@@ -438,7 +438,7 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
     """
     Check that a map has a measure.
 
-    :param name: of the measure.
+    :param name: name of the measure.
     :param arrays: names of the arrays of the map.
     :raises InvalidOption: if the map does not have the array.
     """
@@ -473,7 +473,7 @@ def at_positions(
     name: str, status: NDArray[np.uint8], cells: NDArray[Any] | None = None
 ) -> FloatArray:
     """
-    Return a measure of positions: a share of their orientations, or the largest value, NaN where none is reachable.
+    Return a measure of positions: a share of orientations, or the largest value of reachable ones (NaN: none is).
 
     The status of a position is the most frequent one of its orientations; NOT_ASKED where none was asked.
 
@@ -497,10 +497,10 @@ def at_positions(
 
 
 class _CellReader:
-    """Single cells of an array: of a small one from memory, of a large one from the units that were read last."""
+    """Reads single cells of an array; small arrays stay in memory, of large ones the chunks that were read last."""
 
     def __init__(self, array: Any) -> None:
-        """Take an array of a store."""
+        """Read a small array whole; of a large one only the size of chunks."""
         self._array = array
         self._whole = array[...] if array.nbytes <= IN_MEMORY else None
         self._blocks: OrderedDict[tuple[int, ...], NDArray[Any]] = OrderedDict()
@@ -508,7 +508,7 @@ class _CellReader:
         self._kept = max(1, IN_MEMORY // size)
 
     def gather(self, cells: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the values of cells (m,), given by their numbers along the axes (m, d)."""
+        """Return the values (m,) of cells, given by their indices along the axes (m, d)."""
         if self._whole is not None:
             flat = np.ravel_multi_index(tuple(cells.T), self._whole.shape)
             taken: NDArray[Any] = np.take(self._whole.reshape(-1), flat)
@@ -523,7 +523,7 @@ class _CellReader:
         return values
 
     def _block(self, key: tuple[int, ...]) -> NDArray[Any]:
-        """Return a unit of the array."""
+        """Return the cells of a chunk, from memory if it was read lately."""
         if key in self._blocks:
             self._blocks.move_to_end(key)
         else:

@@ -21,11 +21,11 @@ UNIT = 1e-3
 
 def read_region(text: str, chain: SerialChain) -> GridRegion:
     """
-    Return the region that a word means, in the frame of the chain's base link.
+    Return the region that a text describes, in the frame of the chain's base link.
 
     :param text: ``auto``, ``sphere:RADIUS``, ``sphere:X,Y,Z,RADIUS`` or ``box:X,Y,Z,X,Y,Z`` with two corners [m].
-    :param chain: of the arm; a ball without centre is around its first joint.
-    :raises InvalidOption: for other words, and for a region without cells.
+    :param chain: chain of the arm; a ball without centre is around its first joint.
+    :raises InvalidOption: for other texts, and for a region without volume.
     """
     kind, _, rest = text.partition(':')
     if text == 'auto':
@@ -49,9 +49,9 @@ def read_region(text: str, chain: SerialChain) -> GridRegion:
 
 def ball_of(chain: SerialChain) -> GridRegion:
     """
-    Return a ball that the tip never leaves: around the first joint, as long as all links in a row.
+    Return a ball that the tip never leaves: around the first joint, with the length of all links as radius.
 
-    :param chain: of the arm.
+    :param chain: chain of the arm.
     :raises InvalidOption: when a joint slides without limits.
     """
     slides = chain.kinds == JointKind.PRISMATIC

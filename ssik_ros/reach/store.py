@@ -129,7 +129,7 @@ class MapStore:
 
     def __init__(self, path: Path) -> None:
         """
-        Name the folder.
+        Store the path; nothing is read or written.
 
         :param path: of the map.
         """
@@ -137,10 +137,10 @@ class MapStore:
 
     def create(self, plan: MapPlan) -> None:
         """
-        Make an empty map, all at once; an existing one of the same plan is not changed.
+        Create an empty map in one step, or check that an existing one has the same plan.
 
         :param plan: the definition of the map.
-        :raises StoreError: when the folder is something else, or cannot be written.
+        :raises StoreError: if the folder is not a map, or cannot be written.
         :raises InvalidOption: when the folder holds a map of another robot or of other cells.
         """
         with explained(self.path):
@@ -210,7 +210,7 @@ class MapStore:
 
     def finish(self, counts: NDArray[np.int64]) -> None:
         """
-        Write the number of cells of each status, and remove the files of the run.
+        Write the number of cells of each status into the attributes, and remove the folder WORK.
 
         :param counts: (k,) by :class:`CellStatus`.
         """
@@ -325,7 +325,7 @@ class MapStore:
     def _rows(
         self, name: str, shape: tuple[int | None, ...], kind: str = 'float64'
     ) -> NDArray[Any]:
-        """Return a small array whole; its chunk is as large, and None in a shape stands for any size."""
+        """Return an array of one chunk; raise ValueError for another shape or type. None allows any size of an axis."""
         array = self.array(name)
         sizes = zip(shape, array.shape, strict=True)
         is_right = all(want in (None, have) for want, have in sizes)
@@ -354,7 +354,7 @@ class MapStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn whatever a damaged map raises into one error."""
+        """Turn every error that a damaged map raises in the block into a StoreError."""
         try:
             yield
         except (OSError, *MALFORMED) as error:
@@ -367,7 +367,7 @@ class MapStore:
             ) from error
 
     def _check_same(self, plan: MapPlan) -> None:
-        """Raise where the map that is there was made of something else, or holds links."""
+        """Raise InvalidOption if the existing map differs from a plan, StoreError if it is damaged or holds links."""
         refuse_links(self.path, 'map')
         have, want = self.read_attributes(), plan.as_mapping()
         if have['robot'] != want['robot']:
@@ -443,7 +443,7 @@ def _check_attributes(saved: dict[str, Any]) -> None:
 
 
 def _check_names(noun: str, names: Any) -> None:
-    """Raise for anything but a list of texts that can be printed."""
+    """Raise ValueError for anything but a list of texts that UTF-8 can encode."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f'{noun} is {shorten(names)}')
     ''.join(names).encode()
@@ -469,7 +469,7 @@ def _check_chain(chain: SerialChain) -> None:
 
 
 def _create(store: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Any:
-    """Create an array of a map."""
+    """Create an empty array of a map and return it."""
     zarr = import_extra('zarr')
     kind, fill = FILLS[name]
     return zarr.create_array(
@@ -504,7 +504,7 @@ def _chain_as_mapping(chain: SerialChain) -> dict[str, Any]:
 
 
 def _chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
-    """Return the chain of a map."""
+    """Return the chain that :func:`_chain_as_mapping` saved; its joints have the indices 0 to n - 1."""
     n = len(saved['joints'])
     limits = {
         name: np.array([sign * np.inf if x is None else x for x in saved[name]], dtype=np.float64)
@@ -531,7 +531,7 @@ def _scene_as_mapping(scene: ChainScene) -> dict[str, Any]:
 
 
 def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | None) -> str:
-    """Return in words how shapes differ."""
+    """Return in words how the saved shapes of a map differ from the shapes of a plan."""
     if have is None or want is None:
         return 'without collisions' if have is None else 'with collisions'
     if have['objects'] != want['objects']:
@@ -540,7 +540,7 @@ def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | Non
 
 
 def _write_scene(store: Any, scene: ChainScene) -> None:
-    """Write the arrays of shapes."""
+    """Write the arrays of a scene into the group COLLISIONS."""
     zarr = import_extra('zarr')
     zarr.create_group(store=store, path=COLLISIONS, zarr_format=3)
     for name in ChainScene._fields[1:]:
@@ -585,7 +585,7 @@ def _changes(have: Any, want: Any) -> str:
 
 
 def _difference(have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
-    """Return the first thing that differs, in words."""
+    """Return in words the first difference between the saved robot of a map and the robot of a plan."""
     for key in ('name', 'base', 'tip', 'joints'):
         if have.get(key) != want[key]:
             return f'{key} {quote(have.get(key))}, not {quote(want[key])}'

@@ -43,13 +43,13 @@ def draw(
     chain: SerialChain, shares: FloatArray, count: int, rng: np.random.Generator, reached: Reached
 ) -> Drawn:
     """
-    Return random poses.
+    Return random poses, each of a stratum that is drawn by the shares.
 
     :param chain: the arm.
     :param shares: (strata,) share of each of :data:`STRATA`; they sum to one.
     :param count: how many poses.
-    :param rng: where chance comes from.
-    :param reached: which of some poses (m, 4, 4) are within reach.
+    :param rng: generator of random numbers.
+    :param reached: returns a mask (m,) of the poses (m, 4, 4) that are within reach.
     """
     strata = rng.choice(len(STRATA), size=count, p=shares).astype(np.uint8)
     poses = np.empty((count, 4, 4))
@@ -115,7 +115,7 @@ def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 def _at_border(
     chain: SerialChain, count: int, rng: np.random.Generator, reached: Reached
 ) -> FloatArray:
-    """Return poses a little inside or outside of where a reached pose, moved away from the base, is lost."""
+    """Return poses a little inside or outside of the border that reached poses meet when moved away from the base."""
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]
     low, high = np.ones(count), np.full(count, FAR)

@@ -28,7 +28,7 @@ def alternate_configs(
     max_configs: int | None = None,
 ) -> FloatArray:
     """
-    Return (k, n): all combinations of the windings of all joints, in increasing order.
+    Return configurations (k, n): all combinations of windings of the joints, in increasing order.
 
     Revolute joints with limits have windings, unless they have a screw lead or a winding moves a dependent joint. All
     other joints keep their values.
@@ -66,7 +66,7 @@ def alternate_configs(
 
 
 def has_windings(world: ObjectTable, joint: IkJoint) -> bool:
-    """Return whether a joint has other values for the same pose."""
+    """Return whether a joint is a free revolute one with limits whose whole turns change no pose."""
     plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
     return plain and joint.dependency is None and world.wraps(joint)
 
@@ -82,7 +82,7 @@ def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[f
 
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
-    """Return all value + 2 pi k in a closed interval, increasing; the value itself is not touched."""
+    """Return all value + 2 pi k in a closed interval [rad], increasing; k = 0 gives the very value, also outside."""
     first, last = map(int, turns_within(value, lower, upper, SLACK))
     return [
         value if k == 0 else min(max(value + TURN * k, lower), upper)

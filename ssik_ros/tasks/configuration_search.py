@@ -72,10 +72,10 @@ class SearchOptions:
     merge_tolerance: float = 1e-4
     """Configurations nearer than this in every joint are one [rad or m]."""
     target: ArrayLike | None = None
-    """Pose in the world for the target of the task set's first tip; None for where it is."""
+    """Pose in the world for the target of the task set's first tip; None leaves the target at its present pose."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers without a meaning."""
+        """Raise InvalidOption for numbers that make no sense."""
         for name in ('max_samples', 'max_configs', 'seed'):
             value = getattr(self, name)
             if value is not None:
@@ -98,7 +98,7 @@ class SearchOptions:
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
-    """Return options of a kind by name, or refuse unknown ones."""
+    """Return options of a class from values by name; raise InvalidOption for unknown names."""
     known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in options:
         if name not in known:
@@ -110,7 +110,7 @@ def find_configs(
     world: TaskWorld, task_set: TaskSetData, joints: Sequence[IkJoint], options: Mapping[str, Any]
 ) -> FloatArray:
     """
-    Return configurations (k, n) of some joints, sorted by distance to the current one.
+    Return configurations (k, n) of some joints that solve a task set, the nearest to the current one first.
 
     :param options: fields of :class:`SearchOptions`, by name.
     """
@@ -123,7 +123,7 @@ def find_configs(
 
 
 def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
-    """Return known configurations (k, size)."""
+    """Return configurations of the caller as an array (k, size); refuse other sizes and numbers that are not finite."""
     known = read_numbers('configs', configs)
     if known.size % size or not np.isfinite(known).all():
         refuse('configs', configs, f'rows of {counted(size, "finite number")}')
@@ -131,12 +131,12 @@ def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
 
 
 class _ConfigurationSearch:
-    """One search: starts, configurations found so far, and their order."""
+    """One search: its starts, the configurations so far, and their order."""
 
     def __init__(
         self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
     ) -> None:
-        """Copy everything that a search changes."""
+        """Copy poses and joint values of the world, which the search changes, and read the settings."""
         self.world = world
         self.plan = plan
         self.joints = joints
@@ -160,7 +160,7 @@ class _ConfigurationSearch:
             self._merge(row.copy())
 
     def run(self) -> None:
-        """Search until enough configurations are found or a budget is used up."""
+        """Search until ``found`` has enough configurations, or the time or the starts are used up."""
         settings = self.settings
         # Loading the machine code from disk must not use up the search's time.
         evaluate(self.plan, self.world, self.current.copy(), self.poses)
@@ -181,7 +181,7 @@ class _ConfigurationSearch:
                 return
 
     def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
-        """Yield joint values that were found, in the order of their starts."""
+        """Yield solutions as values of all joints (nq,), in the order of their starts."""
         if self.settings.workers == 1:
             yield from self._scan(0, end, deadline, self.plan.work)
             return
@@ -201,18 +201,18 @@ class _ConfigurationSearch:
                     return
 
     def _collect(self, first: int, end: int, deadline: int, work: FloatArray) -> list[FloatArray]:
-        """Return everything that a range of starts finds."""
+        """Return the solutions (nq,) that a range of starts leads to, as a list."""
         return list(self._scan(first, end, deadline, work))
 
     def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
-        """Yield the joint values of solutions that a range of starts leads to."""
+        """Yield the solutions (nq,) that a range of starts leads to."""
         scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
         return scan(first, end, deadline, work)
 
     def _scan_in_kernel(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield the joint values of solutions that the kernel finds."""
+        """Yield the solutions (nq,) that the kernel finds from a range of starts."""
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
         write_start(self.plan, work, self.current, self.options)
@@ -228,7 +228,7 @@ class _ConfigurationSearch:
     def _scan_by_steps(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield the joint values of solutions found step by step, because functions of the user move some joints."""
+        """Yield the solutions (nq,) from a range of starts, by steps in Python for joints that user functions move."""
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
         plan = self.plan
@@ -244,11 +244,11 @@ class _ConfigurationSearch:
 
     @property
     def _seed(self) -> int:
-        """Return the seed as a number of 63 bits."""
+        """Return the seed as a number below 2^62; 0 without a seed."""
         return 0 if self.settings.seed is None else int(self.settings.seed) % 2**62
 
     def make_options(self) -> FloatArray:
-        """Return the numbers of the search as the kernel wants them."""
+        """Return largest distance, metric, and steps and shifts of the starts as one array for the kernel."""
         nv = self.plan.nv
         root = 2.0
         for _ in range(64):
@@ -260,7 +260,7 @@ class _ConfigurationSearch:
         return np.array([self.settings.max_dist, *self.settings.p_metric, *alphas, *shifts])
 
     def _accept(self, values: FloatArray) -> bool:
-        """Merge a configuration and its alternates, those that are valid; return whether there was one."""
+        """Add a solution (nq,) and its windings to ``found`` if they are valid; return whether any of them is."""
         limit = MOST_CONFIGS if self.settings.max_configs is None else self.settings.max_configs
         own = joint_values(self.joints, values)
         rows = [own]
@@ -276,7 +276,7 @@ class _ConfigurationSearch:
         return accepted
 
     def _merge(self, row: FloatArray) -> None:
-        """Add a configuration unless it is there already."""
+        """Add a configuration (n,) to ``found`` unless one within the merge tolerance is there already."""
         for other in self.found:
             if (
                 np.abs(self.difference(other, row)).max(initial=0.0)
@@ -286,11 +286,11 @@ class _ConfigurationSearch:
         self.found.append(row)
 
     def difference(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return how far each joint moves from one configuration to another."""
+        """Return the motion of each joint (joints,) from one configuration to another [rad or m]."""
         return joint_differences(self.joints, a, b)
 
     def sorted(self) -> FloatArray:
-        """Return all configurations, the nearest to the current one first."""
+        """Return all configurations (k, n), the nearest to the current one first."""
         if not self.found:
             return np.empty((0, self.size))
         here = joint_values(self.joints, self.current)
@@ -309,9 +309,9 @@ def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: Floa
 
 def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray) -> bool:
     """
-    Go down from joint values where functions of the user move some joints.
+    Search a solution step by step from joint values, for worlds in which functions of the user move some joints.
 
-    :param values: (nq,) moved in place.
+    :param values: (nq,) start; overwritten by the solution, unchanged if no solution is found.
     :returns: whether all tasks are within precision.
     """
     best, smallest = values.copy(), math.inf
@@ -330,7 +330,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
 
 def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return one number per joint: the way from one configuration to another, modulo 2 pi for cyclic joints.
+    Return the motion of each joint (joints,) from configuration ``a`` to ``b``, modulo 2 pi for cyclic joints.
 
     :param a, b: (n,) values of the joints, four for spherical ones.
     """
@@ -349,7 +349,7 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
 
 
 def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
-    """Write the pose of the first task's target into a table of poses."""
+    """Write a pose in the world of the first task's target into a table of local poses (slots, 12)."""
     target = plan.tasks[0].tip.target
     if target is None:
         raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')

@@ -87,7 +87,7 @@ class JointType(IntEnum):
 
 
 class JointMode(IntEnum):
-    """Whether a joint takes part."""
+    """Whether solves may move a joint (IK) or not (PASSIVE)."""
 
     PASSIVE = 0
     IK = 2

@@ -80,7 +80,7 @@ class DocumentError(ConfigError):
 
 
 def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> bytes:
-    """Return the document of an environment; see :meth:`Environment.save`."""
+    """Return the document of an environment, and write it to ``path`` if given; see :meth:`Environment.save`."""
     environment.find(None)
     lost = [
         f'{what} of {quote(joint.name)}'
@@ -108,14 +108,14 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
 
 
 def _functions(rule: Dependency | None) -> list[tuple[str, Callable[..., float] | None]]:
-    """Return the functions of a dependency with their names."""
+    """Return the functions of a dependency, which may be None, with their names; empty for no dependency."""
     if rule is None:
         return []
     return [('function', rule.function), ('derivative', rule.derivative)]
 
 
 def _import_path(function: Callable[..., float] | None) -> str | None:
-    """Return module:name of a function that can be imported, None otherwise."""
+    """Return 'module:name' of a function if importing that gives the very function, None otherwise."""
     if function is None:
         return None
     module, name = getattr(function, '__module__', ''), getattr(function, '__qualname__', '')
@@ -183,7 +183,7 @@ def _saved(item: object, keys: Iterable[str], special: Iterable[str] = ()) -> di
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a document has it."""
+    """Return a value for JSON: the name of an object, the import path of a function, a list for a tuple."""
     if isinstance(value, IkObject):
         return value.name
     if callable(value):
@@ -216,7 +216,7 @@ def load(
 
 
 def _empty(environment: TaskWorld) -> None:
-    """Take everything out again."""
+    """Remove all task sets and objects from an environment."""
     environment.task_sets.clear()
     for item in tuple(environment.slots)[::-1]:
         environment.erase(item)
@@ -246,12 +246,12 @@ def _parse(data: bytes) -> Mapping[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    """Refuse numbers that are not finite."""
+    """Raise ValueError for NaN and infinity in JSON."""
     raise ValueError(f'{name} is not a finite number')
 
 
 def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
-    """Refuse entries with missing or unknown keys."""
+    """Raise DocumentError for an entry that is not a mapping, or that has missing or unknown keys."""
     if not isinstance(entry, dict):
         raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
     for key in entry:
@@ -263,14 +263,14 @@ def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
 
 
 def _numbers(value: object, count: int, what: str) -> list[float]:
-    """Return so many finite numbers."""
+    """Return a list of ``count`` finite numbers; raise DocumentError for anything else."""
     if not isinstance(value, list) or len(value) != count:
         raise DocumentError(f'The {what} is not a list of {counted(count, "number")}: {value!r}.')
     return [_number(item, what) for item in value]
 
 
 def _number(value: object, what: str) -> float:
-    """Return a finite number."""
+    """Return a finite number; raise DocumentError for anything else."""
     try:
         if not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value):
             return float(value)
@@ -280,7 +280,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _typed(value: object, type_: type, what: str) -> Any:
-    """Return a value of a type."""
+    """Return a value of a type; raise DocumentError for another type or an integer that is too large."""
     if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
         raise DocumentError(f'The {what} is no {type_.__name__}: {value!r}.')
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
@@ -289,7 +289,7 @@ def _typed(value: object, type_: type, what: str) -> Any:
 
 
 def _named(entry: object, kind: str) -> str:
-    """Return the name of an entry."""
+    """Return the name of an entry; raise DocumentError if the name is missing or empty."""
     name = entry.get('name') if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
         raise DocumentError(f'An entry of the {kind}s has no name: {entry!r}.')
@@ -321,7 +321,7 @@ def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functi
 
 
 def _known(environment: TaskWorld, name: object, what: str) -> None:
-    """Refuse names of objects that do not exist."""
+    """Raise DocumentError if an environment has no object of a name."""
     if not isinstance(name, str) or name not in environment:
         raise DocumentError.unknown(
             f'The {what}, {name!r}, is no object', str(name), environment.objects
@@ -349,7 +349,7 @@ def _make_object(environment: TaskWorld, entry: Any) -> None:
 
 
 def _pose(value: object, what: str) -> FloatArray:
-    """Return a pose as the kernels have it."""
+    """Return a 3x4 matrix of a document as a pose (12,); raise DocumentError if it is not rigid."""
     if not isinstance(value, list) or len(value) != 3:
         raise DocumentError(f'The pose of {what} is not a 3x4 matrix: {value!r}.')
     rows = np.array([_numbers(row, 4, f'pose of {what}') for row in value])
@@ -387,7 +387,7 @@ def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
 
 
 def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> None:
-    """Give an object its parent."""
+    """Set the parent of an object from its entry; its pose in the parent stays. Raise DocumentError for a cycle."""
     if entry['parent'] is None:
         return
     _known(environment, entry['parent'], f'parent of {quote(item.name)}')
@@ -399,7 +399,7 @@ def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> N
 
 
 def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions) -> None:
-    """Give a joint its dependency; ``given`` holds the functions that the document may name."""
+    """Set the dependency of a joint from its entry; ``given`` are the functions that the document may name."""
     if entry is None:
         return
     what = f'dependency of {quote(joint.name)}'

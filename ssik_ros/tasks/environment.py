@@ -54,7 +54,7 @@ class TaskSet(TaskSetData):
         Copy the objects that carry tip and target from a scene, and add a task for them.
 
         :param base: frame of the scene where the chain begins; None for the world.
-        :returns: the task, and the objects here by the scene's objects.
+        :returns: the task, and the mapping from objects of the scene to objects of the environment.
         """
         return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
@@ -65,13 +65,13 @@ class TaskSet(TaskSetData):
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
-        """Return the joints of the task set that stopped at a limit in the last solve, and the signed overshoot."""
+        """Return the joints that stopped at a limit in the last solve, with their signed overshoot [rad or m]."""
         result = self.world.results.get(self)
         hits = {} if result is None else result.limit_hits
         return {joint: amount for joint, amount in hits.items() if joint in self.joints}
 
     def erase(self) -> None:
-        """Take the task set out of its environment."""
+        """Remove the task set from its environment."""
         self.world.task_sets.pop(self.name, None)
         self.world.changed()
 
@@ -100,7 +100,7 @@ class TaskSet(TaskSetData):
 
         The environment stays as it is. See :class:`ssik_ros.tasks.configuration_search.SearchOptions` for the options.
 
-        :param joints: whose values a configuration holds; None for the joints of the task set.
+        :param joints: the joints whose values a configuration holds; None for the joints of the task set.
         """
         return find_configs(self.world, self, self._chosen(joints), options)
 
@@ -238,7 +238,7 @@ class Environment(World[TaskSet]):
         return result
 
     def _plan_to_handle(self, task_sets: tuple[TaskSet, ...], priority: Priority) -> Plan:
-        """Return the packed form of those task sets that are enabled; kept for the next call of the same task sets."""
+        """Return the packed form of the enabled ones of some task sets, and keep it in ``plans`` for the next call."""
         enabled = tuple(task_set for task_set in task_sets if task_set.enabled)
         plan = plan_of(self, enabled, nested=priority == 'nested')
         if priority == self.priority:
@@ -261,7 +261,7 @@ class Environment(World[TaskSet]):
 
         :param last_joint: the last joint of the chain, which carries the tip.
         :param tip_pose, target_pose: in the world; without a target the error is zero.
-        :param base: where the chain begins; None for the world.
+        :param base: the object at which the chain begins; None for the world.
         :param constraint_base_pose: in whose axes positions are measured, in the world; None for the base.
         :param exact: as in :meth:`TaskSet.jacobian`.
         """
@@ -292,8 +292,8 @@ class Environment(World[TaskSet]):
         """
         Return all configurations (k, n) that differ from the current one by windings within limits.
 
-        :param low, ranges: interval of each joint; range 0 for the joint's own, a negative one for a window of that
-            width around the current value.
+        :param low, ranges: lower end and width of the interval of each joint; width 0 means the limits of the joint, a
+            negative width a window of that width around the current value.
         :param max_configs: most rows.
         """
         if not isinstance(joints, Iterable) or isinstance(joints, str):
@@ -303,17 +303,17 @@ class Environment(World[TaskSet]):
 
     def sync_from(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
-        Take joint values, and the poses of targets relative to their bases, from a scene.
+        Copy joint values, and the poses of targets relative to their bases, from a scene into this environment.
 
-        :param task_sets: whose joints and targets; None for everything that came from the scene.
+        :param task_sets: task sets whose joints and targets are read; None for everything that came from the scene.
         """
         sync_from(self, scene, self._listed(task_sets))
 
     def sync_to(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
-        Give joint values to a scene.
+        Apply joint values to a scene.
 
-        :param task_sets: whose joints; None for everything that came from the scene.
+        :param task_sets: task sets whose joints are written; None for everything that came from the scene.
         """
         sync_to(self, scene, self._listed(task_sets))
 
@@ -370,7 +370,7 @@ class Environment(World[TaskSet]):
         return other
 
     def close(self) -> None:
-        """Drop everything; the environment cannot be used any more."""
+        """Close the environment: drop its task sets; every later use raises EnvironmentClosed."""
         self.task_sets.clear()
         self.plans.clear()
         self.closed = True

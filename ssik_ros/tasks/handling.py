@@ -20,7 +20,7 @@ ENDS = Reason.CANNOT_INVERT | Reason.INVALID_CALLBACK_DATA
 
 
 def write_rates(plan: Plan, values: FloatArray) -> None:
-    """Write the derivatives of joints that depend on others through functions, at some joint values."""
+    """Write the derivatives of joints that user functions move into the workspace of a plan, at joint values (nq,)."""
     for node, joint in plan.slaves:
         rate, item = 1.0, joint
         while item.dependency is not None:
@@ -34,9 +34,9 @@ def evaluate(
     plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray | None = None
 ) -> tuple[bool, float, float]:
     """
-    Write errors and rows at some joint values.
+    Write errors and rows at joint values (nq,) into the workspace of a plan.
 
-    :param poses: local poses of all objects; None for the world's own.
+    :param poses: (slots, 12) local poses of all objects; None for the poses of the world.
     :returns: whether all is within precision, largest linear and angular error.
     """
     write_rates(plan, values)
@@ -47,14 +47,14 @@ def evaluate(
 
 
 def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
-    """Take one step for the rows of :func:`evaluate`; return reason bits."""
+    """Change joint values in place by one step for the rows of the last :func:`evaluate`; return reason bits."""
     numbers = make_numbers(handling.STEP, 0)
     reason = handling.run(plan.ints, plan.reals, plan.work, world.poses, values, numbers)[0]
     return int(reason)
 
 
 def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
-    """Bring the joints, moved by a step, to where no task set above lost by those below."""
+    """Move joint values back, in place, until no task set has lost accuracy to task sets of lower priority."""
     numbers = make_numbers(handling.PROTECT, 0)
     while True:
         evaluate(plan, world, values)
@@ -68,10 +68,12 @@ def handle_by_steps(
     plan: Plan, world: TaskWorld, max_iterations: int, callback: Callback | None
 ) -> tuple[int, int, float, float]:
     """
-    Solve step by step from Python, where functions of the user take part.
+    Solve step by step from Python, with functions of the user. The joint values of the world change.
+
+    If a function raises, the joint values are restored.
 
     :param callback: sees and may replace the rows of every task set in every step.
-    :returns: reason bits, steps, largest linear and angular error.
+    :returns: reason bits, steps, largest linear [m] and angular [rad] error.
     """
     start = world.q
     try:
@@ -121,7 +123,7 @@ def _handle_by_steps(
 
 
 def _must_restore(plan: Plan, reason: int) -> bool:
-    """Return whether the failed part is one that puts the joints back."""
+    """Return whether the failure is one after which the joint values must be restored."""
     if not plan.restore:
         return False
     if reason & ENDS:

@@ -37,9 +37,9 @@ class CallbackData:
     """Argument of the callback; it may change the arrays."""
 
     jacobian: FloatArray
-    """(m, n)."""
+    """(m, n) Jacobian of the task set."""
     e: FloatArray
-    """(m,)."""
+    """(m,) error of the rows."""
     rows: list[dict[str, int]]
     """``constraint`` (0 to 5 for x, y, z, alpha, beta, gamma; 6 for a limit) and ``task`` of each row."""
     cols: list[dict[str, int]]
@@ -73,7 +73,7 @@ def combine(
     """
     Call the callback for every task set, and write the resulting step into the workspace.
 
-    :returns: reason bits, 0 when there is a step; whether the callback changed nothing.
+    :returns: reason bits, 0 if there is a step; whether the callback changed nothing.
     """
     stages = []
     for index in range(len(plan.task_sets)):
@@ -168,7 +168,7 @@ def _scales(plan: Plan) -> FloatArray:
 
 def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: float) -> FloatArray:
     """
-    Return the inverse (n, m) of some rows by a method.
+    Return the inverse (n, m) of some rows (m, n) by a method.
 
     :param e: only the transpose needs it, for the length of its step.
     """
@@ -183,7 +183,7 @@ def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: fl
 
 
 def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
-    """Return dq0 + N0 (dq1 + N1 (...)) with N = I - J^+ J."""
+    """Return the motion (n,) of all task sets: ``dq0 + N0 (dq1 + N1 (...))`` with ``N = I - J^+ J``."""
     total = np.zeros(len(scales))
     for stage in reversed(stages):
         inverse = stage.inverse
@@ -196,7 +196,7 @@ def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
 
 
 def _strict(stages: list[_Stage], scales: FloatArray) -> list[FloatArray]:
-    """Return the motion that each task set adds without changing the rows of those above it, to first order."""
+    """Return the motion (n,) that each task set adds in the null space of the task sets before it."""
     levels = []
     total = np.zeros(len(scales))
     projector = np.eye(len(scales))

@@ -70,7 +70,7 @@ class Dependency:
 
 
 def _finite(value: float, joint: IkJoint, what: str) -> float:
-    """Return a finite number or refuse it."""
+    """Return a finite number; raise InvalidOption for anything else."""
     number = read_float(f'The {what} of joint {quote(joint.name)}', value)
     if not math.isfinite(number):
         raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
@@ -78,7 +78,7 @@ def _finite(value: float, joint: IkJoint, what: str) -> float:
 
 
 def _read_mode(joint: IkJoint, value: int) -> JointMode:
-    """Return a joint mode."""
+    """Return a joint mode by its number; raise InvalidOption for an unknown one."""
     try:
         return JointMode(value)
     except (RecursionError, ValueError):
@@ -86,7 +86,7 @@ def _read_mode(joint: IkJoint, value: int) -> JointMode:
 
 
 def _read_weight(joint: IkJoint, value: float) -> float:
-    """Return a weight, at least the smallest one."""
+    """Return a weight, raised to SMALLEST_WEIGHT if it is smaller."""
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
 
 
@@ -140,18 +140,18 @@ class IkJoint(IkObject):
 
     @property
     def node_kind(self) -> int:
-        """Return the kind as the kernels call it."""
+        """Return the kind of the joint as a number of :mod:`ssik_ros.kernels.rows.layout`."""
         return layout.SCREW if self._screw_lead != 0.0 else NODE_KIND[self.kind]
 
     @property
     def node_lead(self) -> float:
-        """Return the translation per unit of the value."""
+        """Return the translation per unit of the value [m/rad, 1]."""
         if self.kind == JointType.PRISMATIC:
             return 1.0
         return self._screw_lead / (2.0 * math.pi)
 
     def _must_be_scalar(self, what: str) -> None:
-        """Refuse a setting that spherical joints do not have."""
+        """Raise UnsupportedJoint for a spherical joint, which does not have a setting."""
         if self.kind == JointType.SPHERICAL:
             raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no {what}.')
 
@@ -170,7 +170,7 @@ class IkJoint(IkObject):
         self.world.follow()
 
     def bring_inside(self, value: float) -> float:
-        """Return a value wrapped or clamped as the joint demands; dependent joints have no limits of their own."""
+        """Return a value wrapped for a cyclic joint, unchanged for a dependent one, else clamped into the limits."""
         if self._dependency is not None or self.kind == JointType.SPHERICAL:
             return value
         value = read_float('value', value)
@@ -248,7 +248,7 @@ class IkJoint(IkObject):
         self._after_limits()
 
     def _after_limits(self) -> None:
-        """Bring the value inside limits that have changed."""
+        """Mark plans as outdated, and wrap or clamp the value into new limits."""
         self.world.changed()
         if self.kind != JointType.SPHERICAL and self._dependency is None:
             self.position = self.position
@@ -324,14 +324,14 @@ class IkJoint(IkObject):
 
 def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
     """
-    Return the values of some joints from a vector of all, as one flat array; four for a spherical one.
+    Return the values of some joints from a vector of all values, as one flat array; four for a spherical joint.
 
-    :param values: like ``Environment.q``.
+    :param values: (nq,) in the order of ``Environment.q``.
     """
     return values[value_places(joints)]
 
 
 def value_places(joints: Sequence[IkJoint]) -> IntArray:
-    """Return the indices of some joints' values in a vector of all."""
+    """Return the indices of the values of some joints in ``Environment.q``; four for a spherical joint."""
     places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
     return np.array(places, dtype=np.int64)

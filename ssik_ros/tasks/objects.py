@@ -74,7 +74,7 @@ class ObjectTable(ABC):
         return dict(self._by_name)
 
     def require_open(self) -> None:
-        """Refuse every use of an environment that was closed."""
+        """Raise EnvironmentClosed if the environment was closed."""
         if self.closed:
             raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
 
@@ -123,13 +123,13 @@ class ObjectTable(ABC):
         return found
 
     def changed(self) -> None:
-        """Note that the structure, or a setting, is another one now."""
+        """Count a change of structure or of a setting in ``version``, so that packed plans become outdated."""
         self.version += 1
 
     @abstractmethod
     def world_pose(self, item: IkObject, moved: bool) -> FloatArray:
         """
-        Return the pose of an object in the world.
+        Return the pose (12,) of an object in the world.
 
         :param moved: whether a joint's own motion is included.
         """
@@ -137,19 +137,19 @@ class ObjectTable(ABC):
     @abstractmethod
     def follow(self, values: FloatArray | None = None) -> None:
         """
-        Write the values of dependent joints.
+        Compute the values of dependent joints from their masters and write them in place.
 
-        :param values: a vector like ``q``; None for the environment's own.
+        :param values: (nq,) a vector like ``q``; None for the values of the environment.
         """
 
     @abstractmethod
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a winding of a joint changes no pose, dependent joints included."""
+        """Return whether a whole turn of a joint changes no pose, also when other joints depend on it."""
 
     @abstractmethod
     def erase(self, reference: Reference) -> None:
         """
-        Take an object out; see :meth:`IkObject.erase`.
+        Remove an object; see :meth:`IkObject.erase`.
 
         :param reference: the object, its name or its handle.
         """
@@ -183,12 +183,12 @@ class Setting(Generic[T]):
 
 
 def read_switch(item: object, value: object) -> bool:
-    """Return a value as true or false."""
+    """Return a value as a bool; raise InvalidOption for other types."""
     return read_flag('The switch', value)
 
 
 def write_settings(item: object, settings: Mapping[str, Any]) -> None:
-    """Write attributes by name; refuse names of attributes that cannot be set."""
+    """Write attributes by name, in order; raise InvalidOption for a name that cannot be set."""
     known = [
         name
         for cls in type(item).__mro__
@@ -241,7 +241,7 @@ class IkObject:
 
     def set_parent(self, parent: Reference, keep_in_place: bool = True) -> None:
         """
-        Hang the object on another one.
+        Give the object another parent.
 
         :param parent: None for the world.
         :param keep_in_place: keep the pose in the world; otherwise the local pose.
@@ -260,7 +260,7 @@ class IkObject:
 
     def transform(self, relative_to: Reference = WORLD) -> FloatArray:
         """
-        Return the pose as the twelve numbers of the kernels.
+        Return a copy of the pose as the twelve numbers of the kernels.
 
         :param relative_to: the world, an object, or ``PARENT``.
         """
@@ -286,14 +286,14 @@ class IkObject:
         self.world.poses[self.slot] = pose
 
     def _reference(self, relative_to: Reference) -> IkObject | None:
-        """Return the object that a pose is relative to."""
+        """Return the object that a reference means, where ``PARENT`` means the parent; None for the world."""
         if isinstance(relative_to, int) and relative_to == PARENT:
             return self._parent
         return self.world.find(relative_to)
 
     def pose(self, relative_to: Reference = WORLD) -> FloatArray:
         """
-        Return x, y, z, qx, qy, qz, qw.
+        Return the pose (7,): x, y, z [m], qx, qy, qz, qw.
 
         :param relative_to: the world, an object, or ``PARENT``.
         """
@@ -337,10 +337,10 @@ class IkObject:
 
     def erase(self) -> None:
         """
-        Take the object out of its environment.
+        Remove the object from its environment.
 
-        Its children move to its parent and keep their places in the world; tasks that use it vanish, and task sets
-        left empty; joints that depend on it are freed.
+        Its children move to its parent and keep their poses in the world. Tasks that use it are removed, and task sets
+        without a task left. Joints that depend on it are freed.
         """
         self.world.erase(self)
 

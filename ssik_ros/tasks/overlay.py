@@ -76,15 +76,15 @@ class Overlay:
 
     @property
     def frame(self) -> str:
-        """Return the name of the base, or nothing for the world."""
+        """Return the name of the base; empty for the world."""
         return '' if self.base is None else self.base.name
 
     def erase(self) -> None:
-        """Let the overlay show nothing any more."""
+        """Mark the overlay as erased; :meth:`markers` returns none from then."""
         self.erased = True
 
     def markers(self) -> tuple[Marker, ...]:
-        """Return the markers as the environment is now; none after :meth:`erase`."""
+        """Return the markers at the present state of the environment; none after :meth:`erase`."""
         if self.erased:
             return ()
         base = np.array(IDENTITY)
@@ -107,7 +107,7 @@ class Overlay:
         return compose(self._to_base, self.world.world_pose(item, moved=True))
 
     def _ends(self) -> Shapes:
-        """Return target, tip and base."""
+        """Return markers at target, tip and base."""
         points = [(1, 'sphere', GREEN, TIP_SIZE, self._at(self.tip)[9:][None], '')]
         if self.tip.target is not None:
             place = self._at(self.tip.target)[9:][None]
@@ -115,7 +115,7 @@ class Overlay:
         return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
 
     def _chain(self, chain: list[IkObject]) -> Shapes:
-        """Return lines from the base through every moved frame, and points at objects that are not joints."""
+        """Return markers with lines from the base through all frames of the chain, and points at its dummies."""
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
         plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]
@@ -126,7 +126,7 @@ class Overlay:
         ]
 
     def _joints(self, chain: list[IkObject]) -> Shapes:
-        """Return axes of joints, and balls of spherical ones, grouped by joint kind (free, dependent or other)."""
+        """Return markers of joint axes, and balls of spherical joints, by kind of joint (free, dependent, passive)."""
         kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
         shapes: Shapes = []
         for index, (color, half) in enumerate(kinds):
@@ -149,7 +149,7 @@ class Overlay:
         return shapes
 
     def _ranges(self, chain: list[IkObject]) -> Shapes:
-        """Return lines from limit to limit of each joint that has limits, and a mark where it is."""
+        """Return markers from limit to limit of each joint that has limits, with a line at its present value."""
         ranges, marks = [], []
         for joint in chain:
             if not isinstance(joint, IkJoint) or joint.cyclic or joint.size > 1:
@@ -175,7 +175,7 @@ class Overlay:
         ]
 
     def _errors(self) -> Shapes:
-        """Return the line from tip to target, and the errors as text if wanted."""
+        """Return a marker from tip to target, and one with the errors as text if wanted; empty without a target."""
         if self.tip.target is None:
             return []
         tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]
@@ -193,7 +193,7 @@ class Overlay:
 
 
 def _kind_of(joint: IkJoint) -> int:
-    """Return 0 for a joint that moves, 1 for one that depends on another, 2 for a passive one."""
+    """Return 1 for a joint that depends on another joint, 2 for a passive joint, 0 for other joints."""
     if joint.dependency is not None:
         return 1
     return 2 if joint.passive else 0

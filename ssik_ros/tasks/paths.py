@@ -44,7 +44,7 @@ class PathResult:
     """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
     ok: bool
     failed_index: int | None = None
-    """The point that could not be reached or was refused."""
+    """Index of the point that could not be reached or was refused; None if the path is complete."""
     reason: str = ''
     """Why the path is not complete; empty if it is."""
     fraction: float = 1.0
@@ -58,7 +58,7 @@ class PathResult:
 
     @property
     def success(self) -> bool:
-        """Return whether the path is complete; the word of every result."""
+        """Return whether the path is complete; all results have the attribute ``success``."""
         return self.ok
 
 
@@ -86,7 +86,7 @@ class PathOptions:
     """(n,) increasing time stamps, given back with the points that are reached [s]."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers without a meaning."""
+        """Raise InvalidOption for a step that is not positive."""
         if (
             self.max_joint_step is not None
             and not read_float('max_joint_step', self.max_joint_step) > 0.0
@@ -94,7 +94,7 @@ class PathOptions:
             raise InvalidOption(f'max_joint_step must be > 0, not {self.max_joint_step}.')
 
     def stamps(self, points: int) -> FloatArray | None:
-        """Return the time stamps of so many points."""
+        """Return the time stamps (points,); None if none are given. Raise DimensionMismatch for another number."""
         if self.times is None:
             return None
         stamps = read_numbers('times', self.times)
@@ -153,7 +153,7 @@ def follow_path(
 
 
 def _target_of(tip: Dummy) -> Dummy:
-    """Return the target of a tip."""
+    """Return the target of a tip; raise InvalidOption if the tip has no target."""
     if tip.target is None:
         raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
     return tip.target
@@ -170,7 +170,7 @@ class _Walk:
         tip: Dummy,
         options: PathOptions,
     ) -> None:
-        """Take copies of everything that changes on the way."""
+        """Copy poses and joint values of the world; raise RequestError if no enabled task moves the tip."""
         self.plan: Plan = plan_of(world, (task_set,), purpose='search')
         if not any(task.tip is tip for task in self.plan.tasks):
             raise RequestError(
@@ -193,7 +193,7 @@ class _Walk:
         self.numbers = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * self.plan.nv)])
 
     def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
-        """Go through all poses; ``keep_first`` takes the first one as reached."""
+        """Solve pose by pose and return the path; ``keep_first`` takes the first pose as reached."""
         times, validate = self.options.stamps(len(poses)), self.options.validate
         rows: list[FloatArray] = []
         failure = ''
@@ -221,7 +221,7 @@ class _Walk:
         )
 
     def _reach(self, pose: FloatArray, depth: int) -> str:
-        """Move the joints so that the tip is at a pose; return why that failed, nothing otherwise."""
+        """Move the tip to a pose, by halves after a jump, in ``values``; return the reason of a failure or ''."""
         before, left = self.values.copy(), self.at
         failure = self._solve(pose)
         if depth == 0 and self.largest == math.inf:
@@ -240,7 +240,7 @@ class _Walk:
         return failure
 
     def _jump(self, before: FloatArray) -> str:
-        """Return which joint moved too far, nothing when none did."""
+        """Return a text about the joint that moved more than ``largest`` from values before; empty if none did."""
         ways = joint_differences(
             self.joints, joint_values(self.joints, before), joint_values(self.joints, self.values)
         )
@@ -250,7 +250,7 @@ class _Walk:
         return ''
 
     def _solve(self, pose: FloatArray) -> str:
-        """Bring the tip to a pose from the present joint values; return the reason of a failure, empty for success."""
+        """Move the tip to a pose to the tolerance of the path, in ``values``; return the reason of a failure or ''."""
         failure = self._descend(pose)
         if failure or self.tolerance == math.inf:
             return failure
@@ -261,7 +261,7 @@ class _Walk:
         return f'only reached to {errors.max():.1g}, as far as the limits let it'
 
     def _descend(self, pose: FloatArray) -> str:
-        """Bring the tip to a pose, to the precision of the tasks; return why that failed, nothing otherwise."""
+        """Move the tip to a pose to the precision of the tasks, in ``values``; return the reason of a failure or ''."""
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local
         if self.plan.slaves:

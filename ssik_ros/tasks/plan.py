@@ -39,9 +39,9 @@ class Plan:
     joints: tuple[IkJoint, ...]
     """Joints with columns, in their order."""
     tasks: tuple[Task, ...]
-    """Tasks that take part, in the order of their rows."""
+    """Enabled tasks that some joint moves, in the order of their rows."""
     valid: bool
-    """Whether every task set has a task that takes part."""
+    """Whether every task set has an enabled task that some joint moves."""
     numbers: IntArray
     """Numbers of the kernel call that solves."""
     rows: tuple[tuple[tuple[Task, int], ...], ...]
@@ -57,22 +57,22 @@ class Plan:
 
     @property
     def restore(self) -> int:
-        """Return the flags by which a failed solve puts the joints back."""
+        """Return the flags RESTORE of the first task set, by which a failed solve restores the joints."""
         return int(self.numbers[handling.RESTORE])
 
     @property
     def protects(self) -> bool:
-        """Return whether the task sets above have to be protected from those below."""
+        """Return whether task sets must be protected from task sets of lower priority."""
         return len(self.task_sets) > 1 and not self.ints[packing.NESTED]
 
     @property
     def nv(self) -> int:
-        """Return the number of columns."""
+        """Return the number of columns of the Jacobian."""
         return int(self.ints[packing.VARIABLES])
 
 
 def make_numbers(task: int, max_iterations: int) -> IntArray:
-    """Return the numbers of a kernel call: what to do, and the most steps."""
+    """Return the array of numbers of a kernel call: the action, and the largest number of steps."""
     numbers = np.zeros(handling.NUMBERS, dtype=np.int64)
     numbers[handling.ACTION] = task
     numbers[handling.MAX_ITERATIONS] = max_iterations
@@ -83,7 +83,7 @@ class _TaskChain:
     """The joints that move a task, and the objects that carry its frames."""
 
     def __init__(self, task: Task) -> None:
-        """Walk from the tip, the target and the constraint base to the world."""
+        """Collect the objects that carry tip, target and constraint base, and the joints that are solved."""
         self.task = task
         self.tip = list(task.tip.ancestors())[::-1]
         self.target = _line(task.tip.target)
@@ -104,7 +104,7 @@ class _TaskChain:
 
 
 def _line(item: IkObject | None) -> list[IkObject]:
-    """Return an object and all above it, the outermost first."""
+    """Return an object and all objects that carry it, the outermost first; empty for None."""
     return [] if item is None else list(item.ancestors())[::-1]
 
 
@@ -141,7 +141,7 @@ class _Packer:
         self.slaves: list[tuple[int, IkJoint]] = []
 
     def add_columns(self, joints: Sequence[IkJoint]) -> None:
-        """Give the drivers of joints their columns."""
+        """Assign columns to the drivers of joints that have none yet."""
         for joint in joints:
             driver = _column_of(joint)
             if driver is not None and driver not in self.columns:
@@ -149,9 +149,9 @@ class _Packer:
 
     def add_node(self, line: list[IkObject]) -> tuple[int, list[int]]:
         """
-        Add the moving joints of a line, outermost first.
+        Add a node for each moving joint of a line of objects, outermost first.
 
-        :returns: the last node, -1 for none, and the slots after it.
+        :returns: index of the last node (-1: no node) and the slots of the objects after it.
         """
         node, rest = -1, []
         for item in line:
@@ -166,7 +166,7 @@ class _Packer:
         return node, rest
 
     def _append_node(self, joint: IkJoint, column: IkJoint, parent: int, run: list[int]) -> None:
-        """Write the row of a joint; one that depends through functions reads its own value."""
+        """Append the row of a joint to the table of nodes; a joint that a user function moves reads its own value."""
         source, multiplier, offset, plain = joint, 1.0, 0.0, True
         while source.dependency is not None and source.dependency.function is None:
             offset += multiplier * source.dependency.offset
@@ -255,7 +255,7 @@ class _Packer:
         self.row_names.append(names)
 
     def variable_tables(self) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the tables of the columns."""
+        """Return the integers and the reals of the table of columns."""
         ints: list[list[int]] = []
         reals: list[list[float]] = []
         for joint in self.columns:
@@ -275,7 +275,7 @@ class _Packer:
         return ints, reals
 
     def follower_tables(self) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the tables of linear dependencies, masters first."""
+        """Return the integers and the reals of the table of linear dependencies, masters first."""
         ints: list[list[int]] = []
         reals: list[list[float]] = []
         for joint in self.world.dependent_joints():
@@ -293,7 +293,7 @@ def plan_of(
     nested: bool = False,
     purpose: Purpose = 'handling',
 ) -> Plan:
-    """Return the packed form of some task sets, made anew only after a change of structure."""
+    """Return the packed form of some task sets, kept in ``world.plans`` until the structure changes."""
     key = (task_sets, nested, purpose)
     plan: Plan | None = world.plans.get(key)
     if plan is None or plan.version != world.version:
@@ -337,7 +337,7 @@ def _pack(
     chains: list[list[_TaskChain]],
     nested: bool,
 ) -> Plan:
-    """Write all tables into the two arrays and make a workspace."""
+    """Pack all tables into one array of integers and one of reals, and return the plan with a workspace."""
     slot_i, slot_f = world.slot_tables()
     variable_i, variable_f = packer.variable_tables()
     follower_i, follower_f = packer.follower_tables()

@@ -27,7 +27,7 @@ OWN_SHAPES = ((7,), (12,), (3, 4), (4, 4))
 
 def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
     """
-    Return a pose as the twelve numbers of the kernels.
+    Return a pose as a new array of the twelve numbers of the kernels.
 
     :param value: 7 or 12 numbers, a 3x4 matrix, or a pose in any other form of :func:`ssik_ros.pose`.
     :param noun: name of the pose, for messages.
@@ -58,7 +58,7 @@ def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
 
 
 def _own_form(value: Any) -> FloatArray | None:
-    """Return numbers in a form of task sets, None for any other value."""
+    """Return an array of one of the shapes OWN_SHAPES; None for any other value."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -68,7 +68,7 @@ def _own_form(value: Any) -> FloatArray | None:
 
 def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     """
-    Return a unit quaternion.
+    Return a unit quaternion (4,).
 
     :param value: x, y, z, w; any finite length but zero.
     """
@@ -84,7 +84,7 @@ def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
 
 def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
     """
-    Return the unit quaternion of a rotation.
+    Return the unit quaternion x, y, z, w of a rotation.
 
     :param value: three Euler angles, a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
     """
@@ -103,7 +103,7 @@ def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
 
 
 def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
-    """Return the quaternion of Rx(alpha) Ry(beta) Rz(gamma)."""
+    """Return the unit quaternion x, y, z, w of Rx(alpha) Ry(beta) Rz(gamma); angles in [rad]."""
     a, b, c = (0.5 * float(angle) for angle in read_numbers('angles', angles, (3,)))
     if not math.isfinite(a + b + c):
         raise InvalidTarget(f'Euler angles must be finite: {shown(angles)}.')
@@ -120,7 +120,7 @@ def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
 
 def to_euler(pose: FloatArray) -> FloatArray:
     """
-    Return (alpha, beta, gamma) of a pose; at beta = +-pi/2, where only a sum is determined, gamma is 0.
+    Return (alpha, beta, gamma) of a pose [rad]; at beta = +-pi/2, where only a sum is determined, gamma is 0.
 
     :param pose: (12,) numbers of the kernels.
     """
@@ -131,30 +131,30 @@ def to_euler(pose: FloatArray) -> FloatArray:
 
 
 def to_seven(pose: FloatArray) -> FloatArray:
-    """Return x, y, z, qx, qy, qz, qw of a pose."""
+    """Return x, y, z [m], qx, qy, qz, qw of a pose (12,)."""
     return np.array([*pose[9:], *so3.quaternion_of(*pose[:9])])
 
 
 def to_twelve(pose: FloatArray) -> FloatArray:
-    """Return the 3x4 matrix of a pose, row by row."""
+    """Return the twelve numbers of the 3x4 matrix of a pose (12,), row by row."""
     return np.column_stack([pose[:9].reshape(3, 3), pose[9:]]).ravel()
 
 
 def to_matrix(pose: FloatArray) -> FloatArray:
-    """Return the 4x4 matrix of a pose."""
+    """Return the 4x4 matrix of a pose (12,)."""
     out = np.empty((4, 4))
     se3.to_matrix(out, pose)
     return out
 
 
 def compose(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the product of two poses."""
+    """Return the product a * b of two poses, each (12,)."""
     rotation = a[:9].reshape(3, 3)
     return np.concatenate([(rotation @ b[:9].reshape(3, 3)).ravel(), rotation @ b[9:] + a[9:]])
 
 
 def invert(a: FloatArray) -> FloatArray:
-    """Return the inverse of a pose."""
+    """Return the inverse of a pose (12,)."""
     rotation = a[:9].reshape(3, 3).T
     return np.concatenate([rotation.ravel(), -rotation @ a[9:]])
 

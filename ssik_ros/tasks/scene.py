@@ -49,15 +49,15 @@ class SceneItem:
 
     name: str
     parent: str | None
-    """Name of the item that carries it, its motion included; None for the world."""
+    """Name of the item that carries this item, with its joint motion; None for the world."""
     pose: FloatArray
     """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
     joint: JointType | None = None
     limits: tuple[float, float] | None = None
-    """None for a joint without limits."""
+    """Lower and upper limit [rad or m]; None for a joint without limits."""
     screw_lead: float = 0.0
     master: str | None = None
-    """Joint whose value this one follows."""
+    """Name of the joint whose value this joint follows; None for a free joint."""
     multiplier: float = 1.0
     offset: float = 0.0
     passive: bool = False
@@ -72,15 +72,15 @@ class Scene(Protocol):
         ...
 
     def joint_positions(self) -> Positions:
-        """Return the values of all joints by name; four numbers (x, y, z, w) for a spherical one."""
+        """Return the values of all joints by name [rad or m]; a quaternion x, y, z, w for a spherical joint."""
         ...
 
     def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
-        """Return the pose (4, 4) of a frame, relative to another one or to the world."""
+        """Return the pose (4, 4) of a frame, relative to another frame or to the world."""
         ...
 
     def apply(self, positions: Positions) -> None:
-        """Take over joint values; joints that a controller drives get them as targets."""
+        """Set joint values by name; joints that a controller drives get them as targets."""
         ...
 
 
@@ -92,14 +92,14 @@ class LinkedTask:
     """Handle of the task set."""
     base: str | None
     target: str
-    """Names in the scene."""
+    """Names of base and target in the scene; None for the world as base."""
     joints: tuple[str, ...]
     """Names, in the scene, of the joints that tip and target hang on, and of all dependent ones."""
 
 
 @dataclass
 class SceneMaps:
-    """Which object of a scene is which object of the environment."""
+    """Mapping from objects of a scene to the objects of an environment that were copied from them."""
 
     scene: Scene
     to_ik: dict[str, int] = field(default_factory=dict)
@@ -108,16 +108,16 @@ class SceneMaps:
 
     @property
     def to_scene(self) -> dict[int, str]:
-        """Return the name in the scene of each handle."""
+        """Return the name in the scene by handle in the environment."""
         return {handle: name for name, handle in self.to_ik.items()}
 
     def copy(self) -> SceneMaps:
-        """Return maps that change on their own."""
+        """Return an independent copy for the same scene."""
         return replace(self, to_ik=dict(self.to_ik), tasks=list(self.tasks))
 
 
 class RobotScene:
-    """A robot at joint values, and frames that its user adds."""
+    """A scene without ROS: a robot with joint values, and frames that the user adds."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class RobotScene:
         Read the robot.
 
         :param robot: a loaded robot, or path or text of its URDF.
-        :param positions: values of joints by name; the others get MoveIt's default.
+        :param positions: values of joints by name; other joints get MoveIt's default.
         :param passive: names of joints that solves are not to move.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
@@ -150,7 +150,7 @@ class RobotScene:
         self._write({} if positions is None else positions)
 
     def _item(self, name: str) -> SceneItem:
-        """Return an item by its name."""
+        """Return an item by its name; raise FrameNotFound for an unknown name."""
         if not isinstance(name, str) or name not in self._items:
             raise FrameNotFound.unknown(
                 f'Scene {quote(self.name)} has no frame {quote(name)}', name, self._items
@@ -193,7 +193,7 @@ class RobotScene:
         return to_matrix(own)
 
     def _world_pose(self, name: str | None) -> FloatArray:
-        """Return the moved pose of a frame in the world."""
+        """Return the pose (12,) of a frame in the world, with the joint's own motion; identity for None."""
         pose = np.array(IDENTITY)
         while name is not None:
             item = self._item(name)
@@ -206,7 +206,7 @@ class RobotScene:
         return pose
 
     def apply(self, positions: Positions) -> None:
-        """Take over joint values; driven joints get them as targets instead."""
+        """Set joint values by name; for driven joints only their ``targets`` are set."""
         check_mapping('positions', positions, 'values by the name of a joint')
         self.targets.update(
             {
@@ -218,7 +218,7 @@ class RobotScene:
         self._write({n: value for n, value in positions.items() if n not in self.driven})
 
     def _read(self, name: str, value: float | Sequence[float] | FloatArray) -> float | FloatArray:
-        """Return a joint value as it is kept, or refuse it."""
+        """Return a joint value as a float or unit quaternion; raise SsikError for an unknown joint or a wrong value."""
         if not isinstance(name, str) or name not in self._positions:
             raise JointNotFound.unknown(
                 f'Scene {quote(self.name)} has no joint {quote(name)}', name, self._positions
@@ -231,7 +231,7 @@ class RobotScene:
         return number
 
     def _write(self, positions: Positions) -> None:
-        """Write joint values, then the values of mimic joints."""
+        """Set joint values by name, then the values of mimic joints whose master no controller drives."""
         check_mapping('positions', positions, 'values by the name of a joint')
         self._positions.update({name: self._read(name, v) for name, v in positions.items()})
         for item in self._items.values():
@@ -242,7 +242,7 @@ class RobotScene:
 
 
 def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
-    """Return where in a full state the numbers of each joint of a scene begin, and how many there are."""
+    """Return by name of a scene joint the index of its first number in a full state, and how many numbers it has."""
     places = {}
     for index, name in enumerate(tree.joint_names):
         at = int(tree.idx_q[index])
@@ -253,7 +253,7 @@ def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
 
 
 def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, float | FloatArray]:
-    """Return the values of a full state by the names of the joints of a scene."""
+    """Return the values of a full state (nq,) by name of the joint of a scene; four numbers for a spherical one."""
     return {
         part: float(positions[at]) if size == 1 else positions[at : at + size].copy()
         for part, (at, size) in places_of_joints(tree).items()
@@ -262,7 +262,7 @@ def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, flo
 
 def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
     """
-    Return links and joints of a robot, parents first, hung on one another as in the URDF.
+    Return links and joints of a robot as items, parents first, with the parents that the URDF gives.
 
     A joint's frame is turned so that its axis is z; the link that it carries is turned back.
     """

@@ -14,7 +14,7 @@ from ssik_ros.tasks.world import TaskWorld
 
 
 def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
-    """Return the maps of a scene, new ones for a new scene."""
+    """Return the maps of a scene in an environment; for a new scene, empty ones are stored there."""
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 
 
@@ -22,7 +22,7 @@ class Copier:
     """Copies frames of a scene into an environment, each once."""
 
     def __init__(self, environment: TaskWorld, scene: Scene) -> None:
-        """Read the structure of the scene."""
+        """Read the structure of the scene, and remove erased objects from its maps."""
         for method in ('structure', 'joint_positions', 'pose', 'apply'):
             if not callable(getattr(scene, method, None)):
                 refuse('scene', scene, 'a scene such as RobotScene')
@@ -34,31 +34,31 @@ class Copier:
         self.maps.to_ik = {n: h for n, h in self.maps.to_ik.items() if h in present}
 
     def _exists(self, handle: int) -> bool:
-        """Return whether an object was not erased since."""
+        """Return whether the environment still has an object with a handle."""
         return any(item.handle == handle for item in self.environment.slots)
 
     def item(self, name: str) -> SceneItem:
-        """Return an item of the scene."""
+        """Return an item of the scene by its name; raise FrameNotFound for an unknown name."""
         if not isinstance(name, str) or name not in self.items:
             raise FrameNotFound.unknown(f'The scene has no frame {quote(name)}', name, self.items)
         return self.items[name]
 
     def line(self, name: str) -> list[SceneItem]:
-        """Return a frame and all that carry it, the outermost first."""
+        """Return a frame of the scene and all frames that carry it, the outermost first."""
         line = [self.item(name)]
         while line[-1].parent is not None:
             line.append(self.item(line[-1].parent))
         return line[::-1]
 
     def copy(self, name: str) -> int:
-        """Copy a frame and all that carry it; return its handle."""
+        """Copy a frame and all frames that carry it, unless they were copied before; return its handle."""
         for item in self.line(name):
             if item.name not in self.maps.to_ik:
                 self.maps.to_ik[item.name] = self._add(item)
         return self.maps.to_ik[name]
 
     def _add(self, item: SceneItem) -> int:
-        """Add one object."""
+        """Add an object for an item whose parent was copied; return its handle. A taken name gets a number."""
         parent = None if item.parent is None else self.maps.to_ik[item.parent]
         name, number = item.name, 1
         while name in self.environment:
@@ -119,7 +119,7 @@ class Copier:
 
 
 def write_value(joint: IkJoint, value: Any) -> None:
-    """Give a joint the value it has in a scene."""
+    """Write a value of a scene into a joint, unless the joint depends on another one."""
     if joint.kind == JointType.SPHERICAL:
         joint.rotation = value
     elif joint.dependency is None:
@@ -127,7 +127,7 @@ def write_value(joint: IkJoint, value: Any) -> None:
 
 
 def copy_all(environment: TaskWorld, scene: Scene) -> None:
-    """Copy everything that a scene has."""
+    """Copy all frames and dependencies of a scene into an environment."""
     copier = Copier(environment, scene)
     for name in copier.items:
         copier.copy(name)
@@ -137,7 +137,7 @@ def copy_all(environment: TaskWorld, scene: Scene) -> None:
 def _linked(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
-    """Return maps, tasks and joint names of some task sets, of all for None."""
+    """Return the maps of a scene, and tasks and joint names of some task sets (None: all) that came from it."""
     if id(scene) not in environment.scene_maps:
         raise RequestError(
             f'Nothing in environment {quote(environment.name)} came from this scene.'
@@ -157,7 +157,7 @@ def _linked(
 def sync_from(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Take values and target poses from a scene; see :meth:`Environment.sync_from`."""
+    """Copy joint values and target poses from a scene; see :meth:`Environment.sync_from`."""
     maps, tasks, names = _linked(environment, scene, task_sets)
     positions = scene.joint_positions()
     for name in names:
@@ -171,7 +171,7 @@ def sync_from(
 def sync_to(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Give values to a scene; see :meth:`Environment.sync_to`."""
+    """Apply joint values to a scene; see :meth:`Environment.sync_to`."""
     maps, _, names = _linked(environment, scene, task_sets)
     joints = {name: environment.joint(maps.to_ik[name]) for name in names}
     scene.apply(

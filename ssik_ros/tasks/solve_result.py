@@ -30,7 +30,7 @@ class SolveResult:
         q: FloatArray,
     ) -> None:
         """
-        Keep the numbers; everything else is worked out on demand.
+        Store the numbers; everything else is computed on demand.
 
         :param summary: reason bits, steps, largest linear and angular error.
         :param snapshot: errors of all tasks, then limit hits of all columns.
@@ -63,12 +63,12 @@ class SolveResult:
 
     @property
     def linear(self) -> float:
-        """Return the largest distance left at any tip, over its selected rows [m]."""
+        """Return the largest distance of any tip from its target, over its constrained rows [m]."""
         return self._summary[2]
 
     @property
     def angular(self) -> float:
-        """Return the largest angle left at any tip [rad]."""
+        """Return the largest angle of any tip from its target [rad]."""
         return self._summary[3]
 
     @property
@@ -78,19 +78,19 @@ class SolveResult:
 
     @property
     def outcome(self) -> Outcome:
-        """Return the result as ported scripts know it."""
+        """Return whether the solve was performed and succeeded, as ported scripts know it."""
         if self._summary[0] & Reason.NOT_PERFORMED:
             return Outcome.NOT_PERFORMED
         return Outcome.SUCCESS if self.success else Outcome.FAIL
 
     @property
     def precision(self) -> tuple[float, float]:
-        """Return the largest distance and angle left."""
+        """Return ``linear`` [m] and ``angular`` [rad]."""
         return self.linear, self.angular
 
     @property
     def per_task(self) -> tuple[tuple[Task, float, float], ...]:
-        """Return each task with its distance [m] and angle [rad]."""
+        """Return each task that takes part with its remaining distance [m] and angle [rad]."""
         errors = self._snapshot[: 2 * len(self._plan.tasks)].reshape(-1, 2).tolist()
         return tuple(
             (task, linear, angular)
@@ -99,7 +99,7 @@ class SolveResult:
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
-        """Return the joints that stopped at a limit, and the signed excess of the unlimited step."""
+        """Return the joints that stopped at a limit, with the signed excess of the unlimited step [rad or m]."""
         found: dict[IkJoint, float] = {}
         hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0

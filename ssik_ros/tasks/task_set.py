@@ -40,7 +40,7 @@ class TaskSetNotFound(RequestError, KeyError):
 
 
 def _read_constraints(task: Task, value: int) -> Constraint:
-    """Return constraint bits."""
+    """Return constraint bits; raise InvalidOption for numbers outside 0 to 31."""
     if not isinstance(value, int | np.integer) or not 0 <= value <= Constraint.POSE:
         raise InvalidOption(f'constraints are bits from 0 to 31, not {shown(value)}.')
     return Constraint(int(value))
@@ -52,7 +52,7 @@ def _read_object(task: Task, value: Reference) -> IkObject | None:
 
 
 def _read_precision(task: Task, value: tuple[float, float]) -> tuple[float, float]:
-    """Return two finite numbers that are not negative."""
+    """Return a precision: two finite numbers that are not negative; raise InvalidOption for others."""
     linear, angular = read_numbers('precision', value, (2,)).tolist()
     if not (0.0 <= linear < math.inf and 0.0 <= angular < math.inf):
         raise InvalidOption(f'A precision is two finite numbers >= 0, not {value}.')
@@ -60,7 +60,7 @@ def _read_precision(task: Task, value: tuple[float, float]) -> tuple[float, floa
 
 
 def _read_weights(task: Task, value: tuple[float, float, float]) -> tuple[float, float, float]:
-    """Return three finite numbers that are not negative."""
+    """Return weights: three finite numbers that are not negative; raise InvalidOption for others."""
     linear, angular, overall = read_numbers('weights', value, (3,)).tolist()
     if not all(0.0 <= number < math.inf for number in (linear, angular, overall)):
         raise InvalidOption(f'Weights are three finite numbers >= 0, not {value}.')
@@ -103,7 +103,7 @@ class Task:
 
     @property
     def world(self) -> ObjectTable:
-        """Return the objects that the task is about."""
+        """Return the environment of the task set."""
         return self.task_set.world
 
     @property
@@ -116,7 +116,7 @@ class Task:
         self.tip.target = value
 
     def erase(self) -> None:
-        """Take the task out of its task set."""
+        """Remove the task from its task set."""
         self.task_set.tasks.remove(self)
         self.world.changed()
 
@@ -134,21 +134,21 @@ def _read_method(task_set: TaskSetData, value: int | str) -> Method:
 
 
 def _read_damping(task_set: TaskSetData, value: float) -> float:
-    """Return a finite number that is not negative."""
+    """Return a finite damping that is not negative; raise InvalidOption for others."""
     if not 0.0 <= read_float('damping', value) < math.inf:
         raise InvalidOption(f'The damping must be finite and >= 0, not {value}.')
     return float(value)
 
 
 def _read_iterations(task_set: TaskSetData, value: float) -> int:
-    """Return a number of iterations."""
+    """Return a number of iterations, cut to a whole number; raise InvalidOption if it is below 0 or too large."""
     if not 0 <= read_float('max_iterations', value) < 2**31:
         raise InvalidOption(f'max_iterations must be >= 0, not {value}.')
     return int(value)
 
 
 def _read_weights_mode(task_set: TaskSetData, value: WeightsMode) -> WeightsMode:
-    """Return a known mode."""
+    """Return a weights mode; raise InvalidOption for an unknown one."""
     if value not in ('least_squares', 'gain'):
         raise InvalidOption(f"The weights mode is 'least_squares' or 'gain', not {quote(value)}.")
     return value
@@ -220,9 +220,9 @@ class TaskSetData:
         """
         Add a task.
 
-        :param tip: the dummy that is to be somewhere.
-        :param base: where its chain begins; None for the world.
-        :param target: the dummy it is to meet; None keeps the tip's target.
+        :param tip: the dummy that is to meet the target.
+        :param base: the object at which the chain to the tip begins; None for the world.
+        :param target: the dummy that the tip is to meet; None keeps the tip's target.
         :param constraints: bits of :class:`Constraint`.
         :param settings: other attributes of the task, such as ``precision``, ``weights`` and ``closure``.
         """
@@ -262,13 +262,13 @@ class TaskSetData:
         )
 
     def forget(self, item: IkObject) -> None:
-        """Drop the tasks that use an object."""
+        """Remove the tasks that have an object as tip, base or constraint base."""
         self.tasks = [
             task for task in self.tasks if item not in (task.tip, task.base, task.constraint_base)
         ]
 
     def settings(self) -> Mapping[str, Any]:
-        """Return method, damping, iterations and weights, as a document holds them."""
+        """Return flags, method, damping, iterations and weights mode, as a document holds them."""
         return {
             'flags': int(self.flags),
             'method': self.method.name.lower(),

@@ -124,7 +124,7 @@ class World(ObjectTable, Generic[Member]):
         self.follow()
 
     def _new_name(self, name: str | None, stem: str, what: str, taken: Mapping[str, Any]) -> str:
-        """Return a name that is free, or refuse one that is not."""
+        """Return a name after a check that it is free, or for None a free one of stem and number; raise ModelError."""
         self.require_open()
         if name is None:
             number = 1
@@ -146,7 +146,7 @@ class World(ObjectTable, Generic[Member]):
         Add a plain frame.
 
         :param name: free name; None for ``dummyN``.
-        :param parent: the object that carries it; None for the world.
+        :param parent: the object that carries the frame; None for the world.
         :param pose: relative to the parent; None for identity.
         """
         name = self._new_name(name, 'dummy', 'an object', self._by_name)
@@ -167,7 +167,7 @@ class World(ObjectTable, Generic[Member]):
 
         :param kind: ``revolute``, ``prismatic`` or ``spherical``, or a :class:`JointType`.
         :param name: free name; None for ``jointN``.
-        :param parent: the object that carries it; None for the world.
+        :param parent: the object that carries the joint; None for the world.
         :param pose: relative to the parent, without the joint's own motion; None for identity.
         :param settings: attributes of the joint, such as ``screw_lead`` and ``limits``, without which a revolute joint
             is cyclic; None for the default.
@@ -237,7 +237,7 @@ class World(ObjectTable, Generic[Member]):
         return item
 
     def slot_tables(self) -> tuple[IntArray, FloatArray]:
-        """Return kind and place of the value (S, 2), and the lead (S,) of every slot, for the kernels."""
+        """Return kind and index of the value (S, 2), and the lead (S,) of every slot, for the kernels."""
         if self._tables[0] != self.version:
             ints = np.full((len(self.slots), packing.SLOT_INTS), packing.DUMMY, dtype=np.int64)
             reals = np.zeros(len(self.slots))
@@ -249,7 +249,7 @@ class World(ObjectTable, Generic[Member]):
 
     def world_pose(self, item: IkObject, moved: bool) -> FloatArray:
         """
-        Return the pose of an object in the world.
+        Return the pose (12,) of an object in the world.
 
         :param moved: whether a joint's own motion is included.
         """
@@ -287,14 +287,14 @@ class World(ObjectTable, Generic[Member]):
         return self._dependent_joints()[0]
 
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a winding of a joint changes no pose, dependent joints included."""
+        """Return whether a whole turn of a joint changes no pose, also when other joints depend on it."""
         return item.slot not in self._dependent_joints()[1]
 
     def follow(self, values: FloatArray | None = None) -> None:
         """
-        Write the values of dependent joints.
+        Compute the values of dependent joints from their masters and write them in place.
 
-        :param values: a vector like ``q``; None for the environment's own.
+        :param values: (nq,) a vector like ``q``; None for the values of the environment.
         """
         vector = self.values if values is None else values
         results: list[tuple[int, float]] = []
@@ -312,7 +312,7 @@ class World(ObjectTable, Generic[Member]):
 
     def erase(self, reference: Reference) -> None:
         """
-        Take an object out; see :meth:`IkObject.erase`.
+        Remove an object; see :meth:`IkObject.erase`.
 
         :param reference: the object, its name or its handle.
         """
@@ -336,7 +336,7 @@ class World(ObjectTable, Generic[Member]):
         self._remove(gone)
 
     def _remove(self, item: IkObject) -> None:
-        """Close the gap that an object leaves in the tables."""
+        """Remove an object from all tables and renumber the objects and values after it."""
         self.poses = np.delete(self.poses, item.slot, axis=0)
         self.slots.remove(item)
         del self._by_name[item.name], self._by_handle[item.handle]
@@ -356,7 +356,7 @@ class World(ObjectTable, Generic[Member]):
         """
         Fill an empty world with copies of the objects and task sets; handles are the same.
 
-        Functions of dependencies are shared, everything else is not.
+        Functions of dependencies and scenes are shared, everything else is copied.
         """
         self.require_open()
         other.poses, other.values = self.poses.copy(), self.values.copy()
@@ -406,7 +406,7 @@ def _copy_task_set(
 
 
 def read_priority(value: str) -> Priority:
-    """Return a known priority."""
+    """Return a priority; raise InvalidOption for anything but strict and nested."""
     if isinstance(value, str) and value == 'strict':
         return 'strict'
     if isinstance(value, str) and value == 'nested':
@@ -415,7 +415,7 @@ def read_priority(value: str) -> Priority:
 
 
 def read_joint_type(kind: str | int) -> JointType:
-    """Return the joint type of a name or a number."""
+    """Return the joint type of a name or a number; raise InvalidOption for an unknown one."""
     if isinstance(kind, str):
         if kind not in KIND_NAMES:
             raise InvalidOption.unknown(f'{quote(kind)} is no joint type', kind, KIND_NAMES)
@@ -428,10 +428,10 @@ def read_joint_type(kind: str | int) -> JointType:
 
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
-    """Return a local pose as twelve numbers; identity for None."""
+    """Return a local pose as an array (12,); identity for None."""
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
 
 
 def angle_difference(a: float, b: float) -> float:
-    """Return the difference of two angles, within half a winding [rad]."""
+    """Return ``b - a`` wrapped to [-pi, pi] [rad]."""
     return math.remainder(b - a, TURN)

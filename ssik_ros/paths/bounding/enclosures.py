@@ -64,7 +64,7 @@ class Nodes(NamedTuple):
     """(k,) index of the cell."""
     cells: ParameterCells
     labels: IntArray
-    """(k,) which branch."""
+    """(k,) index of the branch, a row of ``LABELS`` of the arm."""
     q: FloatArray
     """(k, n) centres."""
     halves: FloatArray
@@ -84,7 +84,7 @@ class Nodes(NamedTuple):
         """
         Return some of the nodes.
 
-        :param rows: their indices, a slice, or whether to take each.
+        :param rows: indices, a slice, or a mask.
         """
         return Nodes(
             owners=self.owners[rows],
@@ -138,7 +138,7 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
 
 
 class _Tangents(NamedTuple):
-    """Postures near known ones: q + D dp + e, |dp| <= spans."""
+    """Boxes of postures around ``q + D dp`` for |dp| <= spans, with errors of at most e."""
 
     q: FloatArray
     halves: FloatArray
@@ -149,7 +149,7 @@ class _Tangents(NamedTuple):
 
 
 def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
-    """Replace loose boxes by proved ones."""
+    """Overwrite rows of ``nodes`` with the boxes of ``found`` that are proved."""
     good = found.is_proved
     rows = rows[good]
     nodes.q[rows], nodes.halves[rows] = found.q[good], found.halves[good]
@@ -158,14 +158,14 @@ def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
 
 
 class _Expansion:
-    """The miss of some poses to second order around postures, solved for six joints."""
+    """The pose error (miss) to second order around postures, solved for six of the joints."""
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
         self._chain, self._poses = chain, poses
         self.move_to(q)
 
     def move_to(self, q: FloatArray) -> None:
-        """Expand around other postures (k, n)."""
+        """Compute pose errors and Jacobians at other postures (k, n)."""
         chain, poses = self._chain, self._poses
         self.q = q
         self._moved = chain.chain.moved(q)
@@ -176,7 +176,7 @@ class _Expansion:
         self.miss = np.hstack([away, _skew_part(self._reached, poses)])
 
     def solve_for(self, free: IntArray) -> None:
-        """Take some joints (k, r) as parameters."""
+        """Take joints (k, r) as parameters: set ``slopes`` (k, n, r), the derivatives by them, and ``is_good`` (k,)."""
         k, n = self.q.shape
         rows = np.arange(k)[:, None]
         is_free = np.zeros((k, n), dtype=bool)
@@ -203,7 +203,7 @@ class _Expansion:
         self._start = _Start(levers, sines, miss, angle)
 
     def errors(self, box: FloatArray) -> FloatArray:
-        """Return how far postures (k, n) within a box are from the tangent."""
+        """Return bounds (k, n) on each joint's distance from the tangent, for postures within half widths (k, n)."""
         place, turn = _remainders(self._chain, box, self._start)
         found = np.zeros_like(box)
         own = self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
@@ -212,7 +212,7 @@ class _Expansion:
 
 
 def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
-    """Return boxes with tangents for branches; ``is_proved`` tells whether a branch exists over its whole cell."""
+    """Return boxes with tangents over cells (k, r); ``is_proved`` tells whether a branch exists over its whole cell."""
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
     linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
@@ -282,7 +282,7 @@ def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
 
 
 def _skew_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return sum t_k x u_k / 2 (k, 3)."""
+    """Return the rotation part (k, 3) of the pose error, ``sum t_k x u_k / 2`` over the axes of target and tool."""
     crosses = np.cross(poses[:, :3, :3], reached[:, :3, :3], axis=1)
     return np.asarray(0.5 * crosses.sum(axis=2))
 
@@ -296,20 +296,20 @@ def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
 
 
 class _Start(NamedTuple):
-    """Where an expansion begins."""
+    """Quantities at the centre of an expansion, of which the bounds of :func:`_remainders` are made."""
 
     levers: FloatArray
-    """(k, n) of the tip."""
+    """(k, n) distance of the tip from each axis [m]; 1 for slides."""
     sines: FloatArray
-    """(k, n, n) of the angles between axes."""
+    """(k, n, n) sine of the angle between each two axes."""
     miss: FloatArray
-    """(k,) of the rotation part."""
+    """(k,) length of the rotation part of the pose error."""
     angle: FloatArray
-    """(k,) by which the rotation is missed."""
+    """(k,) angle of the rotation error [rad]."""
 
 
 def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[FloatArray, FloatArray]:
-    """Return the largest second-order parts (k,) of position and rotation over boxes, of postures that reach the pose."""
+    """Return bounds (k,) on second-order parts of position and rotation, for postures in boxes that reach the pose."""
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
     turns = box * is_turn
     sums = np.cumsum(turns, axis=1)
@@ -336,7 +336,7 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
 
 
 def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
-    """Return the nodes whose boxes meet the limits, in every winding that does."""
+    """Return the nodes whose boxes overlap the joint limits, one for each winding that does."""
     own = chain.chain
     bounded = np.flatnonzero((chain.turning == 0) & (own.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():

@@ -63,7 +63,7 @@ class KnownPath(NamedTuple):
     """A path whose cost is to be compared."""
 
     q: FloatArray
-    """(m, n) without jumps."""
+    """(m, n) postures without jumps of whole turns."""
     cost: float
 
 
@@ -102,7 +102,7 @@ class RelaxedPaths:
         :param arm: the arm.
         :param limits: the objective and the largest steps.
         :param poses: (m, 4, 4) waypoints.
-        :param known: a path through them.
+        :param known: a path through the waypoints, and its cost.
         :param is_over: tells whether time is up.
         """
         self._arm, self._known, self._asks_whether_over = arm, known, is_over
@@ -138,7 +138,12 @@ class RelaxedPaths:
     def _made(
         self, cells: ParameterCells, parents: tuple[IntArray, BoolArray, FloatArray] | None
     ) -> Nodes | None:
-        """Return the boxes of cells, of branches that their parents had, with the prices of these; None when time is up."""
+        """
+        Return the boxes of cells; None if time is up.
+
+        ``parents`` are the row of each cell's parent, the branches (p, 8) of parents, and their prices (p, 8, n).
+        Branches that a parent does not have are left out. None takes all branches.
+        """
         parts = []
         for begin in range(0, len(cells.layers), CELLS_AT_ONCE):
             if self._is_over():
@@ -154,14 +159,14 @@ class RelaxedPaths:
         return self._sorted(nodes)
 
     def _sorted(self, nodes: Nodes) -> Nodes:
-        """Return boxes layer by layer, neighbours on the same branch close to each other."""
+        """Return boxes sorted by layer and branch, so that neighbouring cells are close to each other."""
         turns = np.round(nodes.q / TURN)[:, self._limits.turning == 0].T
         keys = [_place(nodes.cells.centers), *turns, nodes.labels, nodes.cells.layers]
         return nodes.chosen(np.lexsort(keys))
 
     def run(self, rounds: int = MOST_ROUNDS) -> Bound:
         """
-        Return the bound.
+        Halve boxes until the bound is close to the known cost, the rounds are done or time is up; return the bound.
 
         :param rounds: how often boxes are halved at most.
         """
@@ -174,7 +179,7 @@ class RelaxedPaths:
         """
         Improve the bound and halve the boxes that matter; return whether to go on.
 
-        :param is_early: whether to halve all loose ones instead.
+        :param is_early: whether to halve all loose boxes instead of those on the cheapest sequences.
         """
         nodes, cost = self._nodes, self._known.cost
         assert nodes is not None
@@ -294,7 +299,7 @@ class RelaxedPaths:
 
 
 def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
-    """Return few waypoints whose straight steps are nearly as long as a path: both ends, some between, and those that add most."""
+    """Return the indices of few waypoints, with both ends, whose straight steps are nearly as long as the path."""
     places = q * limits.weights.mean(axis=0)
     travels = np.flatnonzero(limits.is_travel)
     spread = np.linspace(0, len(q) - 1, min(len(q), FEWEST_LAYERS)).astype(int)
@@ -314,7 +319,7 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
 
 
 def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
-    """Return the limits of steps from one layer to the next, and weights that cost no more than the steps between."""
+    """Return limits of steps between the layers ``rows``, with weights that cost no more than the single steps."""
     begins = rows[:-1] + 1
     largest = np.add.reduceat(limits.largest, begins)
     weights = limits.weights
@@ -331,7 +336,7 @@ def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
 
 
 def _joined_nodes(parts: list[Nodes]) -> Nodes:
-    """Return several sets of boxes as one."""
+    """Return several sets of boxes concatenated to one set."""
 
     def column(name: str) -> Any:
         return np.concatenate([getattr(part, name) for part in parts])
@@ -359,7 +364,7 @@ def _place(centers: FloatArray) -> IntArray:
 
 
 def _distinct(nodes: Nodes) -> tuple[ParameterCells, IntArray]:
-    """Return the cells of boxes, each once, and the cell of each box."""
+    """Return the distinct cells of boxes, and the index (k,) of the cell of each box among them."""
     _, first, owners = np.unique(nodes.owners, return_index=True, return_inverse=True)
     return nodes.cells.chosen(first), owners.ravel()
 
@@ -373,10 +378,10 @@ def relaxed_bound(
     rounds: int = MOST_ROUNDS,
 ) -> Bound | None:
     """
-    Return a lower bound on the cost of any joint path along exact poses; None for arms of other classes.
+    Return a lower bound on the cost of any joint path along exact poses; None if the chain is not a WristArm.
 
     :param chain, limits, poses: the joints, the objective and the largest steps, (m, 4, 4) waypoints.
-    :param known: a path through them.
+    :param known: a path through the waypoints, and its cost.
     :param is_over: tells whether time is up.
     :param rounds: how often boxes are halved at most.
     """

@@ -31,7 +31,7 @@ def lower_bound(
     :param chain: the joints.
     :param poses: (m, 4, 4) waypoints.
     :param limits: the objective, with its weights.
-    :param freedom: where the tool may be at each waypoint.
+    :param freedom: tolerance of the tool's pose at each waypoint.
     """
     ways, angles = _least_ways(poses, freedom)
     levers, turns = tip_levers(chain), (chain.chain.kinds != JointKind.PRISMATIC).astype(float)

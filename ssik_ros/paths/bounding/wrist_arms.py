@@ -55,12 +55,12 @@ LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
 
 class ParameterCells(NamedTuple):
-    """Values of the free parameters."""
+    """Cells of the free parameters, each of one layer."""
 
     layers: IntArray
-    """(k,) layer of each."""
+    """(k,) layer of each cell."""
     centers: FloatArray
-    """(k, r)."""
+    """(k, r) values in the middle of each cell."""
     halves: FloatArray
     """(k, r) half widths."""
 
@@ -68,7 +68,7 @@ class ParameterCells(NamedTuple):
         """
         Return some of the cells.
 
-        :param rows: their indices, a slice, or whether to take each.
+        :param rows: indices, a slice, or a mask.
         """
         return ParameterCells(self.layers[rows], self.centers[rows], self.halves[rows])
 
@@ -79,22 +79,22 @@ class LooseBoxes(NamedTuple):
     q: FloatArray
     """(k, 8, n) centres; where ``is_sure``, the posture at the centre of the cell."""
     halves: FloatArray
-    """(k, 8, n)."""
+    """(k, 8, n) half widths."""
     is_there: BoolArray
-    """(k, 8) false: the branch is nowhere in the cell."""
+    """(k, 8) false if the branch exists nowhere in the cell."""
     is_sure: BoolArray
-    """(k, 8) the branch is there for all values in the cell, and continuous."""
+    """(k, 8) true if the branch exists for all values in the cell, and is continuous."""
 
 
 class WristArm:
-    """The geometry of an arm of the class."""
+    """An arm with a spherical wrist and two further axes that meet."""
 
     def __init__(self, chain: ToolChain, six: list[int], is_reversed: bool) -> None:
         """
-        Keep axes and points.
+        Store axes and points, and compute the points where axes meet.
 
         :param chain: the joints.
-        :param six: the joints that are no parameters.
+        :param six: the joints that are not parameters.
         :param is_reversed: whether the wrist is at the base.
         """
         own = chain.chain
@@ -109,7 +109,7 @@ class WristArm:
     @classmethod
     def of_chain(cls, chain: ToolChain) -> 'WristArm | None':
         """
-        Return the arm of a chain; None if the chain is of another class.
+        Return the arm of a chain; None for a chain with another geometry.
 
         :param chain: the joints.
         """
@@ -128,7 +128,7 @@ class WristArm:
         return None
 
     def _is_of_class(self) -> bool:
-        """Return whether the axes meet where they should, and no subproblem is degenerate for all poses."""
+        """Return whether axes 1 and 2 meet, axes 4 to 6 meet, and no subproblem is degenerate for all poses."""
         meets = _away(self._s, self._axes[:2], self._points[:2]) < MEETING
         meets &= _away(self._w, self._axes[3:], self._points[3:]) < MEETING
         h = self._axes
@@ -184,7 +184,7 @@ class WristArm:
         """
         Return boxes of all branches of some cells.
 
-        :param cells: the values.
+        :param cells: cells of the free parameters.
         :param poses: (layers, 4, 4) pose of each layer.
         """
         rotation, place, away, turn = self._target(cells, poses)
@@ -241,11 +241,11 @@ class WristArm:
         self, m: FloatArray, m_turn: FloatArray, signs: FloatArray
     ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
         """
-        Return angles and half widths of the last three joints, whether they may exist, and whether they do.
+        Return angles and half widths (k, 8, 3) of the last three joints; whether branches may exist, and do (k, 8).
 
         :param m: (k, 8, 3, 3) the rotation that they make.
         :param m_turn: (k, 8) how far it may be turned.
-        :param signs: (k, 8) of the joint in the middle.
+        :param signs: (k, 8) 1 or -1, the solution that the middle joint takes.
         """
         h = self._axes
         tool = m @ h[5]
@@ -283,7 +283,11 @@ def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
 def _arc_cosine(
     middle: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
-    """Return acos, how far it is from that at most, whether there is any, and whether there is one everywhere."""
+    """
+    Return acos of ``middle``, and the largest distance of acos from it for values in [low, high] [rad].
+
+    The two last arrays tell whether any value of the interval has an acos, and whether all have.
+    """
     low, high = np.minimum(low, high) - ROUNDING, np.maximum(low, high) + ROUNDING
     there, sure = (low <= 1.0) & (high >= -1.0), (low > -1.0) & (high < 1.0)
     center, least, most = (np.arccos(np.clip(each, -1.0, 1.0)) for each in (middle, high, low))
@@ -309,7 +313,7 @@ def _rotation(axis: FloatArray, angles: FloatArray) -> FloatArray:
 
 
 def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return vectors turned about an axis (..., 3)."""
+    """Return vectors (..., 3) turned by angles [rad] about one axis (3,)."""
     c, s = np.cos(angles)[..., None], np.sin(angles)[..., None]
     vectors = np.broadcast_to(vectors, (*angles.shape, 3))
     along = (vectors @ axis)[..., None] * axis
@@ -318,7 +322,7 @@ def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatA
 
 
 def _angle_between(axis: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the angles about an axis that turn vectors into the half plane of others."""
+    """Return the angles [rad] about one axis that turn vectors ``start`` into the half planes of ``end``."""
     sines = np.cross(start, end) @ axis
     cosines = np.einsum('...i,...i->...', start, end) - (start @ axis) * (end @ axis)
     return np.asarray(np.arctan2(sines, cosines))

@@ -40,7 +40,7 @@ class ChainScene(NamedTuple):
     are_links: IntArray
     """(s,) 1 for shapes of links, 0 for shapes of objects."""
     sizes: FloatArray
-    """(s, 4) of solids [m]."""
+    """(s, 4) edges of a box, radius and length of a round solid, normal and offset of a plane [m]; 0 for meshes."""
     carriers: IntArray
     """(s,) joint of the chain that moves a shape; -1 for a fixed shape."""
     placements: FloatArray
@@ -48,14 +48,14 @@ class ChainScene(NamedTuple):
     vertices: FloatArray
     """(v, 3) of all meshes [m]."""
     triangles: IntArray
-    """(t, 3) of all meshes, vertices of a mesh counted from its first."""
+    """(t, 3) vertex indices of all meshes, counted from the first vertex of the mesh."""
     ends: IntArray
     """(s + 1, 2) first vertex and first triangle of each shape."""
     pairs: IntArray
     """(p, 2) shapes that are checked."""
 
     def checksum(self) -> str:
-        """Return a checksum of everything."""
+        """Return the SHA-256 of all names and arrays."""
         check = hashlib.sha256('\n'.join(self.names).encode())
         for array in self[1:]:
             # Adding zero turns -0.0 into 0.0.
@@ -73,7 +73,7 @@ def scene_layout(count: int) -> dict[str, tuple[str, tuple[int | None, ...]]]:
     """
     Return type and shape of each array of a scene; None stands for any size.
 
-    :param count: of the shapes.
+    :param count: number of shapes.
     """
     return {
         'kinds': ('int64', (count,)),
@@ -119,7 +119,7 @@ def _are_within(numbers: IntArray, low: int, high: int) -> bool:
 
 
 def _is_sound(scene: ChainScene, index: int) -> bool:
-    """Return whether a solid has sizes, and whether a mesh has triangles of its own vertices."""
+    """Return whether the sizes of a solid are positive, or all triangles of a mesh have vertices of that mesh."""
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind != MESH:
         is_plane = SOLIDS[kind] == 'Plane'
@@ -172,7 +172,7 @@ def make_scene(
 def _gather(
     shapes: Sequence[SceneShape], carriers: IntArray, placed: FloatArray, pairs: IntArray
 ) -> ChainScene:
-    """Return the arrays of the shapes that some pair names."""
+    """Return the shapes that occur in ``pairs`` as arrays."""
     used, numbers = np.unique(pairs, return_inverse=True)
     own = [shapes[k] for k in used.tolist()]
     kinds, sizes, meshes = zip(*(_read(entry.shape.geometry) for entry in own), strict=True)
@@ -237,7 +237,7 @@ def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
 
 
 def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iterator[str]:
-    """Return a sentence for each two bodies that collide whatever the chain does."""
+    """Yield a sentence for each two bodies that collide in every posture of the chain."""
     still = CollisionScene(robot, import_coal(), scene.shapes, pairs.tolist(), 0.0)
     names = [entry.shape.link for entry in scene.shapes]
     found = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []
@@ -246,7 +246,7 @@ def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iter
 
 
 class ChainRobot:
-    """A chain as the robot that collision checks ask for."""
+    """A chain with the attributes and methods that collision checks expect of a robot."""
 
     turned: tuple[str, ...] = ()
 
@@ -298,7 +298,7 @@ def build_shapes(robot: ChainRobot, scene: ChainScene, coal: Any) -> list[SceneS
 
 
 def _build(scene: ChainScene, index: int, coal: Any) -> Any:
-    """Return a shape of the collision library."""
+    """Return one shape of a scene as a geometry of the collision library."""
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind == MESH:
         (vertex, triangle), (vertex_end, triangle_end) = scene.ends[index : index + 2]

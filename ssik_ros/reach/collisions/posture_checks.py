@@ -38,7 +38,7 @@ class PostureChecks:
 
     def free(self, q: FloatArray) -> NDArray[np.bool_]:
         """
-        Return which postures collide with nothing (k,).
+        Return a mask (k,) of the postures that collide with nothing.
 
         :param q: (k, n).
         """
@@ -46,9 +46,9 @@ class PostureChecks:
 
     def clearances(self, q: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
         """
-        Return which postures collide with nothing (k,), and a lower bound on the least distance of each (k,) [m].
+        Return a mask (k,) of postures without collisions, and a lower bound on the least distance of each (k,) [m].
 
-        Hulls stand for the meshes of links; the bound is 0 where hulls overlap, and :data:`FAR` at most.
+        Hulls replace the meshes of links; the bound is 0 if hulls overlap, and :data:`FAR` at most.
 
         :param q: (k, n).
         """
@@ -64,7 +64,7 @@ class PostureChecks:
         return min(max(self._scene.least_distance(q), 0.0), FAR)
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
-        """Return which postures are free, and a lower bound on the distance of each up to a wanted one."""
+        """Return a mask (k,) of free postures, and a lower bound on the distance of each, at most ``wanted`` [m]."""
         q = np.ascontiguousarray(q)
         verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))
         apart, every = np.full(len(q), wanted), np.arange(len(q))

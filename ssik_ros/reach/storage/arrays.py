@@ -58,7 +58,7 @@ def read_head(folder: Path) -> ArrayHead:
     """
     Return the head of an array.
 
-    :param folder: of the array.
+    :param folder: folder of the array.
     :raises OSError, ValueError: for metadata that are missing, malformed, or not of the kind that this package writes.
     """
     content = read_json(folder / 'zarr.json')
@@ -98,13 +98,13 @@ def _head_of(content: dict[str, Any]) -> ArrayHead:
 
 
 def _expect(content: Any, key: str, value: object) -> None:
-    """Raise if a key has another value."""
+    """Raise ValueError if a key has another value."""
     if content[key] != value:
         raise ValueError(f'{key} is {shorten(content[key])}, not {value}')
 
 
 def _sizes(name: str, given: Any, least: int) -> tuple[int, ...]:
-    """Return sizes along axes."""
+    """Return sizes along axes as a tuple; raise ValueError unless they are integers from ``least`` on."""
     is_right = isinstance(given, list) and len(given) <= MOST_AXES and len(given) > 0
     if not is_right or not all(type(n) is int and least <= n <= MOST_CELLS for n in given):
         raise ValueError(f'{name} is {shorten(given)}')
@@ -112,7 +112,7 @@ def _sizes(name: str, given: Any, least: int) -> tuple[int, ...]:
 
 
 def _check_codecs(codecs: Any) -> None:
-    """Raise for other codecs than little-endian bytes and Zstandard."""
+    """Raise ValueError for other codecs than little-endian bytes and Zstandard."""
     first, second = codecs
     order = first.get('configuration', {}).get('endian', 'little')
     if (first['name'], order, second['name']) != ('bytes', 'little', 'zstd'):
@@ -129,7 +129,7 @@ class StoredArray:
         Read the metadata.
 
         :param owner: folder of the map or data set.
-        :param name: of the array, its path below the folder.
+        :param name: path of the array below the folder.
         :param check: returns the fault of the cells of a chunk, an empty text for valid cells.
         :raises StoreError: if the array is missing or damaged.
         """
@@ -172,7 +172,7 @@ class StoredArray:
         """
         Return the cells of a chunk, without those beyond the border of the array.
 
-        :param key: of the chunk.
+        :param key: index of the chunk along each axis.
         :raises StoreError: for a damaged chunk.
         """
         ends = (
@@ -185,8 +185,8 @@ class StoredArray:
         """
         Return the cells of a chunk, those beyond the border of the array included.
 
-        :param key: of the chunk.
-        :param is_required: whether a chunk that is not there is an error; else its cells have the fill value.
+        :param key: index of the chunk along each axis.
+        :param is_required: whether a missing chunk is an error; otherwise its cells have the fill value.
         :raises StoreError: for a damaged chunk.
         """
         size = math.prod(self.chunks)
@@ -207,7 +207,7 @@ class StoredArray:
         return cells.reshape(self.chunks)
 
     def _error(self, reason: str) -> StoreError:
-        """Return the error for a part that cannot be read."""
+        """Return, but do not raise, the error for a part that cannot be read."""
         return StoreError(
             f"The map '{self._owner}' has cells that cannot be read ({self._name}): {reason}.",
             path=self._owner,
@@ -216,9 +216,9 @@ class StoredArray:
 
 def reason_of(error: BaseException) -> str:
     """
-    Return an error as the end of a sentence.
+    Return the text of an error without a full stop, for the end of a sentence.
 
-    :param error: of the system, or a ValueError of this module.
+    :param error: an OSError, or a ValueError of this module.
     """
     return shorten(getattr(error, 'strerror', None) or error)
 
@@ -227,24 +227,24 @@ def chunk_file(folder: Path, key: tuple[int, ...]) -> Path:
     """
     Return the file of a chunk.
 
-    :param folder: of the array.
-    :param key: of the chunk.
+    :param folder: folder of the array.
+    :param key: index of the chunk along each axis.
     """
     return folder.joinpath('c', *map(str, key))
 
 
 def packed_limit(size: int) -> int:
     """
-    Return the most bytes that cells take when they are packed.
+    Return the largest number of bytes of packed cells.
 
-    :param size: of the cells [bytes].
+    :param size: size of the cells before packing [bytes].
     """
     # Zstandard adds 1/256 to data that it cannot pack, and some bytes to small ones.
     return size + (size >> 8) + 1024
 
 
 def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]]:
-    """Return the indices of a part along each axis, and which axes it has not."""
+    """Return the indices of a part along each axis, and whether the part drops the axis; raise for other indices."""
     parts = list(where) if isinstance(where, tuple) else [where]
     for part in parts:
         is_number = isinstance(part, int | np.integer) and not isinstance(part, bool)
@@ -271,7 +271,7 @@ def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]
 
 
 def _crossings(indices: range, chunk: int) -> Iterator[tuple[int, slice, slice]]:
-    """Yield the chunks along an axis that have some of the indices: number, places in the part, places in the chunk."""
+    """Yield the chunks along an axis with some of the indices: number, slice of the part, slice of the chunk."""
     first = 0
     while first < len(indices):
         number = indices[first] // chunk
@@ -289,7 +289,7 @@ def encode(values: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
     """
     Return the bytes of a chunk, as Zarr writes them with the codec :data:`LEVEL`.
 
-    :param values: its cells.
+    :param values: cells of the chunk.
     :param dtype: type of the array.
     """
     zstd = import_extra('numcodecs.zstd')

@@ -11,7 +11,7 @@ def import_extra(name: str) -> Any:
     """
     Return a module of the optional extra ``reach``.
 
-    :param name: its name.
+    :param name: name of the module.
     :raises SolverError: when it is not installed, with what to do.
     """
     try:

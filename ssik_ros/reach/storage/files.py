@@ -59,11 +59,12 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def write_whole(draft: Path, target: Path, content: bytes) -> None:
     """
-    Write a file that is there whole or not at all.
+    Write a file by way of a draft, so that the file exists whole or not at all.
 
-    :param draft: where it is written first, on the same disk.
-    :param target: where it goes.
-    :param content: its bytes.
+    :param draft: a file on the same disk that is written first and renamed; removed after an error.
+    :param target: the file to create or replace.
+    :param content: the bytes to write.
+    :raises OSError: if the file cannot be written.
     """
     try:
         draft.write_bytes(content)
@@ -75,7 +76,7 @@ def write_whole(draft: Path, target: Path, content: bytes) -> None:
 
 def has_bytes(file: Path) -> bool:
     """
-    Return whether a file is there and not empty, as one may be after the power has failed.
+    Return whether a file exists and is not empty; a power failure can leave empty files.
 
     :param file: the file.
     """
@@ -88,7 +89,7 @@ def has_bytes(file: Path) -> bool:
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
     """
-    Turn errors of the system into one line that says what to do.
+    Turn an OSError inside the block into a StoreError with one line that says what to do.
 
     :param path: of the map or data set.
     """
@@ -107,7 +108,7 @@ def explained(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def held_by_one_run(path: Path, what: str) -> Iterator[None]:
     """
-    Hold a folder for one run; the lock ends with the process, however that ends.
+    Hold the lock of a folder during the block; it ends with the process, too. Creates the folder WORK.
 
     :param path: of the map or data set.
     :param what: which of both it is, for messages.
@@ -138,7 +139,7 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """
-    Wait until no other run makes a map in a folder; file systems without locks do not wait.
+    Hold a lock on a folder during the block, after waiting for other runs; file systems without locks do not wait.
 
     :param folder: the folder.
     """
@@ -153,7 +154,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 def refuse_links(path: Path, what: str) -> None:
     """
-    Refuse a folder with symbolic links inside: data written through them would land elsewhere.
+    Raise if a folder has symbolic links inside: data written through them would land elsewhere.
 
     :param path: of the map or data set.
     :param what: which of both it is, for messages.

@@ -34,7 +34,7 @@ SEARCH_PARAMS = {
 
 
 def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> Mapping[str, Any]:
-    """Return options, none of them unknown."""
+    """Return options as a mapping, empty for None; raise InvalidOption for an unknown name."""
     known = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
     for name in known:
         if name not in names:
@@ -45,7 +45,7 @@ def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> 
 def handleGroup(
     environmentHandle: int, ikGroupHandle: int, options: Mapping[str, Any] | None = None
 ) -> tuple[int, int, list[float]]:
-    """Solve one task set; see :func:`handleGroups`."""
+    """Solve one task set; return the same as :func:`handleGroups`."""
     return handleGroups(environmentHandle, [ikGroupHandle], options)
 
 
@@ -55,9 +55,10 @@ def handleGroups(
     options: Mapping[str, Any] | None = None,
 ) -> tuple[int, int, list[float]]:
     """
-    Solve task sets in order of priority; return result, reason bits, and the largest distance and angle left.
+    Solve task sets in order of priority and move the joints.
 
     :param options: ``syncWorlds``, ``allowError``, ``debug``, ``callback``.
+    :returns: result, reason bits, and the largest distance [m] and angle [rad] that are left at any tip.
     """
     chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
@@ -109,7 +110,7 @@ def getAlternateConfigs(
     lowLimits: Sequence[float] | None = None,
     ranges: Sequence[float] | None = None,
 ) -> list[float]:
-    """Return all configurations that differ from the current one by windings, as one flat list."""
+    """Return all configurations that differ from the current one by windings of joints, as one flat list."""
     found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
     return [float(number) for number in found.ravel()]
 
@@ -163,6 +164,6 @@ def computeJacobian(
 def computeGroupJacobian(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a task set; its rows are as in :func:`computeJacobian`."""
+    """Return Jacobian, row by row, and error of a task set at the present joint values, as :func:`computeJacobian`."""
     jacobian, error = task_set_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()

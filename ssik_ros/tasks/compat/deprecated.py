@@ -17,12 +17,12 @@ METRIC = (1.0, 1.0, 1.0, 0.1)
 
 
 def _warn(old: str, new: str) -> None:
-    """Warn, and name the function to use instead."""
+    """Issue a DeprecationWarning that names the function to use instead."""
     warnings.warn(f'{old} is deprecated; use {new}.', DeprecationWarning, stacklevel=3)
 
 
 def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
-    """Take joint values and target poses of a task set from the scene in use."""
+    """Copy joint values and target poses of a task set from the scene in use into the environment."""
     _warn('applySceneToIkEnvironment', 'syncFromSim')
     syncFromSim(environmentHandle, [ikGroup])
 
@@ -30,7 +30,7 @@ def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
 def applyIkEnvironmentToScene(
     environmentHandle: int, ikGroup: int, applyOnlyWhenSuccessful: bool = False
 ) -> int:
-    """Read the scene in use, solve a task set, and write the joint values back; return the result."""
+    """Read the scene in use, solve a task set, and give the joint values to the scene; return the result number."""
     _warn('applyIkEnvironmentToScene', 'syncToSim')
     syncFromSim(environmentHandle, [ikGroup])
     result = handleGroup(environmentHandle, ikGroup)[0]
@@ -49,7 +49,7 @@ def findConfig(
     validationCallback: Callable[..., Any] | str | None = None,
     auxData: object = None,
 ) -> list[float]:
-    """Return the first valid configuration; an empty list if none is found."""
+    """Return the first valid configuration of a search as a list; an empty list if the search fails."""
     _warn('findConfig', 'findConfigs')
     return _first(
         environmentHandle,
@@ -76,7 +76,7 @@ def getConfigForTipPose(
     ranges: Sequence[float] = (),
 ) -> list[float]:
     """
-    Return the first valid configuration; an empty list if none is found.
+    Return the first valid configuration of a search, windings included, as a list; empty if the search fails.
 
     :param jointOptions: bit 0 marks dependent joints; they follow their masters here in any case.
     :param lowLimits, ranges: interval of each joint, as in ``getAlternateConfigs``.
@@ -112,7 +112,7 @@ def getConfigForTipPose(
 
 
 def _first(environment: int, task_set: int, joints: Sequence[int], **options: Any) -> list[float]:
-    """Return the first configuration of a search."""
+    """Return the first configuration of a search as a list; empty if none is found."""
     found = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
     return [float(number) for number in found[0]] if len(found) else []
 

@@ -17,7 +17,7 @@ from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_tw
 
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:
-    """Return the handle of a new dummy; an empty name means a free one."""
+    """Add a dummy and return its handle; for an empty name, a free name is chosen."""
     return (
         environment_of(environmentHandle)
         .add_dummy(None if check_kind('dummyName', dummyName, str) == '' else dummyName)
@@ -26,7 +26,7 @@ def createDummy(environmentHandle: int, dummyName: str = '') -> int:
 
 
 def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int] | None:
-    """Return handle, name, whether it is a joint, and joint type (0 for a dummy) of an object; None past the end."""
+    """Return handle, name, whether it is a joint, and joint type (0: dummy) of an object by index, or None."""
     items = environment_of(environmentHandle).slots
     if read_count('index', index, -sys.maxsize) < 0 or index >= len(items):
         return None
@@ -36,7 +36,7 @@ def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int]
 
 
 def getObjectHandle(environmentHandle: int, objectName: str) -> int:
-    """Return the handle of an object; an unknown name is an error."""
+    """Return the handle of an object by its name; raise FrameNotFound for an unknown name."""
     return environment_of(environmentHandle)[
         check_kind('objectName', objectName, str, 'a text')
     ].handle
@@ -48,7 +48,7 @@ def doesObjectExist(environmentHandle: int, objectName: str) -> bool:
 
 
 def eraseObject(environmentHandle: int, objectHandle: int) -> None:
-    """Take an object out; its children move to its parent."""
+    """Remove an object from an environment; its children move to its parent and keep their poses in the world."""
     object_of(environmentHandle, objectHandle).erase()
 
 
@@ -60,7 +60,7 @@ def getObjectParent(environmentHandle: int, objectHandle: int) -> int:
 def setObjectParent(
     environmentHandle: int, objectHandle: int, parentObjectHandle: int, keepInPlace: bool = True
 ) -> None:
-    """Give an object another parent (-1 for the world); keep its pose in the world or its local pose."""
+    """Give an object another parent (-1: the world); it keeps its pose in the world, or else its local pose."""
     item = object_of(environmentHandle, objectHandle)
     item.set_parent(reference(parentObjectHandle), keepInPlace)
 
@@ -73,7 +73,7 @@ def getObjectType(environmentHandle: int, objectHandle: int) -> int:
 def getObjectPose(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> list[float]:
-    """Return x, y, z, qx, qy, qz, qw, without a joint's own motion."""
+    """Return the pose of an object as x, y, z [m], qx, qy, qz, qw, without a joint's own motion."""
     item = object_of(environmentHandle, objectHandle)
     return [float(number) for number in item.pose(relativeToObjectHandle)]
 
@@ -84,14 +84,14 @@ def setObjectPose(
     pose: Sequence[float],
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Move an object: x, y, z, qx, qy, qz, qw."""
+    """Set the pose of an object: x, y, z [m], qx, qy, qz, qw, relative to another object or to the world (-1)."""
     object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
 
 
 def getObjectTransformation(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return position, quaternion and Euler angles, without a joint's own motion."""
+    """Return position [m], quaternion x, y, z, w and Euler angles [rad] of an object, without a joint's own motion."""
     pose = object_of(environmentHandle, objectHandle).transform(relativeToObjectHandle)
     seven = to_seven(pose).tolist()
     return seven[:3], seven[3:], to_euler(pose).tolist()
@@ -104,7 +104,7 @@ def setObjectTransformation(
     eulerOrQuaternion: Sequence[float],
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Move an object: position, and three Euler angles or a quaternion."""
+    """Set the pose of an object: position [m], and three Euler angles [rad] or a quaternion x, y, z, w."""
     turn = read_rotation(eulerOrQuaternion)
     pose = [*read_numbers('position', position, (3,)), *turn]
     object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
@@ -113,7 +113,7 @@ def setObjectTransformation(
 def getObjectMatrix(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> list[float]:
-    """Return the twelve numbers of the 3x4 matrix, row by row, without a joint's own motion."""
+    """Return the pose of an object as a 3x4 matrix, row by row, without a joint's own motion."""
     item = object_of(environmentHandle, objectHandle)
     return [float(number) for number in to_twelve(item.transform(relativeToObjectHandle))]
 
@@ -124,7 +124,7 @@ def setObjectMatrix(
     matrix: ArrayLike,
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Move an object: twelve numbers of a 3x4 matrix, or a matrix."""
+    """Set the pose of an object: the twelve numbers of a 3x4 matrix, or a matrix."""
     object_of(environmentHandle, objectHandle).set_pose(matrix, relativeToObjectHandle)
 
 
@@ -134,7 +134,7 @@ def getTargetDummy(environmentHandle: int, tipDummyHandle: int) -> int:
 
 
 def setTargetDummy(environmentHandle: int, tipDummyHandle: int, targetDummyHandle: int) -> None:
-    """Give a tip its target, or remove it with -1; another target must be removed first."""
+    """Give a tip its target, or remove it with -1; raise InvalidOption if the tip has another target already."""
     tip = environment_of(environmentHandle).dummy(tipDummyHandle)
     new = reference(targetDummyHandle)
     if tip.target is not None and new is not None and tip.target.handle != new:

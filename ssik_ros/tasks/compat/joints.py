@@ -16,7 +16,7 @@ from ssik_ros.tasks.pose_formats import to_euler, to_seven, to_twelve
 
 
 def _joint(environment: int, handle: int) -> IkJoint:
-    """Return a joint by its handle."""
+    """Return the joint with a handle."""
     return environment_of(environment).joint(handle)
 
 
@@ -26,7 +26,7 @@ def createJoint(
     jointName: str | int = '',
 ) -> int:
     """
-    Return the handle of a new joint; an empty name means a free one.
+    Add a joint and return its handle; for an empty name, a free name is chosen.
 
     Type and name may come in either order, because the original's document and examples differ.
     """
@@ -48,37 +48,37 @@ def getJointMode(environmentHandle: int, jointHandle: int) -> int:
 
 
 def setJointMode(environmentHandle: int, jointHandle: int, jointMode: int) -> None:
-    """Freeze a joint, or free it."""
+    """Set the mode of a joint: ``jointmode_passive`` freezes it, ``jointmode_ik`` lets solves move it."""
     _joint(environmentHandle, jointHandle).mode = jointMode
 
 
 def getJointPosition(environmentHandle: int, jointHandle: int) -> float:
-    """Return the value of a joint that is not spherical."""
+    """Return the value of a joint that is not spherical [rad or m]."""
     return _joint(environmentHandle, jointHandle).position
 
 
 def setJointPosition(environmentHandle: int, jointHandle: int, position: float) -> None:
-    """Write the value of a joint that is not spherical."""
+    """Set the value of a joint that is not spherical [rad or m]; it is wrapped or clamped into the limits."""
     _joint(environmentHandle, jointHandle).position = position
 
 
 def getJointTransformation(
     environmentHandle: int, jointHandle: int
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return position, quaternion and Euler angles of a joint's own motion."""
+    """Return position [m], quaternion x, y, z, w and Euler angles [rad] of a joint's own motion."""
     pose = _joint(environmentHandle, jointHandle).intrinsic_transform()
     seven = to_seven(pose).tolist()
     return seven[:3], seven[3:], to_euler(pose).tolist()
 
 
 def getJointMatrix(environmentHandle: int, jointHandle: int) -> list[float]:
-    """Return the twelve numbers of the 3x4 matrix of a joint's own motion."""
+    """Return a joint's own motion as a 3x4 matrix, row by row."""
     pose = _joint(environmentHandle, jointHandle).intrinsic_transform()
     return [float(number) for number in to_twelve(pose)]
 
 
 def setSphericalJointMatrix(environmentHandle: int, jointHandle: int, matrix: ArrayLike) -> None:
-    """Turn a spherical joint: twelve numbers of a 3x4 matrix, whose translation is ignored."""
+    """Set the rotation of a spherical joint: twelve numbers of a 3x4 matrix, whose translation is ignored."""
     _joint(environmentHandle, jointHandle).rotation = matrix
 
 
@@ -93,7 +93,7 @@ def setSphericalJointRotation(
 
 
 def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, list[float]]:
-    """Return whether a joint is cyclic, and lower limit and range."""
+    """Return whether a joint is cyclic, and its lower limit and range [rad or m]."""
     joint = _joint(environmentHandle, jointHandle)
     lower, upper = joint.limits
     return joint.cyclic, [lower, upper - lower]
@@ -102,7 +102,7 @@ def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, li
 def setJointInterval(
     environmentHandle: int, jointHandle: int, cyclic: bool, interval: Sequence[float] = ()
 ) -> None:
-    """Make a joint cyclic, or give it lower limit and range; without an interval it keeps its own."""
+    """Make a joint cyclic, or set its lower limit and range [rad or m]; without an interval it keeps its limits."""
     joint = _joint(environmentHandle, jointHandle)
     if read_flag('cyclic', cyclic):
         joint.cyclic = True
@@ -119,7 +119,7 @@ def setJointInterval(
 
 
 def getJointDependency(environmentHandle: int, jointHandle: int) -> tuple[int, float, float]:
-    """Return the joint that a joint depends on (-1 for none), offset and multiplier."""
+    """Return the handle of the joint that a joint depends on (-1 for none), offset and multiplier."""
     rule = _joint(environmentHandle, jointHandle).dependency
     if rule is None:
         return -1, 0.0, 1.0
@@ -142,40 +142,40 @@ def setJointDependency(
 
 
 def getJointWeight(environmentHandle: int, jointHandle: int) -> float:
-    """Return how readily a joint moves."""
+    """Return the weight of a joint; a larger one lets it move more."""
     return _joint(environmentHandle, jointHandle).weight
 
 
 def setJointWeight(environmentHandle: int, jointHandle: int, weight: float) -> None:
-    """Write how readily a joint moves."""
+    """Set the weight of a joint; a larger one lets it move more. The least weight is 1e-5."""
     _joint(environmentHandle, jointHandle).weight = weight
 
 
 def getJointLimitMargin(environmentHandle: int, jointHandle: int) -> float:
-    """Return the distance to a limit within which a joint is pushed back."""
+    """Return the distance to a limit within which a joint is pushed back [rad or m]."""
     return _joint(environmentHandle, jointHandle).limit_margin
 
 
 def setJointLimitMargin(environmentHandle: int, jointHandle: int, margin: float) -> None:
-    """Write the distance to a limit within which a joint is pushed back."""
+    """Set the distance to a limit within which a joint is pushed back [rad or m]."""
     _joint(environmentHandle, jointHandle).limit_margin = margin
 
 
 def getJointMaxStepSize(environmentHandle: int, jointHandle: int) -> float:
-    """Return the largest motion of a joint in one iteration."""
+    """Return the largest motion of a joint in one iteration [rad or m]."""
     return _joint(environmentHandle, jointHandle).max_step
 
 
 def setJointMaxStepSize(environmentHandle: int, jointHandle: int, stepSize: float) -> None:
-    """Write the largest motion of a joint in one iteration."""
+    """Set the largest motion of a joint in one iteration [rad or m]."""
     _joint(environmentHandle, jointHandle).max_step = stepSize
 
 
 def getJointScrewLead(environmentHandle: int, jointHandle: int) -> float:
-    """Return the translation per turn of a revolute joint."""
+    """Return the translation per turn of a revolute joint [m]; 0 for a hinge."""
     return _joint(environmentHandle, jointHandle).screw_lead
 
 
 def setJointScrewLead(environmentHandle: int, jointHandle: int, lead: float) -> None:
-    """Make a revolute joint a screw, 0 for a hinge."""
+    """Set the translation per turn of a revolute joint [m]; 0 makes it a hinge, another value a screw."""
     _joint(environmentHandle, jointHandle).screw_lead = lead

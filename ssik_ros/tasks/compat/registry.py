@@ -29,20 +29,20 @@ _scenes: list[Scene] = []
 
 
 def new_handle(kind: str) -> int:
-    """Return a number that was never used for an environment or an overlay."""
+    """Return a handle that no 'environment' or 'overlay' had before; ``kind`` is one of these words."""
     _next_handles[kind] += 1
     return _next_handles[kind]
 
 
 def register(environment: Environment) -> int:
-    """Give an environment its handle."""
+    """Store an environment under a new handle and return the handle."""
     environment.handle = new_handle('environment')
     _environments[environment.handle] = environment
     return environment.handle
 
 
 def _number(what: str, handle: int) -> int:
-    """Return a handle, which is a number."""
+    """Return a handle as an int; raise UnknownHandle if it is not an integer."""
     if isinstance(handle, bool) or not isinstance(handle, int | np.integer):
         raise UnknownHandle(
             f'The handle of an {what} is a number, not {shown(handle)}.', handle=handle
@@ -65,7 +65,7 @@ def environment_of(handle: int) -> Environment:
 
 
 def drop_environment(handle: int) -> None:
-    """Close an environment and erase its overlays."""
+    """Close an environment, erase its overlays, and forget their handles."""
     environment = environment_of(handle)
     for number, overlay in tuple(_overlays.items()):
         if overlay.world is environment:
@@ -75,7 +75,7 @@ def drop_environment(handle: int) -> None:
 
 
 def keep_overlay(overlay: Overlay) -> int:
-    """Give an overlay its handle; a new one for the same tip takes the place of the old one."""
+    """Store an overlay and return its handle; it replaces an overlay of the same tip and takes over the handle."""
     for number, other in _overlays.items():
         if other.world is overlay.world and other.tip is overlay.tip:
             _overlays[number] = overlay
@@ -97,13 +97,13 @@ def overlay_of(handle: int) -> Overlay:
 
 
 def drop_overlay(handle: int) -> None:
-    """Erase an overlay."""
+    """Erase an overlay and forget its handle."""
     overlay_of(handle).erase()
     del _overlays[handle]
 
 
 def use_scene(scene: Scene) -> None:
-    """Make a scene the one that handles of scene objects mean: positions in its structure."""
+    """Use a scene from now on; the handle of an object of the scene is its index in the structure."""
     for method in ('structure', 'joint_positions', 'pose', 'apply'):
         if not callable(getattr(scene, method, None)):
             refuse('scene', scene, 'a scene such as RobotScene')
@@ -111,14 +111,14 @@ def use_scene(scene: Scene) -> None:
 
 
 def current_scene() -> Scene:
-    """Return the scene in use."""
+    """Return the scene in use; raise RequestError if :func:`use_scene` was never called."""
     if not _scenes:
         raise RequestError('There is no scene; call use_scene first.')
     return _scenes[0]
 
 
 def scene_handle(name: str) -> int:
-    """Return the handle of an object of the scene."""
+    """Return the handle of an object of the scene in use by its name; raise UnknownHandle for an unknown name."""
     names = [item.name for item in current_scene().structure()]
     if not isinstance(name, str) or name not in names:
         raise UnknownHandle(
@@ -129,7 +129,7 @@ def scene_handle(name: str) -> int:
 
 
 def scene_name(handle: int) -> str:
-    """Return the name of an object of the scene."""
+    """Return the name of an object of the scene in use by its handle; raise UnknownHandle for an unknown handle."""
     items = current_scene().structure()
     if not 0 <= _number('object', handle) < len(items):
         raise UnknownHandle(f'The scene has no object with the handle {handle}.', handle=handle)
@@ -137,23 +137,23 @@ def scene_name(handle: int) -> str:
 
 
 def object_of(environment: int, handle: int) -> IkObject:
-    """Return an object by its handle."""
+    """Return the object of an environment with a handle."""
     return environment_of(environment)[_number('object', handle)]
 
 
 def reference(handle: int) -> int | None:
-    """Return the object that a pose is relative to; None for the world."""
+    """Return a handle as an int; None for -1, the handle of the world."""
     number = _number('object', handle)
     return None if number == WORLD else number
 
 
 def handle_of(item: IkObject | None) -> int:
-    """Return the handle of an object, -1 for none."""
+    """Return the handle of an object; -1 for None."""
     return WORLD if item is None else item.handle
 
 
 def task_set_of(environment: int, handle: int) -> TaskSet:
-    """Return a task set by its handle."""
+    """Return the task set of an environment with a handle; raise TaskSetNotFound for an unknown handle."""
     if isinstance(handle, bool) or not isinstance(handle, int):
         raise TaskSetNotFound(f'A task set handle is a number, not {shown(handle)}.', name=handle)
     return environment_of(environment).task_set(handle)
@@ -166,7 +166,7 @@ def task_of(environment: int, task_set: int, handle: int) -> Task:
 
 def read_function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
     """
-    Return a function that was given as such or as 'module:function'.
+    Return a function that was given itself, or as 'module:function', which is imported; None stays None.
 
     :raises InvalidOption: if the text does not name a function.
     """
@@ -183,7 +183,7 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
 def validation(
     function: Callable[..., Any] | str | None, data: object
 ) -> Callable[[Sequence[float]], Any] | None:
-    """Return a validation of configurations from a callback that takes a list and the user's own data."""
+    """Return a function of a configuration that calls a callback with a list and the user's data; or None."""
     found = read_function(function)
     if found is None:
         return None

@@ -17,7 +17,7 @@ from ssik_ros.tasks.constants import Constraint, WORLD
 
 
 def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
-    """Return the handle of a new task set; an empty name means a free one."""
+    """Add a task set and return its handle; for an empty name, a free name is chosen."""
     task_set = environment_of(environmentHandle).add_task_set(
         None if check_kind('ikGroupName', ikGroupName, str) == '' else ikGroupName,
         weights_mode='gain',
@@ -26,7 +26,7 @@ def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
 
 
 def getGroupHandle(environmentHandle: int, ikGroupName: str) -> int:
-    """Return the handle of a task set; an unknown name is an error."""
+    """Return the handle of a task set by its name; raise TaskSetNotFound for an unknown name."""
     return (
         environment_of(environmentHandle)
         .task_set(check_kind('ikGroupName', ikGroupName, str))
@@ -41,17 +41,17 @@ def doesGroupExist(environmentHandle: int, ikGroupName: str) -> bool:
 
 
 def getGroupFlags(environmentHandle: int, ikGroupHandle: int) -> int:
-    """Return the switches of a task set as bits."""
+    """Return the switches of a task set as bits of ``TaskSetFlag``."""
     return int(task_set_of(environmentHandle, ikGroupHandle).flags)
 
 
 def setGroupFlags(environmentHandle: int, ikGroupHandle: int, flags: int) -> None:
-    """Write the switches of a task set as bits."""
+    """Set the switches of a task set as bits of ``TaskSetFlag``."""
     task_set_of(environmentHandle, ikGroupHandle).flags = flags
 
 
 def getGroupCalculation(environmentHandle: int, ikGroupHandle: int) -> tuple[int, float, int]:
-    """Return method, damping and most iterations."""
+    """Return method, damping and largest number of iterations of a task set."""
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     return int(task_set.method), task_set.damping, task_set.max_iterations
 
@@ -59,7 +59,7 @@ def getGroupCalculation(environmentHandle: int, ikGroupHandle: int) -> tuple[int
 def setGroupCalculation(
     environmentHandle: int, ikGroupHandle: int, method: int, damping: float, maxIterations: float
 ) -> None:
-    """Write method, damping and most iterations."""
+    """Set method, damping and largest number of iterations of a task set."""
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     task_set.method = method
     task_set.damping = damping
@@ -67,33 +67,33 @@ def setGroupCalculation(
 
 
 def getGroupJoints(environmentHandle: int, ikGroupHandle: int) -> list[int]:
-    """Return the joints of the Jacobian's columns, spherical ones once."""
+    """Return the handles of the joints in the order of the Jacobian's columns, spherical ones once."""
     return [joint.handle for joint in task_set_of(environmentHandle, ikGroupHandle).joints]
 
 
 def getGroupJointLimitHits(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[int], list[float]]:
-    """Return the joints that stopped at a limit in the last handling, and their over- or undershoot."""
+    """Return the handles of joints that stopped at a limit in the last solve, and their signed overshoot [rad or m]."""
     hits = task_set_of(environmentHandle, ikGroupHandle).limit_hits
     return [joint.handle for joint in hits], list(hits.values())
 
 
 def addElement(environmentHandle: int, ikGroupHandle: int, tipDummyHandle: int) -> int:
-    """Return the handle of a new task: position only, the world as base."""
+    """Add a task for a tip, for its position and with the world as base, and return the handle of the task."""
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     return task_set.add_task(tipDummyHandle, constraints=Constraint.POSITION).handle
 
 
 def getElementFlags(environmentHandle: int, ikGroupHandle: int, elementHandle: int) -> int:
-    """Return 1 for a task that takes part, 0 otherwise."""
+    """Return 1 for a task that is enabled, 0 otherwise."""
     return int(task_of(environmentHandle, ikGroupHandle, elementHandle).enabled)
 
 
 def setElementFlags(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, flags: int
 ) -> None:
-    """Let a task take part (bit 0) or not."""
+    """Enable a task (bit 0 set) or disable it."""
     task_of(environmentHandle, ikGroupHandle, elementHandle).enabled = bool(
         read_count('flags', flags) & 1
     )
@@ -102,7 +102,7 @@ def setElementFlags(
 def getElementBase(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> tuple[int, int]:
-    """Return base and constraint base, -1 for the world and for the base."""
+    """Return the handles of the base (-1: the world) and the constraint base (-1: the base) of a task."""
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     return handle_of(task.base), handle_of(task.constraint_base)
 
@@ -114,21 +114,21 @@ def setElementBase(
     baseHandle: int,
     constraintsBaseHandle: int = WORLD,
 ) -> None:
-    """Write base and constraint base, -1 for the world and for the base."""
+    """Set the base (-1: the world) and the constraint base (-1: the base) of a task."""
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.base = reference(baseHandle)
     task.constraint_base = reference(constraintsBaseHandle)
 
 
 def getElementConstraints(environmentHandle: int, ikGroupHandle: int, elementHandle: int) -> int:
-    """Return the constraint bits."""
+    """Return the bits of ``Constraint`` of a task."""
     return int(task_of(environmentHandle, ikGroupHandle, elementHandle).constraints)
 
 
 def setElementConstraints(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, constraints: int
 ) -> None:
-    """Write the constraint bits."""
+    """Set the bits of ``Constraint`` of a task."""
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.constraints = constraints
 
@@ -136,14 +136,14 @@ def setElementConstraints(
 def getElementPrecision(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> list[float]:
-    """Return linear and angular precision."""
+    """Return the linear [m] and angular [rad] precision of a task."""
     return list(task_of(environmentHandle, ikGroupHandle, elementHandle).precision)
 
 
 def setElementPrecision(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, precision: Sequence[float]
 ) -> None:
-    """Write linear and angular precision."""
+    """Set the linear [m] and angular [rad] precision of a task."""
     precision = read_numbers('precision', precision, (2,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.precision = precision[0], precision[1]
@@ -152,14 +152,14 @@ def setElementPrecision(
 def getElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> list[float]:
-    """Return linear, angular and overall weight."""
+    """Return the linear, angular and overall weight of a task."""
     return list(task_of(environmentHandle, ikGroupHandle, elementHandle).weights)
 
 
 def setElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, weights: Sequence[float]
 ) -> None:
-    """Write linear, angular and overall weight."""
+    """Set the linear, angular and overall weight of a task."""
     weights = read_numbers('weights', weights, (3,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.weights = weights[0], weights[1], weights[2]

@@ -26,24 +26,24 @@ from ssik_ros.tasks.environment import Environment
 
 
 def createEnvironment(flags: int = 0) -> int:
-    """Return the handle of a new environment; ``flags`` is reserved."""
+    """Create an environment with nested priorities and return its handle; ``flags`` is reserved and must be 0."""
     if read_count('flags', flags) != 0:
         raise InvalidOption(f'The flags of an environment are reserved and 0, not {shown(flags)}.')
     return register(Environment(priority='nested'))
 
 
 def eraseEnvironment(environmentHandle: int) -> None:
-    """Drop an environment and its overlays."""
+    """Close an environment and erase its overlays; their handles become invalid."""
     drop_environment(environmentHandle)
 
 
 def duplicateEnvironment(environmentHandle: int) -> int:
-    """Return the handle of a copy, in which all handles are the same; dependencies keep their callbacks."""
+    """Copy an environment and return the handle of the copy; its objects keep their handles and callbacks."""
     return register(environment_of(environmentHandle).copy())
 
 
 def save(environmentHandle: int) -> bytes:
-    """Return an environment as a document of this package."""
+    """Return an environment as the bytes of a document of this package."""
     return environment_of(environmentHandle).save()
 
 
@@ -58,14 +58,14 @@ def load(
 
 
 def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
-    """Return the handle of marker data for a chain; again for the same tip replaces them."""
+    """Create marker data for the chain from a base to a tip and return their handle; a second call replaces them."""
     environment = environment_of(environmentHandle)
     base = reference(baseHandle)
     return keep_overlay(environment.debug_overlay(tipHandle, base))
 
 
 def eraseDebugOverlay(objectHandle: int) -> None:
-    """Erase an overlay."""
+    """Erase an overlay; its handle becomes invalid."""
     drop_overlay(objectHandle)
 
 
@@ -77,7 +77,11 @@ def addElementFromScene(
     targetHandle: int,
     constraints: int,
 ) -> tuple[int, dict[int, int], dict[int, int]]:
-    """Copy a chain from the scene in use; return the task and which scene object is which object here."""
+    """
+    Copy the objects that carry tip and target from the scene in use, and add a task for them.
+
+    :returns: the handle of the task, handles here by handle in the scene, and the inverse of this mapping.
+    """
     scene = current_scene()
     base = None if read_count('baseHandle', baseHandle, WORLD) == WORLD else scene_name(baseHandle)
     tip, target = scene_name(tipHandle), scene_name(targetHandle)
@@ -88,7 +92,7 @@ def addElementFromScene(
 
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Take joint values and target poses of some task sets from the scene in use."""
+    """Copy joint values and target poses of some task sets from the scene in use into an environment."""
     task_sets = [
         task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
     ]
@@ -96,7 +100,7 @@ def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
 
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Give the joint values of some task sets to the scene in use."""
+    """Apply the joint values of some task sets to the scene in use."""
     task_sets = [
         task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
     ]

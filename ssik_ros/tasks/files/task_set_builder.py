@@ -21,7 +21,7 @@ def build_environment(content: TaskSetFile, scene: Scene, name: str | None = Non
 
     :param content: the file.
     :param scene: the robot.
-    :param name: of the environment; None for the file's name.
+    :param name: name of the environment; None for the file's name.
     :raises ConfigError: for names that the scene does not have, and settings that do not fit it, with their line.
     """
     environment = Environment.from_scene(scene, content.source if name is None else name)
@@ -50,7 +50,7 @@ def place_frames(
     left_out: Iterable[str] = (),
 ) -> None:
     """
-    Put frames that take their place from others where these are now.
+    Move the frames that have ``at`` or ``follow`` to the present poses of the frames that these name.
 
     :param environment: made by :func:`build_environment`, or a copy.
     :param content: the file.
@@ -68,7 +68,7 @@ def place_frames(
 
 
 def frames_in_use(task_sets: Iterable[TaskSet]) -> set[str]:
-    """Return the names of all objects that tasks of some task sets, or their bases and targets, hang on."""
+    """Return the names of the tips, targets and bases of some task sets, and of all objects that carry these."""
     used: set[str] = set()
     for task_set in task_sets:
         for task in task_set.tasks:
@@ -81,7 +81,7 @@ def frames_in_use(task_sets: Iterable[TaskSet]) -> set[str]:
 
 
 def _find(environment: Environment, name: str, place: str, what: str) -> IkObject:
-    """Return an object of a name that a file has."""
+    """Return an object by its name in a file; raise ConfigError with the line for an unknown name."""
     if name not in environment:
         hint = describe_choices(name, environment.objects)
         refuse(place, f'the {what} {quote(name)} is no frame of the robot or of the file', hint)
@@ -89,7 +89,7 @@ def _find(environment: Environment, name: str, place: str, what: str) -> IkObjec
 
 
 def _find_dummy(environment: Environment, name: str, place: str, what: str) -> Dummy:
-    """Return a link or frame by its name; refuse a joint."""
+    """Return a link or frame by its name in a file; raise ConfigError for a joint or an unknown name."""
     item = _find(environment, name, place, what)
     if not isinstance(item, Dummy):
         refuse(place, f'the {what} {quote(name)} is a joint; links and frames can be that')
@@ -109,7 +109,7 @@ def _add_frame(environment: Environment, frame: FileFrame) -> None:
 
 
 def _set_joint(environment: Environment, entry: FileEntry) -> None:
-    """Write the settings of a joint."""
+    """Write the settings of a joint in the file; raise ConfigError if they do not fit the robot."""
     item = environment.objects.get(entry.name)
     if not isinstance(item, IkJoint):
         hint = describe_choices(entry.name, environment.joint_names)
@@ -124,7 +124,7 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
 
 
 def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
-    """Refuse limits that are wider than the robot's."""
+    """Raise ConfigError for limits that are wider than the joint's, or for a joint without limits."""
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')
     (lower, upper), (low, high) = limits, joint.limits
@@ -134,7 +134,7 @@ def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> 
 
 
 def _add_task(environment: Environment, task_set: TaskSet, entry: FileEntry) -> None:
-    """Add a task."""
+    """Add a task of the file to a task set; raise ConfigError if its frames do not fit."""
     given = entry.settings
     tip, target = given['tip'], given.get('target')
     dummy = _find_dummy(environment, tip, entry.place, 'tip')

@@ -45,11 +45,11 @@ class FileFrame:
     parent: str | None = None
     """None for the world."""
     pose: FloatArray | None = None
-    """(4, 4) in the parent; None for a frame that takes its place from another one."""
+    """(4, 4) pose in the parent; None for a frame with ``at`` or ``follow``."""
     at: str | None = None
-    """A frame of the scene at whose place it is put before each calculation, to be left there by the motion."""
+    """Frame of the scene to whose pose this frame is moved before each calculation; the motion leaves it there."""
     follow: str | None = None
-    """A frame that need not be part of the robot. Each reading takes its latest pose."""
+    """Frame whose latest pose this frame takes at each reading; it need not be part of the robot."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FileEntry:
     settings: Mapping[str, Any]
     """Attributes of the joint, task or task set; a task also has ``tip``, ``target`` and ``base`` by name."""
     tasks: tuple[FileEntry, ...] = ()
-    """Of a task set."""
+    """Tasks of a task set."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ class _Reader(EntryReader):
     """Reads the settings of one mapping of the file."""
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
-        """Return the given values of all keys that have a reader."""
+        """Return the values of all present keys that have a reader, as their readers return them."""
         return {key: readers[key](self, key) for key in self.entry if key in readers}
 
     def iterations(self, key: str) -> int:
-        """Return a number of iterations."""
+        """Return a number of iterations; refuse one below 0 or above MOST_ITERATIONS."""
         count = self.entry[key]
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             self.refuse(key, f'is {count!r}')
@@ -152,7 +152,7 @@ class _Reader(EntryReader):
         return count
 
     def limits(self, key: str) -> tuple[float, ...]:
-        """Return lower and upper limit."""
+        """Return lower and upper limit; refuse reversed ones."""
         limits = self.numbers(key, 2)
         if limits[0] > limits[1]:
             self.refuse(key, 'are reversed')
@@ -166,7 +166,7 @@ class _Reader(EntryReader):
         return values
 
     def constraints(self, key: str) -> Constraint:
-        """Return the bits of one name, or of a list of names."""
+        """Return the bits of one name of a constraint, or of a list of names; refuse unknown names."""
         names = self.entry[key]
         names = [names] if isinstance(names, str) else names
         if not isinstance(names, list) or not names:
@@ -181,7 +181,7 @@ class _Reader(EntryReader):
 
 
 def _choice(reader: EntryReader, key: str) -> str:
-    """Return one of the words that a setting may have."""
+    """Return the value of a setting; refuse a word that is not in CHOICES."""
     return reader.choice(key, CHOICES[key])
 
 
@@ -207,7 +207,7 @@ TASK_READERS: dict[str, Callable[[_Reader, str], Any]] = {
 
 
 def _read_frame(name: str, content: Any, place: str) -> FileFrame:
-    """Return one frame."""
+    """Return a frame from its mapping in the file; raise ConfigError for wrong content."""
     what = f'frame {quote(name)}'
     reader = _Reader(content, place, what, FRAME_KEYS)
     ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in reader.entry]
@@ -225,13 +225,13 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
 
 
 def _read_joint(name: str, content: Any, place: str) -> FileEntry:
-    """Return the settings of one joint."""
+    """Return the settings of a joint from its mapping in the file."""
     reader = _Reader(content, place, f'joint {quote(name)}', JOINT_READERS)
     return FileEntry(name, place, reader.settings(JOINT_READERS))
 
 
 def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
-    """Return one task set."""
+    """Return a task set with its tasks from its mapping in the file; raise ConfigError for wrong content."""
     what = f'task set {quote(name)}'
     reader = _Reader(content, place, what, (*TASK_SET_READERS, 'tasks'))
     settings = reader.settings(TASK_SET_READERS)
@@ -245,7 +245,7 @@ def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
 
 
 def _read_task(name: str, content: Any, place: str) -> FileEntry:
-    """Return one task."""
+    """Return a task from its mapping in the file; raise ConfigError for wrong content."""
     reader = _Reader(content, place, name, TASK_READERS)
     # A list does not know the lines of its items: the first key of the task does.
     reader.place = place = reader.where(next(iter(reader.entry), ''))
