@@ -431,8 +431,8 @@ MUTANTS = (
         1,
         'chan damps by twice E',
         f'{NEWTON}/laws.py',
-        'return gain * 0.5 * square + ROUNDING',
-        'return gain * square + ROUNDING',
+        'return gain * 0.5 * square + SINGULAR_DAMPING',
+        'return gain * square + SINGULAR_DAMPING',
         (f'{NEWTON_PROMISES}::test_the_damping_of_each_law_is_its_formula',),
     ),
     Mutant(
@@ -814,8 +814,8 @@ MUTANTS = (
         9,
         'proves self-motions with balls of twice the size',
         MOTION_PROOF,
-        'free = 1.0 / (ROUNDING *',
-        'free = 2.0 / (ROUNDING *',
+        'free = 1.0 / (SAFETY_FACTOR *',
+        'free = 2.0 / (SAFETY_FACTOR *',
         (f'{MOTION_BALLS}::test_candidates_lie_on_the_curve_within_the_ball_and_no_farther',),
     ),
     Mutant(

@@ -9,6 +9,8 @@ from ssik_ros.kernels._jit import inline_kernel
 
 LARGEST = 1e150
 """Largest value of a joint in a seed or a state [rad or m]; squares of larger values would overflow."""
+LIMIT_ROUNDING = 1e-9
+"""Distance by which rounding may put a joint value beyond its limit [rad or m]; the value is then on the limit."""
 
 
 @inline_kernel

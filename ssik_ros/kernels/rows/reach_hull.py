@@ -67,8 +67,8 @@ LEAST_SINE = 1e-6
 """If the sine of the angle between axes is larger, their common perpendicular is defined."""
 LEAST_SLOPE = 1e-4
 """Ratio of distances from the first axis and from its point above which a position defines a plane through the axis."""
-ROUNDING = 1e-10
-"""Relative enlargement of the hull that covers rounding."""
+HULL_ENLARGEMENT = 1e-10
+"""Enlargement of the hull that covers rounding, as a share of its size."""
 
 
 @inline_kernel
@@ -148,7 +148,7 @@ def _finish(hull, table):
     """Allow for rounding, and write the ball inside."""
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
-        table[i] += ROUNDING * size
+        table[i] += HULL_ENLARGEMENT * size
     centre = 0.5 * (table[DIRECTIONS - 1] - table[0])
     radius = math.inf
     for i in range(DIRECTIONS):

@@ -211,7 +211,7 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
         return 0.0
-    damping = laws.ROUNDING if finishing else damping_of(options, mu, square)
+    damping = laws.SINGULAR_DAMPING if finishing else damping_of(options, mu, square)
     return take_damped_step(
         ints, reals, options, work, damping, options[state.LARGEST_STEP], limited
     )

@@ -50,8 +50,8 @@ SUGIHARA = 4
 ADAPTIVE = 5
 POSE_IK = 6
 
-ROUNDING = 1e-13
-"""Damping that matters only if the normal equations are singular."""
+SINGULAR_DAMPING = 1e-13
+"""Least damping of each law; it matters only if the normal equations are singular."""
 FADE = 0.1
 """Error below which the damping of POSE_IK fades in proportion [m, rad]."""
 ERROR_DAMPING = 500.0
@@ -83,9 +83,9 @@ def damping_of(law, gain, own, mu, square):
     :param square: |e|^2.
     """
     if law == ADAPTIVE:
-        return mu * min(square, LARGEST_SQUARE) + ROUNDING
+        return mu * min(square, LARGEST_SQUARE) + SINGULAR_DAMPING
     if law == CHAN:
-        return gain * 0.5 * square + ROUNDING
+        return gain * 0.5 * square + SINGULAR_DAMPING
     if law == WAMPLER:
         return gain
     if law == SUGIHARA:
@@ -94,7 +94,7 @@ def damping_of(law, gain, own, mu, square):
         error = math.sqrt(square)
         bounded = min(error, LARGEST_ERROR)
         return gain * (min(1.0, error / FADE) + ERROR_DAMPING * bounded * bounded)
-    return own + ROUNDING
+    return own + SINGULAR_DAMPING
 
 
 @inline_kernel

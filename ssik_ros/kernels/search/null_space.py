@@ -47,8 +47,8 @@ EXACT = 1e-20
 """Squared error to which the targets are brought back; far below every tolerance."""
 DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
-ROUNDING = 1e-14
-"""Damping of projections."""
+PROJECTION_DAMPING = 1e-14
+"""Damping of the projection into the null space; it matters only if the normal equations are singular."""
 CORRECTIONS = 6
 """Most Newton steps that bring the targets back after a step."""
 LARGEST_PULL_TO_SEED = 0.3
@@ -166,7 +166,7 @@ def pulled_step(ints, reals, work, pull, limited):
         w.free[v] = 1.0
         if outward or w.lower[v] >= w.upper[v]:
             steps.drop_column(w.jacobian, v, w.free)
-    steps.damped_step(w.jacobian, w.residual, ROUNDING, w.normal, w.right, w.step)
+    steps.damped_step(w.jacobian, w.residual, PROJECTION_DAMPING, w.normal, w.right, w.step)
     vectors.fill(w.step, 0.0)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, w.gradient, w.free, w.step)
     longest = vectors.largest_of(w.step, nv)

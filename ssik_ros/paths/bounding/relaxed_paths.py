@@ -33,8 +33,8 @@ from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes, ROUNDING
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, WristArm
+from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes
+from ssik_ros.paths.bounding.wrist_arms import BoolArray, BOUND_ROUNDING, ParameterCells, WristArm
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 
@@ -245,7 +245,7 @@ class RelaxedPaths:
             least = np.minimum.reduceat((found.costs - stakes)[:end], blocks)
             bottom = np.minimum.reduceat(low[:end], blocks)
             top = np.maximum.reduceat(high[:end], blocks)
-            around = 0.5 * (bottom + top), 0.5 * (top - bottom) + ROUNDING, least
+            around = 0.5 * (bottom + top), 0.5 * (top - bottom) + BOUND_ROUNDING, least
             work = np.empty(3 * nodes.q.shape[1] + 2 * prices.shape[1] + len(blocks))
             step = max(layer, layer - sign)
             tail = limits.turning, limits.largest[step], limits.weights[step], limits.objective

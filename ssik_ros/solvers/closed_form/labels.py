@@ -27,8 +27,8 @@ ALWAYS = 1e-8
 """Sine or cosine between neighbouring axes below which they count as parallel or perpendicular."""
 ALONG = 1e-13
 """Weight that pulls the nearest point to the origin if the axes do not define it."""
-ROUNDING = 1e-6
-"""Angles are rounded to this before branches are sorted [rad]."""
+SORTING_STEP = 1e-6
+"""Angles are rounded to multiples of this before branches are sorted [rad]."""
 
 
 class BranchLabel(NamedTuple):
@@ -292,7 +292,7 @@ def number_branches(q: FloatArray) -> list[int]:
 
     :param q: (k, n) joint angles [rad].
     """
-    wrapped = np.round(wrap_angles(q) / ROUNDING)
+    wrapped = np.round(wrap_angles(q) / SORTING_STEP)
     order = np.lexsort(wrapped.T[::-1])
     numbers: IntArray = np.empty(len(q), dtype=np.int64)
     numbers[order] = np.arange(1, len(q) + 1)

@@ -24,7 +24,7 @@ from ssik_ros.solvers.closed_form.posture_search import KeptLimits
 
 SMALL_ARM = 3e-4
 """Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
-ROUNDING = 1e-13
+ORIENTATION_ROUNDING = 1e-13
 """Frobenius norm of FK - T that rounding of the orientation can cause."""
 AT_ONCE = 50
 """Number of values of a sampled joint in the second try, if the first one found no branch."""
@@ -118,7 +118,7 @@ class RequestArrays:
         :param tolerance: the norm for larger arms; None means the default.
         """
         wanted = TOLERANCE if tolerance is None else tolerance
-        return max(wanted * self._share, min(wanted, ROUNDING))
+        return max(wanted * self._share, min(wanted, ORIENTATION_ROUNDING))
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
         """Return the options of a request as the kernel reads them; recent results are cached."""

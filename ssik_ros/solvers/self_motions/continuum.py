@@ -16,6 +16,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
@@ -38,8 +39,6 @@ SPACING = 0.03
 """Spacing of the points of a curve that are compared with postures [rad]."""
 REFERENCES = 8
 """Most postures that are tried as the reference of the joints added at the tip."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 PER_JOINT = ('joint_names', 'kinds', 'axes', 'points', 'lower', 'upper', 'joint_indices', 'idx_q')
 """Attributes of a chain with one entry for each joint."""
 OPEN = 'only the curves through the postures that were met are followed: six joints have curves at singular poses only'
@@ -270,7 +269,9 @@ def _follow(
     """
     own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+    is_inside = (
+        (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+    ).all(axis=1)
     found = [seeds[is_inside].clip(own.lower, own.upper)]
     free = _still_parts(*follow_curves(own._replace(reals=_free_reals(own)), seeds), added)
     for part in free:

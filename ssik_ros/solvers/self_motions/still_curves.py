@@ -8,6 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -31,8 +32,6 @@ SAME = 1e-9
 """Tolerance for parallel and for collinear axes: sine of the angle, or distance as a share of the arm's size."""
 NEAR = 0.02
 """Largest distance from the pose at which four parallel axes are tried, as a share of the arm's size."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 
 
 class Alignment(NamedTuple):
@@ -70,7 +69,7 @@ class StillCurves:
             count = VALUES if self._joints else MORE_VALUES
             self._requests.append(self._request(arm.plan.held, count))
         # Constants that wind joints into their limits; prismatic joints have no windings.
-        self._lower, self._upper = chain.lower - BESIDE, chain.upper + BESIDE
+        self._lower, self._upper = chain.lower - LIMIT_ROUNDING, chain.upper + LIMIT_ROUNDING
         has_middle, self._middle = np.isfinite(chain.upper - chain.lower), np.zeros(7)
         self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
         self._turn = np.where(chain.kinds == JointKind.PRISMATIC, 0.0, 2.0 * np.pi)

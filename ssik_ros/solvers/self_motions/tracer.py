@@ -20,6 +20,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
@@ -38,8 +39,6 @@ FIRST_KNOTS = 2048
 WIDER = 0.5
 """Widening of joint limits that finds curves with short stretches inside [rad]; for ranges below 1, a share of the
 range."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 SECOND = (2, 4)
 """Joints that may be held in a second search, if the arm has no exact closed form with followed arcs."""
 LEAST_SECOND = 8
@@ -244,7 +243,9 @@ class SelfMotionTracer:
         seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
         knots, rows = self._trace(widened, seeds)
         # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
-        is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+        is_inside = (
+            (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+        ).all(axis=1)
         found, work = (
             [seeds[is_inside].clip(own.lower, own.upper)],
             np.empty(inside.scratch_size()),

@@ -372,8 +372,8 @@ def choose_values(places, ranges, n, pending, stack, size, values):
             continue
         if interval.width < NARROWEST:
             # A single value within rounding: let certification decide.
-            hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
-            hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
+            hb.keep_place(places, a, -hb.CANDIDATE_ERROR, ranges, pending, n)
+            hb.keep_place(places, b, -hb.CANDIDATE_ERROR, ranges, pending, n)
             continue
         for column in range(COLUMNS):
             stack[COLUMNS * count + column] = stack[row + column]

@@ -34,7 +34,7 @@ the next scanned place; index of the place with the next larger value."""
 
 INSIDE = -1e-10
 """Least margin of a branch within the limits [rad]; certification moves tiny excesses onto the limit."""
-ROUNDING = 1e-6
+CANDIDATE_ERROR = 1e-6
 """Largest distance of candidates of an exact class from the solution [rad], and largest pose error of double
 candidates."""
 EVERYTHING = -1e300
@@ -351,8 +351,8 @@ def keep_place(places, at, least, ranges, pending, n):
 
     :param places: flat table of places.
     :param at: index of the place; its appended branches are marked as hit.
-    :param least: least margin: INSIDE; -ROUNDING if certification shall decide; EVERYTHING for all candidates, whether
-        or not they reach the pose.
+    :param least: least margin: INSIDE; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all candidates,
+        whether or not they reach the pose.
     :param ranges: from :func:`write_ranges`; joints outside by rounding are moved onto the limit.
     :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
         each.
@@ -373,7 +373,7 @@ def keep_place(places, at, least, ranges, pending, n):
         for k in range(n):
             pending[start + k] = places[row_at(at, k, n) + branch]
         outside = places[row_at(at, n + MARGIN, n) + branch]
-        if -ROUNDING <= outside < 0.0:
+        if -CANDIDATE_ERROR <= outside < 0.0:
             _put_on_limits(pending, start, ranges, n)
         pending[start + n] = float(at)
         pending[0] += 1.0

@@ -241,7 +241,7 @@ def write_places(run, places, first, count, ranges, scratch):
     :param ranges: from :func:`held_branches.write_ranges`.
     :param scratch: scratch after :func:`held_branches.prepare`.
     """
-    n, rounding = run.ints[common.N], hb.ROUNDING
+    n, rounding = run.ints[common.N], hb.CANDIDATE_ERROR
     if run.ints[common.CUT] >= 0:
         # The true chain may have a branch where the nearby chain misses the pose by less than this.
         rounding = DRIFT * run.options[common.NEAR]
@@ -282,13 +282,13 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     for i in range(last + 1):
         places[hb.number_at(i, hb.NEXT, n)] = float(i + 1 if i < last else -1)
     _keep_runs(places, ranges, n, pending, last)
-    hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
+    hb.keep_place(places, 0, -hb.CANDIDATE_ERROR, ranges, pending, n)
     low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
     if high - low > 2.0 * math.pi - common.SAME_VALUE:
         # Both ends of a full turn are the same value.
         hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
         places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)
-    hb.keep_place(places, last, -hb.ROUNDING, ranges, pending, n)
+    hb.keep_place(places, last, -hb.CANDIDATE_ERROR, ranges, pending, n)
 
 
 @kernel

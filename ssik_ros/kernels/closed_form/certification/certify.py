@@ -38,8 +38,8 @@ from ssik_ros.kernels.rows.places import at
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
-ROUNDING = 1e-13
-"""Residual, relative to the size of the target, below which Newton steps gain nothing."""
+RESIDUAL_ROUNDING = 1e-13
+"""Residual below which Newton steps gain nothing, as a share of the size of the target."""
 LEAST_GAIN = 0.9
 """If a step leaves more than this share of the residual, it is the last step."""
 PIVOT = 1e-10
@@ -117,7 +117,7 @@ def residual(pose, target):
 @inline_kernel
 def rounding(target):
     """Return the residual at a target (12,) below which Newton steps gain nothing."""
-    return ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
+    return RESIDUAL_ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
 
 
 @kernel

@@ -99,7 +99,7 @@ def probe(run, values, count, places, ranges, scratch):
         if (useless >> lane) & 1 != 0:
             continue
         places[hb.number_at(lane, hb.VALUE, n)] = values[lane]
-        hb.write_margins(run, places, lane, ranges, hb.ROUNDING, scratch)
+        hb.write_margins(run, places, lane, ranges, hb.CANDIDATE_ERROR, scratch)
         margins = lanes.load(places, hb.row_at(lane, n + hb.MARGIN, n))
         rooms = lanes.load(places, hb.row_at(lane, n + hb.ROOM, n))
         bits = lanes.bits_of((margins >= 0.0) & (rooms == 0.0))
@@ -230,7 +230,7 @@ def _write_drift(items, out, arm, pose):
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
     lift = _lifted(arm, pose, own)
-    radius = radius + own_radius + hr.ROUNDING
+    radius = radius + own_radius + hr.INTERVAL_ROUNDING
     before = lanes.load(items, hr.BALL * LANES)
     is_less = radius < before
     for i in range(3):
@@ -251,7 +251,7 @@ def _write_lift(items, arm, pose):
     for i in range(3):
         lanes.store(items, (hr.LIFT + i) * LANES, lift[i])
     half = lanes.load(items, (hr.LAST + 1) * LANES)
-    lanes.store(items, hr.BALL * LANES, arm.numbers[hr.SPLIT] * half + hr.ROUNDING)
+    lanes.store(items, hr.BALL * LANES, arm.numbers[hr.SPLIT] * half + hr.INTERVAL_ROUNDING)
 
 
 @inline_kernel

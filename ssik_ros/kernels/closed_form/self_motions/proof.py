@@ -56,8 +56,9 @@ BOUND = 4
 
 MOST_SLACK = 0.05
 """Largest g of a ball; the proof holds below 0.1."""
-ROUNDING = 1.01
-"""Factor on computed numbers. It covers rounding, and the sine of a small angle used for twice the sine of its half."""
+SAFETY_FACTOR = 1.01
+"""Factor by which computed bounds are enlarged. It covers rounding, and the sine of a small angle used for twice the
+sine of its half."""
 LARGEST_TURN = 0.05
 """Largest sine of the remaining rotation for which this factor holds."""
 STRIDE = 1.15
@@ -235,8 +236,8 @@ def _advance(run, lane):
     """Process the solution at a lane's point; return False if the proof fails."""
     state, numbers = run.state[lane], run.numbers
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
-    free = 1.0 / (ROUNDING * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
-    slack = ROUNDING * (size + turn) / free
+    free = 1.0 / (SAFETY_FACTOR * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
+    slack = SAFETY_FACTOR * (size + turn) / free
     if not (slack <= MOST_SLACK and turn <= LARGEST_TURN):
         state[COUNT] += 1.0
         if not (size <= cp.LONGEST and state[COUNT] <= NEWTON_STEPS):

@@ -39,8 +39,8 @@ POSTURES = 4 * N
 """Numbers of the postures in the scratch, which lie before the scratch of their measurement."""
 BESIDE = 1e-5
 """Largest distance of a posture beyond a limit if the cubic has missed the joint's peak [rad or m]."""
-ROUNDING = 1e-10
-"""Largest distance beyond a limit after the correction; it is clipped before errors are measured [rad or m]."""
+CORRECTION_ROUNDING = 1e-10
+"""Largest distance of a corrected posture beyond a limit; it is clipped before errors are measured [rad or m]."""
 LEAST_PART = 1e-3
 """Least component of a joint in the tangent at which the joint can be put on its limit."""
 LOOKS = 40
@@ -77,7 +77,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
         _read(c, q, knots, arcs[i])
         for k in range(N):
             # A joint that is put on its limit moves the others by rounding, perhaps beyond their limits.
-            if c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
+            if c.lower[k] - CORRECTION_ROUNDING <= q[k] <= c.upper[k] + CORRECTION_ROUNDING:
                 q[k] = min(max(q[k], c.lower[k]), c.upper[k])
             out[i, k] = q[k]
         certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors[i], scratch)
