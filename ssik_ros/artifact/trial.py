@@ -21,8 +21,8 @@ Judge = Callable[[FloatArray], FloatArray]
 
 EXACT = 1e-9
 """Frobenius norm of FK - T that a solution may miss the pose by."""
-SAME = 1e-6
-"""Largest difference of a joint at which two solutions are the same [rad]."""
+SAME_JOINT_VALUE = 1e-6
+"""Largest difference of a joint between two solutions that count as the same [rad]."""
 TRIAL_SEED = 20_250_715
 
 
@@ -200,7 +200,7 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
     if len(ours) != len(theirs):
         return False
     apart = np.abs(np.exp(1j * ours[:, None]) - np.exp(1j * theirs[None])).max(axis=2, initial=0.0)
-    near = apart <= SAME
+    near = apart <= SAME_JOINT_VALUE
     return bool(near.any(axis=0).all() and near.any(axis=1).all())
 
 

@@ -24,13 +24,12 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 from ssik_ros.solvers.search.failures import SearchFailures
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 from ssik_ros.solvers.search.solver import Run, SearchSolver
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 OPEN_LOOP = 100
 """Code of a search that reached all tips, but only with open loops."""
 RIGID = 1e-4
 """Largest deviation of a target's rotation from orthonormal columns."""
-SAME = 1e-4
-"""Solutions that differ by less in every variable are one [rad or m]."""
 
 
 class ClosedChainSolver(SearchSolver):
@@ -223,7 +222,11 @@ class _ClosedChainSearch:
         """Keep a new solution that the request accepts; return whether there are enough."""
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
-        if (np.abs(out[:count, :size] - found[:size]) < SAME).all(axis=1).any():
+        if (
+            (np.abs(out[:count, :size] - found[:size]) < DEFAULT_TOLERANCES.same_solution)
+            .all(axis=1)
+            .any()
+        ):
             return False
         if request.validate is not None and not request.validate(found[:size].copy()):
             self._counters[state.REFUSALS] += 1

@@ -40,8 +40,8 @@ MOST_FOUND = 128
 """Most branches of a request; the shown branches are chosen among them."""
 HELD = ' at '
 """Text in a label between the signs and the position of the joint that a solver holds."""
-SAME = 0.05
-"""A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
+SHOWN_BRANCH_DISTANCE = 0.05
+"""Largest distance of a branch that counts as the shown posture [rad or m]."""
 
 
 class Session(PostureSession):
@@ -210,7 +210,7 @@ class Session(PostureSession):
     def _find_branches(self) -> None:
         found = self.server.solve_all(self._request(PATIENCE), self.state)
         self.branches_complete = found.report.complete
-        others = [branch for branch in found.branches if branch.distance > SAME]
+        others = [branch for branch in found.branches if branch.distance > SHOWN_BRANCH_DISTANCE]
         self.branches = choose_different(others, self.joints, self.most_branches)
         self.branches_text = found.text
         if len(others) > len(self.branches):

@@ -382,10 +382,10 @@ def stage(ints, reals, options, counters, work, out):
     if distance >= distance_bound(options, counters, out):
         return False
     for k in range(counters[state.COUNT]):
-        if is_same(ints, reals, out[k], w.state, options[state.SAME]):
+        if is_same(ints, reals, out[k], w.state, options[state.SOLUTION_SEPARATION]):
             return False
     for k in range(min(counters[state.REFUSALS], layout.REFUSED_ROWS)):
-        if is_same(ints, reals, w.refused[k], w.state, options[state.SAME]):
+        if is_same(ints, reals, w.refused[k], w.state, options[state.SOLUTION_SEPARATION]):
             return False
     vectors.put(out[row], w.state, nq)
     total = 0.0

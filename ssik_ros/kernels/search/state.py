@@ -68,7 +68,8 @@ ERROR_SQUARED = 6
 LIMITED = 7
 VALIDATED = 8
 RIGID = 9
-SAME = 10
+SOLUTION_SEPARATION = 10
+"""If all joints of two solutions differ by less than this, they are one [rad or m]."""
 SEEDED = 11
 """Whether the caller gave a seed to start from."""
 RANDOM_SEED = 12

@@ -55,8 +55,8 @@ EXACT_DIGITS = 8.0
 """Digits to which an elimination must find known postures, if its candidates may prove that a pose has no solution."""
 NEARBY = 20.0
 """Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
-SAME = 1e-3
-"""If all joints of two branches differ by less than this, they may be one branch [rad]."""
+BRANCH_SEPARATION = 1e-3
+"""If all joints of two branches differ by less than this, they may be one branch [rad or m]."""
 FOUND = 1e-6
 """Largest difference of a joint if a test posture counts as found [rad, or lengths of the chain]."""
 
@@ -96,7 +96,7 @@ class AnalyticPlan:
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
         options[search.TOLERANCE] = TOLERANCE
         options[search.NEAR] = NEAR if self.drift == 0.0 else max(NEAR, NEARBY * self.drift)
-        options[search.SAME] = SAME
+        options[search.SEPARATION_OPTION] = BRANCH_SEPARATION
         options[search.RIGID] = DEFAULT_TOLERANCES.rigid
         return options
 

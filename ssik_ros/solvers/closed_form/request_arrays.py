@@ -132,7 +132,7 @@ class RequestArrays:
             options[search.HAS_SEED] = has_seed
             options[search.TOLERANCE] = self.accepted(request.tolerance)
             if request.same is not None:
-                options[search.SAME] = request.same
+                options[search.SEPARATION_OPTION] = request.same
             if len(self._options) >= MOST_OPTIONS:
                 self._options.clear()
             self._options[key] = options

@@ -14,6 +14,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.placing import place
+from ssik_ros.solvers.closed_form.plan import BRANCH_SEPARATION
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
@@ -22,8 +23,6 @@ DIRECTIONS = 4
 """Number of perturbations of each size."""
 MOST = 64
 """Most candidates of one perturbed target."""
-SAME = 1e-3
-"""If all joints of two solutions differ by less than this, they are one [rad or m]."""
 _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
@@ -93,4 +92,4 @@ def _perturbed(target: FloatArray, number: int) -> FloatArray:
 
 def _is_same(chain: SerialChain, q: FloatArray, row: FloatArray) -> bool:
     """Return whether a posture (n,) agrees with a solution (n + 3,) in all joints, up to whole turns."""
-    return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < SAME)
+    return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < BRANCH_SEPARATION)

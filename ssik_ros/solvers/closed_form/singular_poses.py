@@ -30,10 +30,11 @@ from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 STARTS = (16, 128), (512,)
 """Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose, the
 second tuple if no descent has ended within the limits at a posture that is accepted."""
-SAME = 1e-5
-"""If all joints of two postures differ by less than this, they count as one [rad or m]."""
-NEARLY_SAME = 1e-3
-"""Like SAME, for postures whose midpoint reaches the pose, too [rad or m]."""
+COPY_DISTANCE = 1e-5
+"""If all joints of two postures differ by less than this, one is a copy of the other [rad or m]."""
+NEARLY_COPY_DISTANCE = 1e-3
+"""If all joints of two postures differ by less than this, and their midpoint reaches the pose, too, one is a copy of
+the other [rad or m]."""
 SAFE = 10.0
 """Largest residual of the midpoint of two equal postures, as a multiple of the rounding of the pose."""
 ASIDE = 0.1
@@ -244,12 +245,12 @@ class SingularPoses:
         largest = np.abs(differences).max(axis=2)
         kept: list[int] = []
         for number in np.argsort(errors, kind='stable').tolist():
-            near = [other for other in kept if largest[number, other] < NEARLY_SAME]
+            near = [other for other in kept if largest[number, other] < NEARLY_COPY_DISTANCE]
             # Where curves cross, each of them has the same point.
             is_copy = any(largest[number, other] <= search.SAME_VALUE for other in near)
             for other in [] if curves[number].any() else near:
                 middle = settled[other] + 0.5 * differences[number, other]
-                is_copy = is_copy or largest[number, other] < SAME
+                is_copy = is_copy or largest[number, other] < COPY_DISTANCE
                 is_copy = is_copy or bool(measure(self._plan, middle, pose)[-1] <= enough)
             if not is_copy:
                 kept.append(number)

@@ -183,7 +183,7 @@ class SearchSettings:
             state.ERROR_SQUARED: 2.0 * self.tol,
             state.LIMITED: bool(self.joint_limits),
             state.RIGID: DEFAULT_TOLERANCES.rigid,
-            state.SAME: DEFAULT_TOLERANCES.same_solution,
+            state.SOLUTION_SEPARATION: DEFAULT_TOLERANCES.same_solution,
             state.RANDOM_SEED: FIRST_SEED if self.seed is None else self.seed,
             state.SERIAL: serial.is_serial(problem.ints, problem.reals),
             state.LARGEST_STEP: own_step if self.max_step is None else self.max_step,

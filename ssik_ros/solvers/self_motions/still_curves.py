@@ -28,8 +28,9 @@ WIDE, ALIGNED = 0.5, 0.1
 """Largest distance of the joint between from its aligned angle: in starts, and in solutions [rad]."""
 AROUND = 64
 """Number of starts with four parallel axes."""
-SAME = 1e-9
-"""Tolerance for parallel and for collinear axes: sine of the angle, or distance as a share of the arm's size."""
+ALIGNMENT_TOLERANCE = 1e-9
+"""Largest deviation of parallel or collinear axes: sine of their angle [1], or distance as a share of the arm's size
+[1]."""
 NEAR = 0.02
 """Largest distance from the pose at which four parallel axes are tried, as a share of the arm's size."""
 
@@ -163,8 +164,8 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
         between, last = first + 1, first + 2
         a, m, b = chain.axes[[first, between, last]]
         has_slide = (chain.kinds[[first, between, last]] == JointKind.PRISMATIC).any()
-        is_fixed = np.linalg.norm(_cross(a, m)) < SAME
-        if has_slide or is_fixed or abs(side * (a @ m) - b @ m) > SAME:
+        is_fixed = np.linalg.norm(_cross(a, m)) < ALIGNMENT_TOLERANCE
+        if has_slide or is_fixed or abs(side * (a @ m) - b @ m) > ALIGNMENT_TOLERANCE:
             continue
         angle = _angle(m, b, side * a)
         beyond = max(chain.lower[between] - angle, angle - chain.upper[between])
@@ -172,7 +173,9 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
             continue
         point = _moved(chain, between, angle, chain.points[last])
         miss = np.linalg.norm(_cross(point - chain.points[first], a))
-        found.append(Alignment(first, between, last, angle, side, bool(miss < SAME * size)))
+        found.append(
+            Alignment(first, between, last, angle, side, bool(miss < ALIGNMENT_TOLERANCE * size))
+        )
     return found
 
 
@@ -183,7 +186,7 @@ def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
     is_there = each.first in (1, 3) and not covered & set(four)
     turns = (chain.kinds != JointKind.PRISMATIC).all()
     across = [np.linalg.norm(_cross(chain.axes[k], chain.axes[three[0]])) for k in three]
-    return bool(is_there and turns and max(across) < SAME)
+    return bool(is_there and turns and max(across) < ALIGNMENT_TOLERANCE)
 
 
 def slide(rows: FloatArray, each: Alignment) -> FloatArray:
@@ -220,7 +223,7 @@ def align(
     # The direction of the four axes has fixed angles to the first axis and to the last axis.
     cosine, normal = base @ tip, _cross(base, tip)
     square = normal @ normal
-    if square < SAME:
+    if square < ALIGNMENT_TOLERANCE:
         return []
     a, b = near @ base, far @ tip
     along = ((a - b * cosine) * base + (b - a * cosine) * tip) / square

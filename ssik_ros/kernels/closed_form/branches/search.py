@@ -34,7 +34,16 @@ INEXACT = SLIDES + 1
 PLAN_INTS = INEXACT + 1
 
 # Options of a call.
-MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2, 3, 4, 5, 6, 7
+MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SEPARATION_OPTION, OFFERED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+)
 RIGID = 8
 OPTIONS = 9
 
@@ -501,7 +510,7 @@ def _keep_refined(run, count, nudge, first):
     aim = aim_at(run, free, moving, _extent(run))
     smallest = math.inf
     for row in range(count):
-        if certify.repeats(raw, row, n, slides, run.options[SAME]):
+        if certify.repeats(raw, row, n, slides, run.options[SEPARATION_OPTION]):
             continue
         for k in range(n):
             # A fixed pattern of shifts leaves the singular posture in every direction.
@@ -553,7 +562,7 @@ def _keep_group(run, start, group, first):
     :param first: as for :func:`keep`.
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
-    mode, same, near = int(options[MODE]), options[SAME], options[NEAR]
+    mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[NEAR]
     raw, area, q, target = candidates_of(run), _area_of(run), _candidate(run), target_of(run)
     lower, upper = limits_of(run)
     axes, points, home = chain_of(run)
@@ -657,7 +666,7 @@ def _is_dropped_at(run, number, value):
     row, held = run.capacity - 1 - number, run.ints[HELD]
     if number < 0 or row <= run.counters[KEPT]:
         return False
-    return held < 0 or abs(_rows_of(run)[row, held] - value) <= run.options[SAME]
+    return held < 0 or abs(_rows_of(run)[row, held] - value) <= run.options[SEPARATION_OPTION]
 
 
 @inline_kernel
@@ -857,7 +866,7 @@ def _is_same_as(run, row, q, error):
         _rows_of(run),
         certification_scratch(run),
     )
-    if not certify.are_near(rows, row, q, n, slides, run.options[SAME]):
+    if not certify.are_near(rows, row, q, n, slides, run.options[SEPARATION_OPTION]):
         return False
     axes, points, home = chain_of(run)
     there = rows[row, n + 2]

@@ -45,8 +45,8 @@ SPLIT = 3.0
 """If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split it."""
 JOINED = 1e-4
 """If the difference of roots is smaller, they share a null space [rad]."""
-SAME = 1e-9
-"""If all joints of two candidates differ by less, they are one [rad]."""
+CANDIDATE_SEPARATION = 1e-9
+"""If all joints of two candidates differ by less than this, they are one [rad]."""
 FAR = 0.3
 """If a candidate misses the target by more, it belongs to no solution; in link lengths and radians."""
 CLOSE = 1e-5
@@ -104,7 +104,7 @@ def _is_new(found, first, count):
     for row in range(first, count):
         same = True
         for j in range(JOINTS):
-            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < SAME
+            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < CANDIDATE_SEPARATION
         if same:
             return False
     return True

@@ -75,8 +75,8 @@ ON_CHORD = 1e-4
 """Largest distance of a posture on the curve from the cubic [rad]."""
 SHARE_OF_PIVOT = 0.1
 """Like ON_CHORD, as a share of the least pivot: other curves are farther away."""
-SAME = 1e-5
-"""Largest distance of a posture on the curve from the exact point at the same place along the chord [rad]."""
+CHORD_POINT_DISTANCE = 1e-5
+"""Largest distance of a posture from the exact point of the curve at the same place along the chord [rad]."""
 OUTSIDE = 1e-9
 """Distance by which rounding may put a joint beyond its limit [rad or m]."""
 LOOKS = 20
@@ -414,7 +414,7 @@ def aside_of(width):
 
     :param width: length of the segment.
     """
-    return 0.15 * width + SAME
+    return 0.15 * width + CHORD_POINT_DISTANCE
 
 
 @kernel
@@ -444,7 +444,7 @@ def lies_on(run, a, b, q, width):
     total = 0.0
     for k in range(N):
         total += segments.wrapped(q[k] - run.q[k], c.lower[k]) ** 2
-    return math.sqrt(total) <= SAME
+    return math.sqrt(total) <= CHORD_POINT_DISTANCE
 
 
 @kernel

@@ -53,10 +53,11 @@ NEARLY_SINGULAR = 3e-4
 """Relative pivot of a candidate's Jacobian below which it is examined more closely."""
 ISOLATED = 1e-9
 """Singular value above which an exact solution is isolated, with lengths in the chain's unit."""
-SAME = 1e-6
+REGULAR_SEPARATION = 1e-6
 """If all joints of two regular solutions differ by less than this, they are one [rad]."""
-SAME_SINGULAR = 3e-5
-"""Like SAME, for singular solutions: rounding moves them by its square root [rad]."""
+SINGULAR_SEPARATION = 3e-5
+"""If all joints of two singular solutions differ by less than this, they are one [rad]: rounding moves them by its
+square root."""
 APART = 1e-2
 """Least distance of an inexact solution from all others; nearer ones may be copies that rounding has moved [rad]."""
 PROBE = 0.25
@@ -208,7 +209,7 @@ def _add(place, kept, q, aim, same):
     if kept >= MOST or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
-    place.is_point[kept] = 0.0 if same == SAME else 1.0
+    place.is_point[kept] = 0.0 if same == REGULAR_SEPARATION else 1.0
     return kept + 1
 
 
@@ -226,7 +227,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
     place.strides[curve] = sc.represent(
         q, place.along, aim, choice.lower, choice.upper, choice.wish, trace, place.rest
     )
-    added = _add(place, kept, q, aim, SAME_SINGULAR)
+    added = _add(place, kept, q, aim, SINGULAR_SEPARATION)
     if added > kept:
         place.is_point[kept] = 0.0
     return added, curve + 1
@@ -266,7 +267,7 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
             kept, curves = _add_curve(place, kept, curves, place.probe, aim, choice)
     if not is_crossing:
         _sharpen(place, nulls, q, aim, choice.exact)
-        kept = _add(place, kept, q, aim, SAME_SINGULAR)
+        kept = _add(place, kept, q, aim, SINGULAR_SEPARATION)
     return kept, curves
 
 
@@ -313,7 +314,7 @@ def _take(place, kept, curves, aim, choice):
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)
     if nulls == 0:
-        return _add(place, kept, q, aim, SAME), curves
+        return _add(place, kept, q, aim, REGULAR_SEPARATION), curves
     if _is_on_curve(place, curves, q, aim):
         return kept, curves
     if nulls > 1:
@@ -321,7 +322,7 @@ def _take(place, kept, curves, aim, choice):
     _write_null_vector(place, 0, 1.0, aim)
     if sc.examine(q, place.along, aim, choice.exact, place.rest) == sc.CURVE:
         return _add_curve(place, kept, curves, q, aim, choice)
-    same = SAME_SINGULAR if _error(place, q, aim) <= choice.exact else APART
+    same = SINGULAR_SEPARATION if _error(place, q, aim) <= choice.exact else APART
     return _add(place, kept, q, aim, same), curves
 
 
