@@ -704,8 +704,8 @@ MUTANTS = (
         2,
         'reach maps: takes the centre of a range of a joint for all of it',
         HELD_RANGES,
-        'return margin, margin + place[1] + BESIDE < 0.0',
-        'return margin, margin + BESIDE < 0.0',
+        'return margin, margin + place[1] + PROVED_OUTSIDE < 0.0',
+        'return margin, margin + PROVED_OUTSIDE < 0.0',
         (f'{HELD_PROOF}::test_limits_that_pin_some_joints_still_hold_their_posture[panda]',),
     ),
     Mutant(

@@ -42,8 +42,8 @@ AVERSION = 0.5
 """Cost of the rows near a chosen corridor for the next one, as a part of the mean cost of a step."""
 DOUBT = 0.5
 """Joint step that a row may cost more when it is sure not to collide [rad or m]."""
-NEAR = 8.0
-"""Distance of parameters below which rows are near, as a multiple of the grid's spacing."""
+NEIGHBOUR_SPACINGS = 8.0
+"""Distance of the parameters of neighbours, in spacings of the grid."""
 BRANCH = 0.5
 """Difference of a joint above which rows are not near [rad or m]."""
 SHRINK = 0.4
@@ -344,7 +344,7 @@ class CorridorSearch:
         away = layers.parameters - layers.parameters[of_row]
         away = np.abs(np.where(self.space.is_endless, wrap_angles(away), away))
         steps = np.abs(wrap_steps(layers.q - layers.q[of_row], layers.limits.turning))
-        near = (away < NEAR * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
+        near = (away < NEIGHBOUR_SPACINGS * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
         return np.flatnonzero(near)
 
     def _layers(

@@ -11,7 +11,7 @@ Search
     without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
     their targets than requested is left out. Every other start takes damped steps within limits,
 
-        dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (FAR |e|^2 + NEAR) bounded above,
+        dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (QUARTIC_DAMPING |e|^2 + QUADRATIC_DAMPING) bounded above,
 
     whose damping fades with the error, so that the end is a Newton iteration. A start that does not shrink its error
     to ``PROGRESS`` within three steps is given up. Within precision, steps go on as long as each is worth it, so

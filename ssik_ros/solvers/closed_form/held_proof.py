@@ -63,7 +63,7 @@ class HeldDecision:
         held = 6 if is_reversed else 0
         lower, upper = float(arm.chain.lower[held]), float(arm.chain.upper[held])
         low, high = held_search.turning_range(lower, upper, True)
-        beyond = hr.BESIDE if high - low < 2.0 * np.pi - hr.BESIDE else 0.0
+        beyond = hr.PROVED_OUTSIDE if high - low < 2.0 * np.pi - hr.PROVED_OUTSIDE else 0.0
         ints = arm.plan.ints
         is_class = ints[search.KIND] == candidates.SPHERICAL_WRIST
         is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12

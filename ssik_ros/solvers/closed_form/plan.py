@@ -46,8 +46,8 @@ LARGEST_CAPACITY = 4096
 """Most branches kept for one pose."""
 TOLERANCE = 1e-9
 """Largest Frobenius norm of FK - T of a certified branch."""
-NEAR = 1e-2
-"""Candidates of an exact class with a larger residual are dropped without a Newton step."""
+CANDIDATE_RESIDUAL = 1e-2
+"""Largest residual of a candidate of an exact class that gets a Newton step (Frobenius norm of FK - T)."""
 EXACT_FIT = 1e-10
 """Largest drift of axes of a class whose candidates may prove that a pose has no solution, in sizes of the chain. It is
 above the rounding of right angles that makers write, such as 1.57079632679."""
@@ -95,7 +95,11 @@ class AnalyticPlan:
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
         options[search.TOLERANCE] = TOLERANCE
-        options[search.NEAR] = NEAR if self.drift == 0.0 else max(NEAR, NEARBY * self.drift)
+        options[search.RESIDUAL_OPTION] = (
+            CANDIDATE_RESIDUAL
+            if self.drift == 0.0
+            else max(CANDIDATE_RESIDUAL, NEARBY * self.drift)
+        )
         options[search.SEPARATION_OPTION] = BRANCH_SEPARATION
         options[search.RIGID] = DEFAULT_TOLERANCES.rigid
         return options
@@ -286,7 +290,7 @@ def _pack(
     if not is_near_allowed:
         nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
-    is_exact = is_exact and NEARBY * drift <= NEAR
+    is_exact = is_exact and NEARBY * drift <= CANDIDATE_RESIDUAL
     cut, constants, _ = (-1, np.zeros(0), 0.0) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed

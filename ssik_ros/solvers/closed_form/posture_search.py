@@ -34,7 +34,7 @@ from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
-NEAR = 1e-3
+PATIENT_ERROR = 1e-3
 """Norm of position [m] and rotation [rad] error at which a patient descent takes over."""
 MOST_STARTS = 64
 """Most starts of a search."""
@@ -121,7 +121,7 @@ class PostureSearch:
         finite = np.isfinite(chain.upper - chain.lower)
         low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
         self._middle = 0.5 * (low + high)
-        near = SearchSettings(tolerance=NEAR, slimit=MOST_STARTS)
+        near = SearchSettings(tolerance=PATIENT_ERROR, slimit=MOST_STARTS)
         exact = SearchSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
@@ -187,7 +187,7 @@ class PostureSearch:
         """
         arrays = self._take_arrays()
         try:
-            return self._run(arrays, pose, limits, NEAR).proves_none()
+            return self._run(arrays, pose, limits, PATIENT_ERROR).proves_none()
         finally:
             self._pool.append(arrays)
 
@@ -218,7 +218,9 @@ class PostureSearch:
         """
         if code != state.OUT_OF_REACH:
             return False
-        return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
+        return bool(self._turns.all()) or self._unlimited.refuses(
+            pose, PATIENT_ERROR, PATIENT_ERROR
+        )
 
     def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
         """Return arrays that no other thread uses."""
@@ -293,7 +295,7 @@ class _Run:
             int(near.counters[state.SEARCHES]),
             owner.is_too_far(self._pose, code),
             code == state.OUT_OF_REACH or bool(near.counters[state.LIMITS_SEEN]),
-            tuple(place.q for place in places if place.error <= NEAR),
+            tuple(place.q for place in places if place.error <= PATIENT_ERROR),
         )
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:

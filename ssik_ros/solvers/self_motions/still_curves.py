@@ -31,7 +31,7 @@ AROUND = 64
 ALIGNMENT_TOLERANCE = 1e-9
 """Largest deviation of parallel or collinear axes: sine of their angle [1], or distance as a share of the arm's size
 [1]."""
-NEAR = 0.02
+PARALLEL_AXES_DISTANCE = 0.02
 """Largest distance from the pose at which four parallel axes are tried, as a share of the arm's size."""
 
 
@@ -127,7 +127,11 @@ class StillCurves:
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
         """Return postures (m, 7) near those with four parallel axes; empty if these miss the pose by too much."""
         chain = self._arm.chain
-        rows = [q for q, miss in align(chain, target, each) if miss < NEAR * self._size]
+        rows = [
+            q
+            for q, miss in align(chain, target, each)
+            if miss < PARALLEL_AXES_DISTANCE * self._size
+        ]
         if not rows:
             return np.empty((0, 7))
         seeds = np.repeat(rows, AROUND // len(rows), axis=0)
@@ -228,7 +232,7 @@ def align(
     a, b = near @ base, far @ tip
     along = ((a - b * cosine) * base + (b - a * cosine) * tip) / square
     left = (1.0 - along @ along) / square
-    if left < -NEAR:
+    if left < -PARALLEL_AXES_DISTANCE:
         return []
     rise = (_moved(chain, each.between, each.angle, chain.points[5]) - chain.points[1]) @ near
     found = []

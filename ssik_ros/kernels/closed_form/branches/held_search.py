@@ -244,7 +244,7 @@ def write_places(run, places, first, count, ranges, scratch):
     n, rounding = run.ints[common.N], hb.CANDIDATE_ERROR
     if run.ints[common.CUT] >= 0:
         # The true chain may have a branch where the nearby chain misses the pose by less than this.
-        rounding = DRIFT * run.options[common.NEAR]
+        rounding = DRIFT * run.options[common.RESIDUAL_OPTION]
     useless = hb.write_by_lanes(places, first, count, run.ints, run.reals, scratch)
     for lane in range(count):
         at, value = first + lane, scratch[hb.VALUES + lane]

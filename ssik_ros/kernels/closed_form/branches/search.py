@@ -34,7 +34,7 @@ INEXACT = SLIDES + 1
 PLAN_INTS = INEXACT + 1
 
 # Options of a call.
-MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SEPARATION_OPTION, OFFERED = (
+MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, RESIDUAL_OPTION, SEPARATION_OPTION, OFFERED = (
     0,
     1,
     2,
@@ -372,7 +372,7 @@ def _is_proof(run, count):
     for row in range(count):
         copy(q, raw[row])
         _measure(run, q, left)
-        if left[2] > run.options[NEAR]:
+        if left[2] > run.options[RESIDUAL_OPTION]:
             continue
         error = certify.certify(
             axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
@@ -562,7 +562,7 @@ def _keep_group(run, start, group, first):
     :param first: as for :func:`keep`.
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
-    mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[NEAR]
+    mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[RESIDUAL_OPTION]
     raw, area, q, target = candidates_of(run), _area_of(run), _candidate(run), target_of(run)
     lower, upper = limits_of(run)
     axes, points, home = chain_of(run)
@@ -706,7 +706,7 @@ def _keep_one(run, first):
     left, q = vector(run.work, LEFT, 3), _candidate(run)
     placed = vector(run.work, at(AT_PLACED, n), n)
     free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
-    target, near, scratch = target_of(run), options[NEAR], certification_scratch(run)
+    target, near, scratch = target_of(run), options[RESIDUAL_OPTION], certification_scratch(run)
     error = certify.certify(
         axes, points, home, n, slides, q, free, moving, target, near, left, scratch
     )

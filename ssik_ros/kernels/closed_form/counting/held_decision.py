@@ -137,7 +137,7 @@ def _begin_cells(queue, spread, arm):
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
     half, wrists = 0.5 * (high - low) / FIRST, 1 if drift == 0.0 else 2
     parts = LAST_FIRST if is_split else 1
-    last = min(arm.limits[11] + hr.BESIDE, math.pi) / parts
+    last = min(arm.limits[11] + hr.PROVED_OUTSIDE, math.pi) / parts
     for branch in range(ARMS * wrists * parts):
         wrist = branch // parts
         code = wrist // wrists + ARMS * (BOTH if wrists == 1 else 1 + wrist % 2)
@@ -262,7 +262,7 @@ def _cut_last(items, out):
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
     away = centre - middle
     away = lane_angles.wrapped(away)
-    radius = radius + hr.BESIDE
+    radius = radius + hr.PROVED_OUTSIDE
     # Cut only if both ranges together are shorter than a turn; otherwise they overlap on both sides.
     is_narrow = radius + half < math.pi
     low, high = lanes.greater(away - radius, -half), lanes.lesser(away + radius, half)

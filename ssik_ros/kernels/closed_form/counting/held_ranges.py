@@ -52,7 +52,7 @@ PLAY = 1e-8
 """Play of the pose, in sizes of the arm and in radians; it exceeds rounding and the tolerance of a posture."""
 INTERVAL_ROUNDING = 1e-10
 """Rounding of a cosine, and of a point that does not depend on the pose, in sizes of the arm; it widens each range."""
-BESIDE = 2e-6
+PROVED_OUTSIDE = 2e-6
 """Least distance of a joint outside its limits for a proof [rad]; certification moves nearer joints onto the limit."""
 BULGE = 0.571
 """Constant of the bound asin(x) <= x (1 + BULGE x^2) for x from 0 to 1."""
@@ -494,7 +494,7 @@ def _inside(limits, joint, place):
     away = place[0] - limits[joint]
     away = lane_angles.wrapped(away)
     margin = half - lanes.absolute(away)
-    return margin, margin + place[1] + BESIDE < 0.0
+    return margin, margin + place[1] + PROVED_OUTSIDE < 0.0
 
 
 @inline_kernel

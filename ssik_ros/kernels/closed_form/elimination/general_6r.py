@@ -105,8 +105,8 @@ NEARER = 3e-4
 NUDGE_AXIS = (0.48, -0.6, 0.64)
 NUDGE_SHIFT = (0.6, 0.64, -0.48)
 """Directions of the motion, unit vectors."""
-BESIDE = 6
-"""Number of moved targets for a target that is in doubt."""
+NUDGED_TARGETS = 6
+"""Number of moved targets that are solved for a target in doubt."""
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
@@ -437,7 +437,7 @@ def solve_beside(constants, g, work, ints):
     """
     found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
-    for number in range(BESIDE):
+    for number in range(NUDGED_TARGETS):
         if count + 2 * el.LARGEST > ROWS:
             break
         first = count

@@ -133,7 +133,7 @@ def _keep_nearby(run, value):
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]
-    near = run.options[common.NEAR]
+    near = run.options[common.RESIDUAL_OPTION]
     count = common.write_candidates(run, value)
     smallest = common.keep(run, count, first)
     # Fewer candidates come from a class that returns only real ones: they do not prove that there are no others.

@@ -47,8 +47,8 @@ LONGEST = 0.7
 """Longest step [rad or m]."""
 EXACT = 1e-8
 """If the last step is at most this, the posture is exact up to rounding [rad or m]."""
-NEAR = 1e-3
-"""Room of a knot below which a singular posture is near."""
+SINGULAR_PIVOT = 1e-3
+"""Least pivot of a knot (:data:`segments.ROOM`) below which a singular posture is near."""
 REACHES = 1e-9
 """Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
@@ -69,7 +69,10 @@ def are_wanted(knots):
     :param knots: (k, segments.COLUMNS) knots of all curves.
     """
     for row in range(knots.shape[0]):
-        if knots[row, segments.KIND] >= trace.CROSSING or not knots[row, segments.ROOM] > NEAR:
+        if (
+            knots[row, segments.KIND] >= trace.CROSSING
+            or not knots[row, segments.ROOM] > SINGULAR_PIVOT
+        ):
             return True
     return False
 

@@ -79,8 +79,8 @@ LEAST_SINE = 2e-3
 """Smallest sine of a middle joint or of the elbow; below it, another method must handle the pose."""
 SHORTEST = 1e-5
 """Smallest distance of two knots [rad of psi]; below it, another method must handle the pose."""
-BESIDE = 0.1
-"""Knots of the circle that are nearer to an end than this share of their spacing are left out."""
+LEAST_SPACING_SHARE = 0.1
+"""Knots of the circle that are nearer to an end than this share of their spacing are left out [1]."""
 
 ROOTS = 24
 """Most roots: two angles for each of two limits of six joints."""
@@ -553,7 +553,7 @@ def _write_stretch(run, knots, first, image, begin, end):
         after = int(run.ring[row, AFTER])
         psi = run.ring[row, ARC] + lap
         lap += 2.0 * math.pi if after == 0 else 0.0
-        near = BESIDE * (run.ring[after, ARC] + lap - psi)
+        near = LEAST_SPACING_SHARE * (run.ring[after, ARC] + lap - psi)
         if psi >= stop - near:
             break
         if at + 2 > knots.shape[0]:

@@ -37,8 +37,8 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
 POSTURES = 4 * N
 """Numbers of the postures in the scratch, which lie before the scratch of their measurement."""
-BESIDE = 1e-5
-"""Largest distance of a posture beyond a limit if the cubic has missed the joint's peak [rad or m]."""
+MISSED_PEAK = 1e-5
+"""Largest distance of a posture beyond a limit that a cubic below the joint's peak can explain [rad or m]."""
 CORRECTION_ROUNDING = 1e-10
 """Largest distance of a corrected posture beyond a limit; it is clipped before errors are measured [rad or m]."""
 LEAST_PART = 1e-3
@@ -121,7 +121,7 @@ def _read_share(c, q, knots, row, width, share):
     cp.correct_exactly(c, q, cp.dot(c.row, q))
     for k in range(N):
         low, high = c.lower[k], c.upper[k]
-        if low - BESIDE <= q[k] < low or high < q[k] <= high + BESIDE:
+        if low - MISSED_PEAK <= q[k] < low or high < q[k] <= high + MISSED_PEAK:
             limit = low if q[k] < low else high
             q[k] = limit
             along = c.tangent[k]

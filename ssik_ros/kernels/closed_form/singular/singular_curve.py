@@ -72,8 +72,8 @@ ON_CURVE = 1e-11
 """Largest error of a point on a curve."""
 CLOSED = 0.7
 """Distance from its start below which a curve counts as closed, in strides."""
-BESIDE = 0.02
-"""Distance from the chords of a curve below which a posture is on it [rad]."""
+CURVE_DISTANCE = 0.02
+"""Distance from the chords of a curve below which a posture is on the curve [rad]."""
 FALSI_STEPS = 30
 ON_LIMIT = 1e-12
 """Largest distance outside a limit of the point at which a curve crosses it [rad]; its pose stays exact on the
@@ -88,7 +88,7 @@ NOT_NEAREST = 1e3
 ISOLATED = 0
 CURVE = 1
 
-HERE, BEFORE, NEAR, BEST, ALONG, LAST = (
+HERE, BEFORE, TRIED_POINT, BEST, ALONG, LAST = (
     (8, 180),
     (9, 180),
     (10, 180),
@@ -412,7 +412,7 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
     n = aim.n
     here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
-    near, best = vector(scratch, at(NEAR, n), n), vector(scratch, at(BEST, n), n)
+    near, best = vector(scratch, at(TRIED_POINT, n), n), vector(scratch, at(BEST, n), n)
     last, tangent = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
     copy(here, q)
     copy(best, q)
@@ -485,6 +485,6 @@ def is_on_trace(trace, strides, q, aim):
             along += way * chord
             length += chord * chord
         share = min(max(along / length, 0.0), 1.0)
-        if square - share * (2.0 * along - share * length) < BESIDE * BESIDE:
+        if square - share * (2.0 * along - share * length) < CURVE_DISTANCE * CURVE_DISTANCE:
             return True
     return False
