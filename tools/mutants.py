@@ -830,7 +830,7 @@ MUTANTS = (
         9,
         'counts balls that touch as joined',
         MOTION_PROOF,
-        'return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach',
+        'return math.sqrt(ahead) + state[INVERSE_KAPPA] - state[REACH] <= reach',
         'return straight <= reach + state[REACH]',
         (f'{MOTION_BALLS}::test_balls_are_joined_where_a_solution_of_one_is_in_the_other',),
     ),

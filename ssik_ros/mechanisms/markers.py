@@ -21,7 +21,7 @@ from ssik_ros.mechanisms.names import DOF
 from ssik_ros.solvers.mechanisms.structure import find_chains
 
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
-FREE: Color = (1.0, 0.5, 0.0, 1.0)
+FREE_COLOR: Color = (1.0, 0.5, 0.0, 1.0)
 LOCKED: Color = (0.35, 0.35, 0.35, 1.0)
 AT_LIMIT: Color = (1.0, 0.0, 0.0, 1.0)
 OUTSIDE: Color = (0.0, 0.3, 1.0, 1.0)
@@ -74,7 +74,7 @@ def markers(
         if isinstance(frame, Goal):
             drawn.append(('goals', 'line_list', GOAL, 2.0 * LINE * scale, _axes(frame, scale)))
         elif isinstance(frame, Joint):
-            state = _state_color(frame, row in solved, color or FREE)
+            state = _state_color(frame, row in solved, color or FREE_COLOR)
             drawn += _joint(frame, poses, state, scale)
     opacity = BEHIND if read_flag('draw_through', draw_through) else 1.0
     numbers: dict[str, int] = {}

@@ -62,7 +62,7 @@ class Obstacles:
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return the kernels' verdict on each row (FREE, COLLIDES or DOUBTFUL), and its pair; -1 for free rows.
+        Return the kernels' verdict on each row (COLLISION_FREE, COLLIDES or DOUBTFUL), and its pair; -1 for free rows.
 
         :param q: (k, n) postures.
         :param rows: (m,) rows to check.
@@ -103,7 +103,7 @@ class Obstacles:
             scene = self._meshes if pairs[index] in self._mesh_pairs else self._scene
             state = self._chain.full_state(q[rows[index]])
             verdicts[index] = scene.colliding_pair(state) is not None
-        return verdicts != clearance.FREE, pairs
+        return verdicts != clearance.COLLISION_FREE, pairs
 
     def is_colliding(self, q: FloatArray) -> bool:
         """

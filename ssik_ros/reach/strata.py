@@ -22,8 +22,8 @@ NEARLY = 32
 """Random postures that are drawn for a sample; the nearest to a singularity is taken."""
 HALVINGS = 24
 """Number of times that the way from a reached pose to an unreached pose is halved."""
-FAR = 3.0
-"""Factor by which a reached position is moved away from the base to leave the reach."""
+OUTWARD_FACTOR = 3.0
+"""Factor on the distance of a reached position from the base that puts the position out of reach [1]."""
 OFFSETS = (1e-6, 1e-2)
 """Least and largest distance from the border, as a part of the distance from the base."""
 
@@ -118,7 +118,7 @@ def _at_border(
     """Return poses a little inside or outside of where a reached pose, moved away from the base, is lost."""
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]
-    low, high = np.ones(count), np.full(count, FAR)
+    low, high = np.ones(count), np.full(count, OUTWARD_FACTOR)
     ways = inner[:, :3, 3] - base
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

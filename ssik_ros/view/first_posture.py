@@ -23,7 +23,7 @@ TRIED = 300
 """Random postures; the best of them is taken."""
 MIDDLE_PART = 0.35
 """Random postures are at most this part of a joint's range away from its middle."""
-FARTHEST = 1.8
+LARGEST_OFFSET = 1.8
 """Largest distance of a random angle or position from the middle of its range [rad or m]."""
 SEED = 0
 IsFree = Callable[[FloatArray], bool]
@@ -101,7 +101,7 @@ def _random_states(
     rng = np.random.default_rng(SEED)
     is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
     lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
-    span = np.minimum(MIDDLE_PART * (upper - lower), FARTHEST)
+    span = np.minimum(MIDDLE_PART * (upper - lower), LARGEST_OFFSET)
     for _ in range(TRIED):
         state = default.copy()
         state[group.idx_q] = 0.5 * (lower + upper) + rng.uniform(-1.0, 1.0, len(span)) * span

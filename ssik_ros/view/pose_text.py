@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix, rpy_of_matrix
-from ssik_ros.server.requests.poses import FARTHEST, numbers_of_pose, pose_of_numbers
+from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE, numbers_of_pose, pose_of_numbers
 
 LONGEST = 4096
 """Characters that are read."""
@@ -32,8 +32,8 @@ def read_numbers(text: str) -> list[float]:
         if not NUMBER.fullmatch(word):
             raise InvalidTarget(f"'{word[:40]}' is no number.")
     numbers = [float(word) for word in words]
-    if any(abs(number) > FARTHEST for number in numbers):
-        raise InvalidTarget(f'A number is larger than {FARTHEST:g}.')
+    if any(abs(number) > LARGEST_REQUEST_VALUE for number in numbers):
+        raise InvalidTarget(f'A number is larger than {LARGEST_REQUEST_VALUE:g}.')
     return numbers
 
 

@@ -315,7 +315,9 @@ def pack(arm: Arm, digest: int) -> IntArray:
     form, problem = arm.form, arm.kinematics.problem
     own = np.zeros(plain_request.NUMBERS)
     own[plain_request.TOLERANCE] = arm.tolerance
-    own[plain_request.FARTHEST] = plain_requests.FARTHEST if arm.order.follows_seed else 0.0
+    own[plain_request.SEED_ERROR] = (
+        plain_requests.LARGEST_SEED_ERROR if arm.order.follows_seed else 0.0
+    )
     own[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
     empty: Any = np.zeros(0)
     names = [

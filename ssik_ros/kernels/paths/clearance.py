@@ -28,7 +28,7 @@ from ssik_ros.kernels.closed_form.certification import chain
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.paths import convex
 
-FREE, COLLIDES, DOUBTFUL = 0, 1, 2
+COLLISION_FREE, COLLIDES, DOUBTFUL = 0, 1, 2
 SHORTEST = 1e-3
 """Part of a motion below which it is not followed further."""
 PARTS = 400
@@ -158,7 +158,7 @@ def check_rows(
     """
     Write which postures are free, and a lower bound on the distance of their nearest pair.
 
-    :param verdicts: (k,) out: FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
+    :param verdicts: (k,) out: COLLISION_FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
     :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.
     :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
     :param q: (k, n) postures.
@@ -174,7 +174,7 @@ def check_rows(
     )  # fmt: skip
     for row in rows:
         _place(bodies, q[row])
-        verdicts[row], culprits[row], distances[row] = FREE, -1, wanted
+        verdicts[row], culprits[row], distances[row] = COLLISION_FREE, -1, wanted
         for pair in range(pairs.shape[0]):
             apart, high = _distance(bodies, pair, wanted, clearance)
             if apart < distances[row]:

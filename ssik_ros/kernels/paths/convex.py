@@ -33,8 +33,8 @@ SIZES = 4
 ROOM = 4 * 3 + 4 + 4 + 12
 """Size of the scratch of :func:`bounds`, in numbers."""
 MOST_STEPS = 40
-CLOSE = 1e-3
-"""Relative gap of the bounds at which a search ends."""
+DISTANCE_GAP = 1e-3
+"""Gap between the bounds on a distance at which its search ends, as a share of the distance [1]."""
 FLAT = 1e-12
 """Relative pivot below which support points count as being in one plane."""
 
@@ -210,7 +210,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
         if bound > low:
             low = bound
             axis[0], axis[1], axis[2] = x
-        if low - radii >= wanted or (high < math.inf and high - low <= CLOSE * high):
+        if low - radii >= wanted or (high < math.inf and high - low <= DISTANCE_GAP * high):
             break
         room[3 * count], room[3 * count + 1], room[3 * count + 2] = s
         room[12 + count] = 0.0

@@ -40,8 +40,8 @@ FINISH_STEPS = 5
 """Number of last steps of a start that go without damping, if the law's damping does not fade."""
 FINISH_GAIN = 0.5
 """Factor by which each of these steps must shrink the squared error."""
-EXACT = 1e-6
-"""Error norm to which a solution is polished [m, rad]."""
+POLISHED_ERROR = 1e-6
+"""Largest error norm of a polished solution [m, rad]."""
 SAME_POSE = 1e-10
 """Error norm below which the seed is returned unchanged: its pose differs from the target only by rounding [m, rad]."""
 LARGEST_POLISH = 0.2
@@ -281,7 +281,7 @@ def polish(ints, reals, options, enough, work):
             take_back(ints, reals, options, work)
             break
         before = square
-    if not is_exact(w.errors, EXACT):
+    if not is_exact(w.errors, POLISHED_ERROR):
         polish_with_damping(ints, reals, options, work, before)
 
 
@@ -304,7 +304,7 @@ def polish_with_damping(ints, reals, options, work, before):
             continue
         before = square
         mu *= LESS_DAMPING
-        if is_exact(w.errors, EXACT):
+        if is_exact(w.errors, POLISHED_ERROR):
             return
 
 

@@ -43,8 +43,8 @@ LARGEST_PULL = 0.3
 SMALLEST_PULL = 1e-4
 """Trust radius as the longest joint step: first, largest, smallest [rad or m]. At the smallest, the ascent ends."""
 STEPS = 60
-EXACT = 1e-20
-"""Squared error to which the targets are brought back; far below every tolerance."""
+RESTORED_SQUARE = 1e-20
+"""Largest squared error after the targets are restored [m^2, rad^2]; far below every tolerance."""
 DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
 PROJECTION_DAMPING = 1e-14
@@ -225,7 +225,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
         square, inside = correct(ints, reals, options, work, limited)
         after = value_of(ints, reals, options, to_seed, work)
         fits = not limited or descent.within_limits(ints, reals, work, w.state)
-        if inside and square < EXACT and fits and after > value:
+        if inside and square < RESTORED_SQUARE and fits and after > value:
             value = after
             vectors.copy(w.kept, w.state)
             pull = min(2.0 * pull, LARGEST_PULL)
@@ -253,7 +253,7 @@ def correct(ints, reals, options, work, limited):
     w = layout.view_workspace(ints, work)
     square, inside = descent.measure(ints, reals, options, work, w.state)
     for _ in range(CORRECTIONS):
-        if square < EXACT:
+        if square < RESTORED_SQUARE:
             break
         descent.take_step(ints, reals, options, work, square, laws.SMALLEST_MU, limited)
         square, inside = descent.measure(ints, reals, options, work, w.state)
@@ -283,7 +283,7 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     vectors.copy(w.trial, w.state)
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
-    closing, iteration, exact = 0, 0, descent.EXACT * descent.EXACT
+    closing, iteration, exact = 0, 0, descent.POLISHED_ERROR * descent.POLISHED_ERROR
     idle = 0
     while iteration < options[state.MAX_ITERATIONS]:
         if descent.is_over(counters, cancel) != state.RUNNING:
@@ -318,11 +318,11 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
         counters[state.ITERATIONS] += 1
     vectors.copy(w.state, w.trial)
     descent.measure(ints, reals, options, work, w.state)
-    if not descent.is_exact(w.errors, descent.EXACT):
+    if not descent.is_exact(w.errors, descent.POLISHED_ERROR):
         # The start was left inexact near a singular posture. The nearest state is kept as it is or becomes exact.
         vectors.copy(w.kept, w.state)
-        descent.polish(ints, reals, options, descent.EXACT, work)
-        if not descent.is_exact(w.errors, descent.EXACT):
+        descent.polish(ints, reals, options, descent.POLISHED_ERROR, work)
+        if not descent.is_exact(w.errors, descent.POLISHED_ERROR):
             vectors.copy(w.state, w.kept)
             descent.measure(ints, reals, options, work, w.state)
             return

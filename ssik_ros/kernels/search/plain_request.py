@@ -36,7 +36,7 @@ HEAD = 3
 """Number of sizes at the head of a search's block: of ints, reals and options."""
 TOLERANCE = 0
 """Index: largest norm over both errors of a solution."""
-FARTHEST = 1
+SEED_ERROR = 1
 """Index: error at the seed above which the closed form solves."""
 LONGEST_WAY = 2
 """Index: motion of a joint above which the closed form solves."""
@@ -165,11 +165,11 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
     """Descend from the state if it is near the target; return RUNNING if the solution is near the state, too."""
-    if not numbers[FARTHEST] > 0.0:
+    if not numbers[SEED_ERROR] > 0.0:
         return state.EXHAUSTED
     counters[state.SEARCHES] = 1
     limited = options[state.LIMITED] != 0.0
-    options[state.NEAR_SQUARED] = numbers[FARTHEST] * numbers[FARTHEST]
+    options[state.NEAR_SQUARED] = numbers[SEED_ERROR] * numbers[SEED_ERROR]
     code = descent.descend(ints, reals, options, limited, cancel, counters, work)
     options[state.NEAR_SQUARED] = 0.0
     if code != state.RUNNING or not restart_search.settle(ints, reals, options, 1, counters, work):

@@ -15,9 +15,9 @@ Method
        the limits are the reason that the target cannot be reached.
     4. A solution is moved by full windings to the equivalent nearest to the seed, and measured again at exactly those
        numbers before it counts.
-    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.EXACT`, whatever the tolerance. If several are
-       wanted, or some may be refused, the polish goes on to rounding, so that one branch found twice is recognised as
-       one.
+    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.POLISHED_ERROR`, whatever the
+       tolerance. If several are wanted, or some may be refused, the polish goes on to rounding, so that one branch found
+       twice is recognised as one.
     6. Secondary objectives, and the pull towards the seed, move a solution within the null space
        (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
        alternate with starts anywhere, until the search's own time or budget of starts ends.
@@ -359,7 +359,7 @@ def settle(ints, reals, options, wanted, counters, work):
         _, inside = descent.look(ints, reals, options, work, w.state)
         if not inside:
             return False
-    enough = descent.EXACT
+    enough = descent.POLISHED_ERROR
     if counters[state.ITERATIONS] == 0:
         enough = descent.SAME_POSE
     if wanted > 1 or options[state.VALIDATED] != 0.0:

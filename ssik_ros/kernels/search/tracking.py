@@ -243,7 +243,7 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
         elif (
             not is_smooth
             and own[state.IMPROVES] != 0.0
-            and descent.is_exact(w.errors, descent.EXACT)
+            and descent.is_exact(w.errors, descent.POLISHED_ERROR)
         ):
             null_space.improve(ints, reals, own, cancel, counters, work)
     elif not is_smooth:
@@ -438,7 +438,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
             )
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
-        inside = inside and descent.is_exact(w.errors, descent.EXACT)
+        inside = inside and descent.is_exact(w.errors, descent.POLISHED_ERROR)
         if after < square:
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH

@@ -72,8 +72,8 @@ WINDOW = 3
 POLISHING_STEPS = 12
 SLOW = 0.8
 """A polishing step that leaves more than this share of the squared residual is the last one."""
-EXACT = 1e-13
-"""Residual below which nothing is left to polish."""
+LEAST_RESIDUAL = 1e-13
+"""Residual below which polishing ends [m, rad]."""
 
 # Single numbers of the workspace, next to the largest errors.
 WANTED = 2
@@ -266,7 +266,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
                 return GIVE_UP
             w.scalars[WANTED] = PROGRESS * PROGRESS * square
         return GO_ON
-    if square <= EXACT * EXACT:
+    if square <= LEAST_RESIDUAL * LEAST_RESIDUAL:
         return FOUND
     vectors.copy(w.best, q)
     w.scalars[POLISHED] = polished + 1.0

@@ -50,8 +50,8 @@ BITS = 16
 """Binary digits of a parameter that tell where a box is."""
 PAIRS_AT_ONCE = 120_000
 """Pairs of boxes of one kernel call: at most about 10 ms."""
-CLOSE = 1e-3
-"""Gap at which the search ends, as a part of the cost."""
+COST_GAP = 1e-3
+"""Gap between the bounds on the cost at which the search ends, as a share of the cost [1]."""
 MOST_ROUNDS = 60
 FOCUS = 0.1
 """Boxes are halved if their cost exceeds the cheapest one by at most this part of its gap to the known path."""
@@ -186,7 +186,7 @@ class RelaxedPaths:
         if self._is_over():
             return False
         kept = np.flatnonzero(through < cost)
-        if self.best >= (1.0 - CLOSE) * cost or not len(kept):
+        if self.best >= (1.0 - COST_GAP) * cost or not len(kept):
             self.best = self.best if len(kept) else cost
             return False
         if len(kept) > MOST_NODES:

@@ -17,8 +17,8 @@ from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, Chai
 
 AT_ONCE = 4096
 """Postures of one kernel call."""
-FAR = 0.25
-"""Clearance above which larger values are not told apart [m]."""
+LARGEST_POSTURE_CLEARANCE = 0.25
+"""Largest clearance of a posture that is measured; larger clearances count as this [m]."""
 
 
 class PostureChecks:
@@ -48,20 +48,23 @@ class PostureChecks:
         """
         Return which postures collide with nothing (k,), and a lower bound on the least distance of each (k,) [m].
 
-        Hulls stand for the meshes of links; the bound is 0 where hulls overlap, and :data:`FAR` at most.
+        Hulls stand for the meshes of links. The bound is 0 where hulls overlap, and at most
+        :data:`LARGEST_POSTURE_CLEARANCE`.
 
         :param q: (k, n).
         """
-        free, apart = self._check(q, FAR)
-        return free, np.where(free, np.clip(apart, 0.0, FAR), 0.0)
+        free, apart = self._check(q, LARGEST_POSTURE_CLEARANCE)
+        return free, np.where(free, np.clip(apart, 0.0, LARGEST_POSTURE_CLEARANCE), 0.0)
 
     def least_distance(self, q: FloatArray) -> float:
         """
-        Return the least distance of a free posture by the meshes themselves, :data:`FAR` at most [m].
+        Return the least distance of a free posture by the meshes themselves [m].
+
+        It is at most :data:`LARGEST_POSTURE_CLEARANCE`.
 
         :param q: (n,).
         """
-        return min(max(self._scene.least_distance(q), 0.0), FAR)
+        return min(max(self._scene.least_distance(q), 0.0), LARGEST_POSTURE_CLEARANCE)
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
         """Return which postures are free, and a lower bound on the distance of each up to a wanted one."""
@@ -73,4 +76,4 @@ class PostureChecks:
             clearance.check_rows(verdicts, culprits, apart, q, rows, 0.0, wanted, *self._bodies)
         for row in np.flatnonzero(verdicts == clearance.DOUBTFUL).tolist():
             verdicts[row] = self._scene.colliding_pair(q[row]) is not None
-        return verdicts == clearance.FREE, apart
+        return verdicts == clearance.COLLISION_FREE, apart

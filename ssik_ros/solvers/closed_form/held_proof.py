@@ -31,8 +31,9 @@ MOST_DRIFT = 0.5
 """Largest useful drift of a chain from the class, in sizes of the chain."""
 SHRINKING = 0.02
 """Largest drift for which joint ranges and drift are used to bound each other."""
-EXACT = 1e-9
-"""If the drift is smaller, the chain counts as a member of the class: the proof has a larger margin."""
+EXACT_DRIFT = 1e-9
+"""Drift of axes below which the chain counts as a member of the class, in sizes of the arm; the margin of the proof is
+larger."""
 TINY = 1e-300
 
 
@@ -191,10 +192,10 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
         return None
     axis = chain.axes[held]
     numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
-    numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT else drift
+    numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT_DRIFT else drift
     if drift > SHRINKING:
         # The proof can split the drift only if joint 6 causes all of it.
-        if np.abs(beside[:5]).max() > EXACT:
+        if np.abs(beside[:5]).max() > EXACT_DRIFT:
             return None
         numbers[hr.SPLIT] = float(np.linalg.norm(beside[5]))
     table = _vectors(h, a, w, a - o[2], w - o[2])

@@ -334,7 +334,7 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
     ints[search.KIND], ints[search.CASE], ints[search.CUT] = kind, case, cut
     ints[search.SLIDES] = chain.packed.slides
     free = [joint for joint in range(n) if joint != held]
-    ints[search.FREE : search.FREE + len(free)] = free
+    ints[search.JOINT_INDICES : search.JOINT_INDICES + len(free)] = free
     return ints
 
 

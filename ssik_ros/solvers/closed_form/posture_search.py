@@ -42,8 +42,8 @@ PATIENCE = 100
 """Most steps of one patient descent."""
 MOST_STEPS = 3000
 """Most steps of all patient descents together."""
-CLOSE = 3e-5
-"""Largest error at which the edge of reach is tried."""
+EDGE_ERROR = 3e-5
+"""Largest error of a posture near which the edge of reach is tried [m, rad]."""
 FOLLOWED = 8
 """Most starts for the edge; the nearest to the pose come first."""
 APART = 0.1
@@ -162,7 +162,7 @@ class PostureSearch:
         Return the postures (n,) at which descents end, and the number of descents.
 
         Descents begin at the seeds and at spread starts. They converge slowly at singular poses, so the postures may
-        miss the pose by up to CLOSE.
+        miss the pose by up to EDGE_ERROR.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seeds: (n,) each; one descent begins at each.
@@ -286,7 +286,7 @@ class _Run:
             code = self._kernel(options, state.REFUSED, near, out)
         places = _choose_different(stopped)
         for place in places:
-            ends = self._ends_at_edge(place.q) if place.error <= CLOSE else ()
+            ends = self._ends_at_edge(place.q) if place.error <= EDGE_ERROR else ()
             reached = next((end.q for end in ends if end.error <= self._tolerance), None)
             if reached is not None:
                 return Searched(reached, int(near.counters[state.SEARCHES]))
@@ -314,7 +314,7 @@ class _Run:
         code = self._kernel(options, state.FRESH, near, out)
         while code == state.CANDIDATE:
             place = self._approach(out[-1, : self._n])
-            if place.error <= CLOSE:
+            if place.error <= EDGE_ERROR:
                 found.append(place.q)
             code = self._kernel(options, state.REFUSED, near, out)
         self.starts += int(near.counters[state.SEARCHES])

@@ -45,8 +45,8 @@ HANDLE = 0.22
 """Size of a handle, as a part of the robot's size."""
 VIEW = np.array((0.79, -0.79, 0.47))
 """Where the camera is, as seen from the middle of the robot and divided by its size."""
-CLOSE = 0.8
-"""Distance of the first camera of a wide screen, as a part of :data:`VIEW`."""
+FIRST_DISTANCE = 0.8
+"""Distance of the first camera of a wide screen, as a share of :data:`VIEW` [1]."""
 LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
@@ -217,7 +217,7 @@ class Page:
         )
         self._light()
         camera = self._viser.initial_camera
-        camera.position = tuple(middle + CLOSE * self.size * VIEW)
+        camera.position = tuple(middle + FIRST_DISTANCE * self.size * VIEW)
         camera.look_at = tuple(middle)
 
         async def step_back(client: Any) -> None:

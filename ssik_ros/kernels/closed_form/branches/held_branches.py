@@ -41,8 +41,8 @@ EVERYTHING = -1e300
 """Margin that every existing candidate exceeds."""
 MISSING = 2.0
 """Mark of a branch without a candidate."""
-FAR = 0.6
-"""If a branch is farther outside the limits than this, its existence is not checked [rad]."""
+UNCHECKED_DISTANCE = 0.6
+"""Distance of a branch outside the limits above which its existence is not checked [rad]."""
 
 VALUES = held_wrist_lanes.SCRATCH
 """Offsets in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
@@ -314,7 +314,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     if lanes.bits_of(is_marked) != 0:
         least = lanes.select(marks == MISSING, -math.inf, least)
         room = lanes.select(is_marked, -math.inf, room)
-        is_near = is_marked & (least >= -FAR)
+        is_near = is_marked & (least >= -UNCHECKED_DISTANCE)
         if lanes.bits_of(is_near) != 0:
             miss = misses(run, places, at, scratch)
             miss = lanes.select(miss < rounding, 0.0, -miss)

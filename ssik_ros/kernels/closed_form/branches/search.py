@@ -23,9 +23,9 @@ from ssik_ros.kernels.rows.places import after, at
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
-FREE = 7
-"""First of the N places with the indices of the joints; the held joint is not among the joints that may move."""
-CUT = FREE + 8
+JOINT_INDICES = 7
+"""Index of the first of N joint indices; the held joint is not among the joints that may move."""
+CUT = JOINT_INDICES + 8
 """Joint where an elimination cuts the loop of the chain; -1 for classes without elimination."""
 SLIDES = CUT + 1
 """Bit mask of the prismatic joints: bit i for joint i from zero, see :mod:`chain`."""
@@ -362,7 +362,7 @@ def _is_proof(run, count):
 
     :param count: as for :func:`note_doubt`.
     """
-    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, FREE, run.ints[N])
+    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, JOINT_INDICES, run.ints[N])
     raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
     axes, points, home = chain_of(run)
     lower, upper = limits_of(run)
@@ -390,7 +390,7 @@ def _is_proof(run, count):
 def _offered_angle(run):
     """Return the angle of the last joint of the class for poses that leave it free: the seed's, within the limits."""
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
-    joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
+    joint = ints[JOINT_INDICES] if ints[REVERSED] != 0 else ints[JOINT_INDICES + min(n, 6) - 1]
     if is_slide(slides, joint):
         for i in range(n):
             # Prismatic joints after the last revolute joint occur only if the class fits the chain without reversal.
@@ -506,7 +506,7 @@ def _keep_refined(run, count, nudge, first):
     """
     n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
     q, raw, scratch = _candidate(run), candidates_of(run), certification_scratch(run)
-    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
+    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
     aim = aim_at(run, free, moving, _extent(run))
     smallest = math.inf
     for row in range(count):
@@ -705,7 +705,7 @@ def _keep_one(run, first):
     lower, upper = limits_of(run)
     left, q = vector(run.work, LEFT, 3), _candidate(run)
     placed = vector(run.work, at(AT_PLACED, n), n)
-    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
+    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
     target, near, scratch = target_of(run), options[RESIDUAL_OPTION], certification_scratch(run)
     error = certify.certify(
         axes, points, home, n, slides, q, free, moving, target, near, left, scratch

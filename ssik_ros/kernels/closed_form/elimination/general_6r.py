@@ -89,7 +89,11 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_SPARE,
     WORKSPACE,
 )
-from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates, CLOSE, JOINED
+from ssik_ros.kernels.closed_form.elimination.root_candidates import (
+    add_candidates,
+    DOUBTFUL_MISS,
+    JOINED,
+)
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, fill, rotate
@@ -323,7 +327,7 @@ def _write_merits(merits, found, count):
                 nearest = min(nearest, _distance(found, i, j))
         miss = found[i, 6]
         merits[i] = nearest / (miss + NUDGE) + (1e4 if miss < 2.0 * NUDGE else 0.0)
-        merits[i] += 1e8 if miss < CLOSE and nearest > JOINED else 0.0
+        merits[i] += 1e8 if miss < DOUBTFUL_MISS and nearest > JOINED else 0.0
 
 
 @kernel
@@ -421,7 +425,7 @@ def is_confirmed(count, constants, g, work, ints):
         return False
     closing = 0
     for row in range(rows):
-        closing += 1 if found[row, 6] < CLOSE else 0
+        closing += 1 if found[row, 6] < DOUBTFUL_MISS else 0
     return closing <= count
 
 

@@ -142,7 +142,7 @@ def _keep_nearby(run, value):
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
         return False
     axes, points, home = common.chain_of(run)
-    slides, free = ints[common.SLIDES], vector(ints, common.FREE, n)
+    slides, free = ints[common.SLIDES], vector(ints, common.JOINT_INDICES, n)
     raw = common.candidates_of(run)
     scratch = common.certification_scratch(run)
     return nearby_branches.are_all(axes, points, home, n, slides, free, raw, count, near, scratch)
@@ -174,7 +174,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
             wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
     unit, free = (
         constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE],
-        vector(run.ints, common.FREE, n),
+        vector(run.ints, common.JOINT_INDICES, n),
     )
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, at(AT_SINGULAR, n), singular_postures.scratch_size(n))

@@ -47,10 +47,10 @@ JOINED = 1e-4
 """If the difference of roots is smaller, they share a null space [rad]."""
 CANDIDATE_SEPARATION = 1e-9
 """If all joints of two candidates differ by less than this, they are one [rad]."""
-FAR = 0.3
-"""If a candidate misses the target by more, it belongs to no solution; in link lengths and radians."""
-CLOSE = 1e-5
-"""If a candidate misses the target by more, its root is in doubt; in link lengths and radians."""
+HOPELESS_MISS = 0.3
+"""Miss of the target above which a candidate belongs to no solution, in link lengths and radians."""
+DOUBTFUL_MISS = 1e-5
+"""Miss of the target above which the root of a candidate is in doubt, in link lengths and radians."""
 MISSES = 10.0
 """
 If all candidates of nearly complex roots miss the target by more than this times the imaginary part, the roots may be
@@ -99,7 +99,7 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 @kernel
 def _is_new(found, first, count):
     """Return whether row ``count`` is near a solution and differs from the rows that begin at ``first``."""
-    if not found[count, 6] < FAR:
+    if not found[count, 6] < HOPELESS_MISS:
         return False
     for row in range(first, count):
         same = True
@@ -115,12 +115,12 @@ def _count_apart(found, first, count):
     """Return the number of solutions that the close candidates in the rows ``first`` .. ``count`` - 1 belong to."""
     solutions = 0
     for row in range(first, count):
-        is_apart = found[row, 6] < CLOSE
+        is_apart = found[row, 6] < DOUBTFUL_MISS
         for other in range(first, row):
             largest = 0.0
             for j in range(JOINTS):
                 largest = max(largest, abs(wrap_to_pi(found[row, j] - found[other, j])))
-            is_apart = is_apart and (largest > APART or not found[other, 6] < CLOSE)
+            is_apart = is_apart and (largest > APART or not found[other, 6] < DOUBTFUL_MISS)
         solutions += 1 if is_apart else 0
     return solutions
 
@@ -130,7 +130,7 @@ def _drop_others(found, first, count):
     """Drop the candidates in the rows ``first`` .. ``count`` - 1 that are not close; return the new count."""
     kept = first
     for row in range(first, count):
-        if found[row, 6] < CLOSE:
+        if found[row, 6] < DOUBTFUL_MISS:
             copy(found[kept], found[row])
             kept += 1
     return kept
@@ -244,9 +244,9 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
             count = _add_single(found, count, first, roots[i], elimination, k, work, ints)
         if end > begin + 1:
             count = _add_shared(found, count, roots, begin, end, elimination, k, work, ints)
-        missing, nearest = real, FAR
+        missing, nearest = real, HOPELESS_MISS
         for row in range(first, count):
-            missing -= 1 if found[row, 6] < CLOSE else 0
+            missing -= 1 if found[row, 6] < DOUBTFUL_MISS else 0
             nearest = min(nearest, found[row, 6])
         complete = complete and missing <= 0
         if real == 0 and nearest > MISSES * part:

@@ -47,8 +47,8 @@ SINGULAR = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
 LONGEST = 0.3
 """Longest accepted Newton step [rad or m]."""
-EXACT = 1e-7
-"""If the last step is at most this, the point is exact up to rounding [rad or m]."""
+LAST_STEP = 1e-7
+"""Largest last Newton step of a point that is exact up to rounding [rad or m]."""
 EXACT_STEPS = 8
 ALONG = 1e-11
 """Least size of the tangent before it is normalized; below it, the tangent is undefined."""
@@ -240,7 +240,7 @@ def correct(c, q, aim, last, most):
 @inline_kernel
 def correct_exactly(c, q, aim):
     """Move a posture onto the curve up to rounding, see :func:`correct`."""
-    return correct(c, q, aim, EXACT, EXACT_STEPS)
+    return correct(c, q, aim, LAST_STEP, EXACT_STEPS)
 
 
 @inline_kernel

@@ -45,8 +45,8 @@ IDLE = -1.0
 """Remaining steps of a lane without a posture."""
 LONGEST = 0.7
 """Longest step [rad or m]."""
-EXACT = 1e-8
-"""If the last step is at most this, the posture is exact up to rounding [rad or m]."""
+LAST_DESCENT_STEP = 1e-8
+"""Largest last step of a posture that is exact up to rounding [rad or m]."""
 SINGULAR_PIVOT = 1e-3
 """Least pivot of a knot (:data:`segments.ROOM`) below which a singular posture is near."""
 REACHES = 1e-9
@@ -106,7 +106,7 @@ def descend(rows, ints, reals, target, free, work):
     while active > 0:
         lp.solve_there(c, numbers)
         for lane in range(LANES):
-            if left[lane] > 0.0 and _step(numbers, lane) > EXACT:
+            if left[lane] > 0.0 and _step(numbers, lane) > LAST_DESCENT_STEP:
                 left[lane] -= 1.0
                 continue
             if left[lane] == IDLE:

@@ -77,7 +77,7 @@ LEFT, INVERSE = lp.ROOM, lp.SIGN
 """Rows of eight numbers that are reused after the solution: the remaining rotation, and the norm of L^-1."""
 
 IDLE, BEGIN, GO = 0.0, 1.0, 2.0
-PHASE, ROW, HERE, NEXT, COUNT, FREE, REACH, LOW, POINT = range(9)
+PHASE, ROW, HERE, NEXT, COUNT, INVERSE_KAPPA, REACH, LOW, POINT = range(9)
 """Numbers of a lane: phase; knot before; share of the last ball and of the next one; count of Newton steps; 1 / kappa
 of the last ball, its radius, largest distance of a solution from its centre; its centre; its tangent."""
 DIRECTION = POINT + N
@@ -253,7 +253,7 @@ def _advance(run, lane):
     for k in range(N):
         state[POINT + k] = lp.number_of(numbers, lp.Q + k, lane)
         state[DIRECTION + k] = lp.number_of(numbers, lp.TANGENT + k, lane)
-    state[FREE], state[REACH], state[LOW] = free, reach, low
+    state[INVERSE_KAPPA], state[REACH], state[LOW] = free, reach, low
     state[HERE], state[PHASE] = state[NEXT], GO
     _mark(run, state)
     row = int(state[ROW])
@@ -289,7 +289,7 @@ def _is_joined(run, lane, reach, low):
     :param low: largest distance of a solution from the centre of the new ball.
     """
     state, numbers = run.state[lane], run.numbers
-    half, straight, ahead = 0.5 * state[FREE], 0.0, 0.0
+    half, straight, ahead = 0.5 * state[INVERSE_KAPPA], 0.0, 0.0
     for k in range(N):
         away = lp.number_of(numbers, lp.Q + k, lane) - state[POINT + k]
         straight += away * away
@@ -298,7 +298,7 @@ def _is_joined(run, lane, reach, low):
     if straight + low <= state[REACH] or straight + state[LOW] <= reach:
         return True
     # The solution halfway is at most this far from the tangent.
-    return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach
+    return math.sqrt(ahead) + state[INVERSE_KAPPA] - state[REACH] <= reach
 
 
 @kernel

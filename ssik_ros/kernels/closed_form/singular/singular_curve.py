@@ -58,8 +58,8 @@ VANISHES = 1e-13
 """Largest value of g that counts as zero."""
 RADII = (0.05, 0.25, 1.0, 4.0)
 """Radii within which zeros count as one multiple zero, in spacings."""
-FARTHEST = 4.0
-"""Largest accepted distance of their mean, in spacings."""
+FARTHEST_MEAN = 4.0
+"""Largest accepted distance of the mean of these zeros, in spacings."""
 SETTLED = 1e-4
 """Motion below which the iteration of the mean ends, in spacings."""
 LOOKS = 5
@@ -218,10 +218,10 @@ def _mean_zero(g, a):
     # Clustered roots are detected from their mean, which is the first guess.
     best, power = 2, -1.0
     for m in range(2, PLACES):
-        own = abs(a[m]) * _power(FARTHEST, m)
+        own = abs(a[m]) * _power(FARTHEST_MEAN, m)
         if own > power:
             best, power = m, own
-    return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST), FARTHEST)
+    return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST_MEAN), FARTHEST_MEAN)
 
 
 @kernel
@@ -249,7 +249,7 @@ def examine(q, along, aim, exact, scratch):
             if is_curve:
                 break
             multiplicity, s = _mean_zero(g, a)
-            if multiplicity < 2 or not abs(s) <= FARTHEST:
+            if multiplicity < 2 or not abs(s) <= FARTHEST_MEAN:
                 return ISOLATED
             _go(other, q, along, s * h, aim)
             error = correct(other, q, along, s * h, aim, scratch)

@@ -37,7 +37,13 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+    SMALL,
+)
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 PARALLEL = 1e-18
@@ -87,7 +93,7 @@ def solve(k1, p, k2, q):
     z1 = vectors.add(flat, vectors.scale(w, n))
     z2 = vectors.add(flat, vectors.scale(-w, n))
     outcome = EXACT
-    if height < -CLOSE * s2 or abs(lp - lq) > CLOSE * (lp + lq):
+    if height < -RELATIVE_MISS * s2 or abs(lp - lq) > RELATIVE_MISS * (lp + lq):
         outcome = NEAREST
     elif min(e1 * (2.0 - e1), e2 * (2.0 - e2)) <= SMALL * SMALL:
         outcome = FREE

@@ -36,7 +36,13 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+    SMALL,
+)
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 ALIGNED = 1e-11
@@ -76,7 +82,7 @@ def middle_angles(h1, h2, h3, image):
     first = math.atan2(b * rest + a * x, a * rest - b * x)
     second = math.atan2(b * rest - a * x, a * rest + b * x)
     r = math.sqrt(a * a + b * b)
-    if root < -CLOSE * (r + abs(rest)):
+    if root < -RELATIVE_MISS * (r + abs(rest)):
         return NEAREST, first, second
     return FREE if r <= SMALL else EXACT, first, second
 
