@@ -28,8 +28,8 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 OPEN_LOOP = 100
 """Code of a search that reached all tips, but only with open loops."""
-RIGID = 1e-4
-"""Largest deviation of a target's rotation from orthonormal columns."""
+TARGET_DEVIATION = 1e-4
+"""Largest deviation of a target's rotation from orthonormal columns [1]."""
 
 
 class ClosedChainSolver(SearchSolver):
@@ -271,8 +271,11 @@ class _ClosedChainSearch:
 
 def _are_rigid(poses: FloatArray) -> bool:
     """Return whether poses (t, 4, 4) are finite rigid transforms."""
-    if not np.isfinite(poses).all() or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
+    if (
+        not np.isfinite(poses).all()
+        or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > TARGET_DEVIATION
+    ):
         return False
     rotations = poses[:, :3, :3]
     gaps = rotations.transpose(0, 2, 1) @ rotations - np.eye(3)
-    return bool(np.abs(gaps).max() < RIGID and (np.linalg.det(rotations) > 0.0).all())
+    return bool(np.abs(gaps).max() < TARGET_DEVIATION and (np.linalg.det(rotations) > 0.0).all())

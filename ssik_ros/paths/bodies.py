@@ -98,7 +98,7 @@ def make_bodies(
         places=np.zeros((len(cores), 3)),
         moved=np.zeros((n + 1, 12)),
         axis_of=np.zeros((len(pairs), 3)),
-        room=np.zeros(convex.ROOM),
+        room=np.zeros(convex.BOUNDS_SCRATCH),
     )
     return arrays, owners
 

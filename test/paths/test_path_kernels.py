@@ -51,7 +51,7 @@ def kernel_bounds(solids, poses, wanted=math.inf, hit=-math.inf):
         np.zeros(3),
         wanted,
         hit,
-        np.zeros(convex.ROOM),
+        np.zeros(convex.BOUNDS_SCRATCH),
     )
 
 

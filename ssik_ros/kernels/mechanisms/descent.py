@@ -87,8 +87,8 @@ PRIORITY = 1e10
 CORRECTIONS = 6
 """Most steps that may follow a pull of the secondary objective."""
 SMALLEST_GAIN = 1e-4
-SETTLED = 1e-10
-"""Relative decrease of a secondary objective below which it counts as reached."""
+SETTLED_DECREASE = 1e-10
+"""Relative decrease of a secondary objective below which the objective counts as reached [1]."""
 
 # Purposes of a descent.
 MAIN = 0
@@ -217,7 +217,7 @@ def judge(block, w, over, cost, error, inside):
             code = layout.STALLED
         boost = w.numbers[layout.BOOST]
         w.numbers[layout.LEAST] = boost * max(
-            w.numbers[layout.LEAST], 1e-8 * w.numbers[layout.LARGEST]
+            w.numbers[layout.LEAST], 1e-8 * w.numbers[layout.LARGEST_DIAGONAL]
         )
         w.numbers[layout.MU] = min(LARGEST_MU, boost * w.numbers[layout.MU])
         w.numbers[layout.BOOST] = 2.0 * boost
@@ -361,7 +361,7 @@ def after_pull(block, w, code, over, value):
     if code == layout.CONVERGED and value < before:
         w.numbers[layout.REST_COST] = value
         vectors.copy(w.best, w.current)
-        over = over or before - value <= SETTLED * before
+        over = over or before - value <= SETTLED_DECREASE * before
     else:
         w.numbers[layout.GAIN] *= 0.5
         vectors.copy(w.current, w.best)
@@ -381,7 +381,7 @@ def random_step(w, random):
 @inline_kernel
 def add_priority(w):
     """Give the rows a much larger weight than a secondary objective."""
-    factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
+    factor = PRIORITY / max(w.numbers[layout.LARGEST_DIAGONAL], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
 
@@ -449,7 +449,7 @@ def linearise(address, t, w, own, later, clamp, pulling):
     for part in range(2):
         if terms != 0:
             normal.joint_terms(address, w.current, terms, True, gain, clamp, w.normal, w.gradient)
-        w.numbers[layout.LARGEST] = largest_diagonal(t, w)
+        w.numbers[layout.LARGEST_DIAGONAL] = largest_diagonal(t, w)
         if not pulling or part == 1:
             return
         add_priority(w)
@@ -490,7 +490,7 @@ def step_on(address, block, t, w, own, later, pulling):
         bounds_of_step(t, w)
         block.counters[layout.ANEW] = 0
     damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
-    damping += FLOOR * numbers[layout.LARGEST]
+    damping += FLOOR * numbers[layout.LARGEST_DIAGONAL]
     sigma = -1.0
     if damped:
         damping = block.options[layout.DAMPING] * block.options[layout.DAMPING]
@@ -498,13 +498,13 @@ def step_on(address, block, t, w, own, later, pulling):
         if at_hand and later != 0:
             add_pull(address, block, w, later, damping if sigma < 0.0 else sigma * sigma)
     if pulling:
-        damping = PULL_FLOOR * numbers[layout.LARGEST]
+        damping = PULL_FLOOR * numbers[layout.LARGEST_DIAGONAL]
         block.counters[layout.TRIES] = 0
     for _ in range(LARGEST_RAISE):
         block.counters[layout.HELD] = normal.bounded_step(address, damping, sigma)
         if block.counters[layout.HELD] != normal.INDEFINITE:
             break
-        damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
+        damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST_DIAGONAL])
     longest = scale_step(t, w)
     is_plain = block.counters[layout.HELD] == 0 and sigma < 0.0 and longest < LONGEST_TURN
     moved = longest > block.options[layout.STALL]

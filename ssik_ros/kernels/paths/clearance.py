@@ -69,7 +69,7 @@ class Bodies(NamedTuple):
     axis_of: np.ndarray
     """(p, 3) direction that separated a pair last."""
     room: np.ndarray
-    """(ROOM,)."""
+    """(BOUNDS_SCRATCH,)."""
 
 
 @kernel

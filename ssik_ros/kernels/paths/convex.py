@@ -30,7 +30,7 @@ POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
 points."""
 SIZES = 4
 """Numbers of a core: three sizes, then the radius around it."""
-ROOM = 4 * 3 + 4 + 4 + 12
+BOUNDS_SCRATCH = 4 * 3 + 4 + 4 + 12
 """Size of the scratch of :func:`bounds`, in numbers."""
 MOST_STEPS = 40
 DISTANCE_GAP = 1e-3
@@ -189,7 +189,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param axis: (3,) in and out: direction that separated them before; zero if unknown.
     :param wanted: a lower bound that suffices.
     :param hit: an upper bound that suffices.
-    :param room: (ROOM,) scratch.
+    :param room: (BOUNDS_SCRATCH,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]
     own, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]

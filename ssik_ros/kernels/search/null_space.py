@@ -53,12 +53,12 @@ CORRECTIONS = 6
 """Most Newton steps that bring the targets back after a step."""
 LARGEST_PULL_TO_SEED = 0.3
 """Longest pull towards the seed in one step [rad or m]: further, its linear model breaks the target."""
-SETTLED = 1e-2
+SETTLED_PULL = 1e-2
 """Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
 FINE_GAIN = 0.5
 """Pull gain of the last steps towards a solution that will be kept; halves the way to the nearest one."""
 FINELY_SETTLED = 1e-7
-"""As SETTLED, for a solution that will be kept."""
+"""As SETTLED_PULL, for a solution that will be kept."""
 MOST_IDLE = 5
 """Most steps towards a solution that will be kept that come no nearer, one after the other."""
 AT_REST = 3e-4
@@ -279,7 +279,7 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     :param bound: squared distance that a solution has to be below to be kept.
     """
     w = layout.view_workspace(ints, work)
-    gain, settled = options[state.PULL_GAIN], SETTLED
+    gain, settled = options[state.PULL_GAIN], SETTLED_PULL
     vectors.copy(w.trial, w.state)
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
@@ -302,7 +302,13 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
             if idle > MOST_IDLE:
                 break
         arrived = abs(before - distance) <= settled * gain * before
-        if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < bound:
+        if (
+            arrived
+            and iteration > 0
+            and gain > 0.0
+            and settled == SETTLED_PULL
+            and distance < bound
+        ):
             gain, settled = max(gain, FINE_GAIN), FINELY_SETTLED
             arrived = False
         is_closing = (iteration > 0 and arrived) or closing > 0

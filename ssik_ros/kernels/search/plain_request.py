@@ -34,7 +34,7 @@ from ssik_ros.kernels.search import descent, restart_search, state
 
 HEAD = 3
 """Number of sizes at the head of a search's block: of ints, reals and options."""
-TOLERANCE = 0
+SOLUTION_ERROR = 0
 """Index: largest norm over both errors of a solution."""
 SEED_ERROR = 1
 """Index: error at the seed above which the closed form solves."""
@@ -138,7 +138,7 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
             written, branches, position, rotation = found
             # Not hypot, which C libraries round differently.
             norm = math.sqrt(position * position + rotation * rotation)
-            if written > 0 and norm <= numbers[TOLERANCE]:
+            if written > 0 and norm <= numbers[SOLUTION_ERROR]:
                 iterations, energy = counters[state.ITERATIONS], 0.5 * norm * norm
                 return state.FOUND, iterations, 1, norm, position, rotation, branches, energy
             # The tolerance of the closed form is wider, or the pose is singular: nothing is proved.

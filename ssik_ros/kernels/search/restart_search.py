@@ -115,7 +115,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     w.scalars[state.BEST_SQUARE] = math.inf
     start_clock(options, timeout_ns, counters)
     for k in range(w.reference.shape[0]):
-        if not abs(w.reference[k]) <= joint_values.LARGEST:
+        if not abs(w.reference[k]) <= joint_values.LARGEST_JOINT_VALUE:
             return state.BAD_STATE
     vectors.copy(lower, state.joint_row(ints, options, state.LOWER))
     vectors.copy(upper, state.joint_row(ints, options, state.UPPER))
@@ -128,7 +128,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
         hold_seed(variable_i, lower, upper, w.reference, w.state)
     vectors.copy(w.best, w.state)
     for t in range(targets.shape[0]):
-        if not se3.is_rigid(w.matrices, 4 * t, options[state.RIGID]):
+        if not se3.is_rigid(w.matrices, 4 * t, options[state.RIGID_TOLERANCE]):
             return state.BAD_TARGET
         se3.from_matrix(targets[t], w.matrices, 4 * t)
         se3.orthonormalise(targets[t])

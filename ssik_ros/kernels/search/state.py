@@ -67,7 +67,7 @@ ERROR_SQUARED = 6
 """Largest |W^1/2 e|^2 of a solution, exclusive."""
 LIMITED = 7
 VALIDATED = 8
-RIGID = 9
+RIGID_TOLERANCE = 9
 SOLUTION_SEPARATION = 10
 """If all joints of two solutions differ by less than this, they are one [rad or m]."""
 SEEDED = 11

@@ -63,8 +63,8 @@ LEAST_EXTRA = 1e-3
 MOST_EXTRA = 1e9
 EXTRA_GROWTH = 30.0
 """Extra damping after an undone step: first value, largest value, growth factor."""
-SETTLED = 1e-6
-"""Relative decrease of the squared error below which the cycle is over."""
+SETTLED_CYCLE = 1e-6
+"""Relative decrease of the squared error below which the cycle ends [1]."""
 NEARLY_REACHED = 0.1
 """Largest squared error of a target out of reach that is approached."""
 KEEPS_TIP = 1e4
@@ -442,7 +442,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
         if after < square:
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH
-            settled = square - after < SETTLED * square
+            settled = square - after < SETTLED_CYCLE * square
             square = after
             if settled:
                 break

@@ -17,8 +17,8 @@ from ssik_ros.view.browser.robot_panel import Whereabouts
 
 SPEED = 0.5
 """Part of the velocity limits that a goal may need."""
-LONGEST = 120.0
-"""No goal takes longer [s]."""
+LONGEST_MOTION = 120.0
+"""Longest motion that is sent to the robot [s]."""
 NO_FIGURE = 1.0
 """Velocity limit of a joint whose URDF has none, as in MoveIt [rad/s or m/s]."""
 NOISE = 1e-3
@@ -161,8 +161,10 @@ class RunningGroup:
         ).all():
             raise SolverError('Nothing is sent: the goal is outside of the limits of a joint.')
         needed, joint = _least_time(names, goal - here, self._velocity())
-        if max(needed, seconds) > LONGEST:
-            raise SolverError(f'Nothing is sent: {quote(joint)} needs more than {LONGEST:g} s.')
+        if max(needed, seconds) > LONGEST_MOTION:
+            raise SolverError(
+                f'Nothing is sent: {quote(joint)} needs more than {LONGEST_MOTION:g} s.'
+            )
         self._sender.send(
             Motion(names, here, goal, max(needed, seconds), self._velocity() / SPEED)
         )

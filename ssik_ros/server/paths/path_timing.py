@@ -21,8 +21,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import with_default
 from ssik_ros.server.paths.path_requests import TimedPath
 
-LONGEST = 2.0**31
-"""Longest time of a path [s]: messages count seconds in 32 bits."""
+LONGEST_PATH = 2.0**31
+"""Bound of the duration of a path [s]: messages count seconds in 32 bits."""
 SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""
 SAME_POINT = 1e-12

@@ -295,7 +295,7 @@ def _make_block(known: ClosedForm) -> BranchBlock:
         BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
     )
     numbers = np.zeros(plain_request.NUMBERS)
-    numbers[plain_request.TOLERANCE] = known.tolerance
+    numbers[plain_request.SOLUTION_ERROR] = known.tolerance
     numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if known.follows_seed else 0.0
     numbers[plain_request.LONGEST_WAY] = LONGEST_WAY
     return BranchBlock(prepared, numbers)

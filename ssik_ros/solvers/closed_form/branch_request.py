@@ -18,7 +18,7 @@ from ssik_ros.solvers.closed_form.plan import AnalyticPlan, BRANCH_SEPARATION, L
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
 WRAP_ONLY = ranking.WRAP_ONLY
-METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
+METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST_DIFFERENCE}
 
 
 class BranchRequest(NamedTuple):

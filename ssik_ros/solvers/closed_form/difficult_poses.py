@@ -19,7 +19,7 @@ from ssik_ros.solvers.closed_form.branch_request import (
     with_row,
 )
 from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
@@ -238,7 +238,7 @@ class DifficultPoses:
         if self._requests.plan.held >= 0:
             chain = self._requests.chain
             limits = KeptLimits(chain.lower, chain.upper, True)
-            self._posture_search().find(pose, None, limits, TOLERANCE)
+            self._posture_search().find(pose, None, limits, CERTIFIED_ERROR)
 
     def _posture_search(self) -> PostureSearch:
         """Return the posture search; the first call creates it."""

@@ -93,7 +93,7 @@ class HeldDecision:
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         """
         count, prepared = len(poses), self._prepared
-        most = int(self._spread[held_decision.MOST])
+        most = int(self._spread[held_decision.CELL_COUNT])
         counters = np.zeros(search.COUNTERS + 1, dtype=np.int64)
         work = np.empty(search.work_size(7, 1))
         scratch = np.empty(held_decision.scratch_size(most))

@@ -44,7 +44,7 @@ HELD_PROBES = (0.0, 0.7, -1.9, 2.6)
 """Values of a held joint at which a rule is tested [rad or m]."""
 LARGEST_CAPACITY = 4096
 """Most branches kept for one pose."""
-TOLERANCE = 1e-9
+CERTIFIED_ERROR = 1e-9
 """Largest Frobenius norm of FK - T of a certified branch."""
 CANDIDATE_RESIDUAL = 1e-2
 """Largest residual of a candidate of an exact class that gets a Newton step (Frobenius norm of FK - T)."""
@@ -94,14 +94,14 @@ class AnalyticPlan:
         """Return the kernel options of a search for all branches, regardless of limits."""
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
-        options[search.TOLERANCE] = TOLERANCE
+        options[search.ERROR_OPTION] = CERTIFIED_ERROR
         options[search.RESIDUAL_OPTION] = (
             CANDIDATE_RESIDUAL
             if self.drift == 0.0
             else max(CANDIDATE_RESIDUAL, NEARBY * self.drift)
         )
         options[search.SEPARATION_OPTION] = BRANCH_SEPARATION
-        options[search.RIGID] = DEFAULT_TOLERANCES.rigid
+        options[search.RIGID_OPTION] = DEFAULT_TOLERANCES.rigid
         return options
 
 

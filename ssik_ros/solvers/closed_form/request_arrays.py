@@ -19,7 +19,12 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, WITHIN_LIMITS
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY, make_plan, TOLERANCE
+from ssik_ros.solvers.closed_form.plan import (
+    AnalyticPlan,
+    CERTIFIED_ERROR,
+    LARGEST_CAPACITY,
+    make_plan,
+)
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits
 
 SMALL_ARM = 3e-4
@@ -117,7 +122,7 @@ class RequestArrays:
 
         :param tolerance: the norm for larger arms; None means the default.
         """
-        wanted = TOLERANCE if tolerance is None else tolerance
+        wanted = CERTIFIED_ERROR if tolerance is None else tolerance
         return max(wanted * self._share, min(wanted, ORIENTATION_ROUNDING))
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
@@ -130,7 +135,7 @@ class RequestArrays:
             options[search.MODE], options[search.METRIC] = request.mode, request.metric
             options[search.MAX_SOLUTIONS] = min(request.max_solutions, LARGEST_CAPACITY)
             options[search.HAS_SEED] = has_seed
-            options[search.TOLERANCE] = self.accepted(request.tolerance)
+            options[search.ERROR_OPTION] = self.accepted(request.tolerance)
             if request.same is not None:
                 options[search.SEPARATION_OPTION] = request.same
             if len(self._options) >= MOST_OPTIONS:

@@ -21,7 +21,7 @@ SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""
 DIRECTIONS = 4
 """Number of perturbations of each size."""
-MOST = 64
+MOST_RESCUE_CANDIDATES = 64
 """Most candidates of one perturbed target."""
 _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
@@ -57,7 +57,7 @@ def rescue(
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
     bounds = unlimited(n)
-    near = request._replace(mode=KEEP_ALL, max_solutions=MOST)
+    near = request._replace(mode=KEEP_ALL, max_solutions=MOST_RESCUE_CANDIDATES)
     for number in range(len(SHIFTS) * DIRECTIONS):
         branches = arm.branches(_perturbed(target, number), near)
         for q in () if branches is None else branches.q:

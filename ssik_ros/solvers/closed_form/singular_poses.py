@@ -185,8 +185,8 @@ class SingularPoses:
         n = self._n
         joints = np.arange(1.0, n + 1.0)
         wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
-        out = np.empty((singular_postures.MOST, n))
-        curves = np.empty((singular_postures.MOST, n + 2))
+        out = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n))
+        curves = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n + 2))
         isolated = np.empty(len(rows))
         count = singular_postures.settle_rows(
             out,

@@ -182,7 +182,7 @@ class SearchSettings:
             state.MAX_SEARCHES: self.slimit,
             state.ERROR_SQUARED: 2.0 * self.tol,
             state.LIMITED: bool(self.joint_limits),
-            state.RIGID: DEFAULT_TOLERANCES.rigid,
+            state.RIGID_TOLERANCE: DEFAULT_TOLERANCES.rigid,
             state.SOLUTION_SEPARATION: DEFAULT_TOLERANCES.same_solution,
             state.RANDOM_SEED: FIRST_SEED if self.seed is None else self.seed,
             state.SERIAL: serial.is_serial(problem.ints, problem.reals),

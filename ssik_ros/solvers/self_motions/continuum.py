@@ -19,7 +19,7 @@ from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, CERTIFIED_ERROR
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
@@ -253,7 +253,7 @@ def _share(
     se3.from_matrix(numbers, target, 0)
     se3.orthonormalise(numbers)
     limits = whole.lower, whole.upper
-    return TracedPose(plan, dof, plan.reals, numbers, TOLERANCE, *limits, clearance)
+    return TracedPose(plan, dof, plan.reals, numbers, CERTIFIED_ERROR, *limits, clearance)
 
 
 def _follow(

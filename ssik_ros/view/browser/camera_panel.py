@@ -14,8 +14,8 @@ KEYS = {ROBOT: 'Z', TARGET: 'F'}
 """viser moves the camera with W, A, S, D, Q, E and the arrows."""
 AROUND = 0.3
 """Half the edge of the box around a target that fills the picture, as a part of the robot's size."""
-ROOM = 1.05
-"""Distance of the camera, divided by the distance at which a sphere around the box touches the edges."""
+CAMERA_MARGIN = 1.05
+"""Distance of the camera, divided by the distance at which a sphere around the box touches the edges [1]."""
 
 
 class CameraPanel:
@@ -95,4 +95,4 @@ def distance_to_fit(bounds: FloatArray, fov: float, aspect: float) -> float:
     """
     radius = 0.5 * float(np.linalg.norm(bounds[1] - bounds[0]))
     half = 0.5 * fov if aspect >= 1.0 else math.atan(aspect * math.tan(0.5 * fov))
-    return ROOM * radius / math.sin(half)
+    return CAMERA_MARGIN * radius / math.sin(half)

@@ -12,7 +12,7 @@ from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.obstacles import KINDS, make_solid, MOST, OBSTACLE, obstacle_surface
+from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE, obstacle_surface
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.posture_session import PostureSession
 
@@ -82,8 +82,8 @@ class ObstaclePanel:
 
         def add() -> None:
             session = page.session
-            if len(session.obstacles) >= MOST:
-                raise InvalidOption(f'There are {MOST} obstacles; remove one first.')
+            if len(session.obstacles) >= MOST_OBSTACLES:
+                raise InvalidOption(f'There are {MOST_OBSTACLES} obstacles; remove one first.')
             names = {item.name for item in session.obstacles}
             self._added = next(
                 k for k in itertools.count(self._added + 1) if f'{kind} {k}' not in names

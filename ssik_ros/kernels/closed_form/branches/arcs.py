@@ -62,8 +62,8 @@ NEIGHBOURS = 2e-4
 """Arcs next to a sampled one and nearer to it than this [rad] are not searched for."""
 NARROWEST = 1e-12
 """Width of an interval at which it is not divided any further [rad]."""
-MOST = 600
-"""Most values that are tried for one pose between the scanned values."""
+MOST_TRIED_VALUES = 600
+"""Most values of the held joint that are tried for one pose between the scanned values."""
 COLUMNS = 4
 """Numbers of an interval on the stack: the place before it, both ends, the place after it."""
 STACK_HEAD = LANES + 3
@@ -94,7 +94,7 @@ def places_needed(last):
 
     :param last: index of the last scanned place.
     """
-    return last + 1 + MOST
+    return last + 1 + MOST_TRIED_VALUES
 
 
 @inline_kernel
@@ -105,7 +105,7 @@ def stack_size(last):
     :param last: index of the last scanned place.
     """
     # A round removes at least one interval and adds one more than it has values.
-    return COLUMNS * (STACK_HEAD + last + 2 * MOST)
+    return COLUMNS * (STACK_HEAD + last + 2 * MOST_TRIED_VALUES)
 
 
 @inline_kernel
@@ -177,8 +177,8 @@ def _shares_inside(start, change, reach):
 @inline_kernel
 def _rooms(places, n, interval):
     """Return the rooms at both places, and which branches exist at neither place with known residuals."""
-    a = lanes.load(places, hb.row_at(interval.a, n + hb.ROOM, n))
-    b = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
+    a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
+    b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
     return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
 
 
@@ -195,8 +195,8 @@ def existing(places, n, interval):
     if lanes.bits_of(is_absent) == 0:
         return hb.EVERY
     a, b = lanes.select(is_absent, a, 0.0), lanes.select(is_absent, b, 0.0)
-    p = lanes.load(places, hb.row_at(interval.p, n + hb.ROOM, n))
-    r = lanes.load(places, hb.row_at(interval.r, n + hb.ROOM, n))
+    p = lanes.load(places, hb.row_at(interval.p, n + hb.RESIDUAL_ROW, n))
+    r = lanes.load(places, hb.row_at(interval.r, n + hb.RESIDUAL_ROW, n))
     p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
     slope = lanes.absolute(b - a) * interval.between
     slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)

@@ -21,9 +21,9 @@ BRANCHES = LANES
 EVERY = (1 << BRANCHES) - 1
 """Bit mask of all branches."""
 
-MARGIN, ROOM = 0, 1
-"""Rows of a place after the rows of its n joints. MARGIN: least distance to a limit [rad]. ROOM: 0 if the branch
-exists, otherwise minus its residual."""
+MARGIN, RESIDUAL_ROW = 0, 1
+"""Rows of a place after the rows of its n joints. MARGIN: least distance to a limit [rad]. RESIDUAL_ROW: 0 if the
+branch exists, otherwise minus its residual."""
 NUMBERS = 2
 """The row after these rows holds single numbers."""
 ROWS = 3
@@ -98,7 +98,7 @@ def row_at(at, row, n):
     Return the offset of a row of a place.
 
     :param at: index of the place.
-    :param row: index of a joint, or n + MARGIN, n + ROOM.
+    :param row: index of a joint, or n + MARGIN, n + RESIDUAL_ROW.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + row)
@@ -245,7 +245,7 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
         vector(scratch, SPECIAL, 6),
     )
     for column in range(held_wrist_lanes.COLUMNS):
-        row = n + ROOM
+        row = n + RESIDUAL_ROW
         if column < 6:
             row = 5 - column if is_reversed else column
             row += held == 0
@@ -278,7 +278,7 @@ def take_candidates(places, at, raw, count, n):
             # A subproblem that is tangent or out of reach returns one candidate twice.
             if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
                 mark = 1.0
-        places[row_at(at, n + ROOM, n) + branch] = mark
+        places[row_at(at, n + RESIDUAL_ROW, n) + branch] = mark
 
 
 @inline_kernel
@@ -309,7 +309,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
         away = lanes.load(places, row_at(at, k, n)) - ranges[k]
         away = lane_angles.wrapped(away)
         least = lanes.lesser(ranges[n + k] - lanes.absolute(away), least)
-    marks, room = lanes.load(places, row_at(at, n + ROOM, n)), lanes.spread(0.0)
+    marks, room = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n)), lanes.spread(0.0)
     is_marked = marks > 0.0
     if lanes.bits_of(is_marked) != 0:
         least = lanes.select(marks == MISSING, -math.inf, least)
@@ -320,7 +320,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
             miss = lanes.select(miss < rounding, 0.0, -miss)
             room = lanes.select(is_near, miss, room)
     lanes.store(places, row_at(at, n + MARGIN, n), least)
-    lanes.store(places, row_at(at, n + ROOM, n), room)
+    lanes.store(places, row_at(at, n + RESIDUAL_ROW, n), room)
     bits = lanes.bits_of((least >= INSIDE) & (room == 0.0))
     places[number_at(at, INSIDE_BITS, n)] = float(bits)
     places[number_at(at, HIT_BITS, n)] = 0.0
@@ -359,7 +359,7 @@ def keep_place(places, at, least, ranges, pending, n):
     :param n: number of joints.
     """
     margins = lanes.load(places, row_at(at, n + MARGIN, n))
-    rooms = lanes.load(places, row_at(at, n + ROOM, n))
+    rooms = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n))
     hit = bits_at(places, at, HIT_BITS, n)
     bits = lanes.bits_of(margins >= least) & ~hit
     if least > EVERYTHING:

@@ -34,7 +34,16 @@ INEXACT = SLIDES + 1
 PLAN_INTS = INEXACT + 1
 
 # Options of a call.
-MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, RESIDUAL_OPTION, SEPARATION_OPTION, OFFERED = (
+(
+    MODE,
+    METRIC,
+    HAS_SEED,
+    MAX_SOLUTIONS,
+    ERROR_OPTION,
+    RESIDUAL_OPTION,
+    SEPARATION_OPTION,
+    OFFERED,
+) = (
     0,
     1,
     2,
@@ -44,7 +53,7 @@ MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, RESIDUAL_OPTION, SEPARATION_OP
     6,
     7,
 )
-RIGID = 8
+RIGID_OPTION = 8
 OPTIONS = 9
 
 # Counters of a call.
@@ -377,9 +386,9 @@ def _is_proof(run, count):
         error = certify.certify(
             axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
         )
-        if error > max(closing * (1.0 + aim.unit), run.options[TOLERANCE]):
+        if error > max(closing * (1.0 + aim.unit), run.options[ERROR_OPTION]):
             continue
-        is_clear = error <= run.options[TOLERANCE]
+        is_clear = error <= run.options[ERROR_OPTION]
         is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)
         if not is_clear or ranking.place_beside(q, n, slides, lower, upper, q, mode, OUTSIDE):
             return False
@@ -411,7 +420,7 @@ def begin(run, matrix_t):
     :param matrix_t: as for :func:`search`.
     """
     fill(run.counters[:COUNTERS], 0)
-    if not se3.is_rigid(matrix_t, 0, run.options[RIGID]):
+    if not se3.is_rigid(matrix_t, 0, run.options[RIGID_OPTION]):
         return False
     target = target_of(run)
     se3.from_matrix(target, matrix_t, 0)
@@ -425,7 +434,7 @@ def begin(run, matrix_t):
 def is_refused(run):
     """Return whether the reach hull proves that the target is out of reach, whatever the limits."""
     hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
-    tolerance = run.options[TOLERANCE]
+    tolerance = run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
     if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
         run.counters[PROVED] = 1
@@ -460,7 +469,7 @@ def finish(out, run):
             for k in range(3):
                 out[written, n + k] = left[k]
         # A value that was clipped to its limit moves the tip, so check the residual again.
-        is_good = out[written, n + 2] <= run.options[TOLERANCE]
+        is_good = out[written, n + 2] <= run.options[ERROR_OPTION]
         if is_good and not (run.ints[HELD] >= 0 and _is_copy(run, i)):
             written += 1
         else:
@@ -572,7 +581,7 @@ def _keep_group(run, start, group, first):
     if _has_seed(run):
         metric = int(options[METRIC])
         lane_pipeline.write_distances(area, run.seed, n, slides, lower, upper, metric)
-    enough = min(certify.rounding(target), options[TOLERANCE])
+    enough = min(certify.rounding(target), options[ERROR_OPTION])
     # Branches that were kept in another way have no bits to compare.
     value = raw[start, run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
     dropped = run.counters[DROPPED] - 1
@@ -710,7 +719,7 @@ def _keep_one(run, first):
     error = certify.certify(
         axes, points, home, n, slides, q, free, moving, target, near, left, scratch
     )
-    if not error <= options[TOLERANCE]:
+    if not error <= options[ERROR_OPTION]:
         return error
     counters[CERTIFIED] += 1
     mode, wishes = int(options[MODE]), run.seed if _has_seed(run) else q
@@ -719,7 +728,7 @@ def _keep_one(run, first):
     if is_inside and not _are_equal(placed, q, n):
         # A joint that was clipped to its limit may require the other joints to follow.
         _measure(run, placed, left)
-        is_inside = left[2] <= options[TOLERANCE]
+        is_inside = left[2] <= options[ERROR_OPTION]
     is_inside = is_inside or _put_on_limits(run, wishes)
     if _is_known(run, first, q, error, is_inside):
         return error
@@ -804,7 +813,7 @@ def _put_on_limits(run, wishes):
     placed = vector(run.work, at(AT_PLACED, n), n)
     free, on_limit = vector(run.counters, COUNTERS, n), 0
     lower, upper = limits_of(run)
-    scratch, tolerance = certification_scratch(run), run.options[TOLERANCE]
+    scratch, tolerance = certification_scratch(run), run.options[ERROR_OPTION]
     copy(placed, _candidate(run))
     for _ in range(n):
         if not ranking.place_beside(

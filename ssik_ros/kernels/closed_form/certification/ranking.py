@@ -21,7 +21,7 @@ WITHIN_LIMITS = 1
 WRAP_ONLY = 2
 
 SUM_OF_SQUARES = 0
-LARGEST = 1
+LARGEST_DIFFERENCE = 1
 
 
 @inline_kernel
@@ -123,14 +123,14 @@ def distance(q, seed, n, slides, lower, upper, metric):
     :param q, seed: (n,).
     :param slides: which joints are prismatic.
     :param lower, upper: (n,) limits; may be infinite.
-    :param metric: SUM_OF_SQUARES, or LARGEST.
+    :param metric: SUM_OF_SQUARES, or LARGEST_DIFFERENCE.
     """
     total = 0.0
     for i in range(n):
         d = q[i] - seed[i]
         if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
             d = so3.wrap_to_pi(d)
-        if metric == LARGEST:
+        if metric == LARGEST_DIFFERENCE:
             total = max(total, abs(d))
         else:
             total += d * d

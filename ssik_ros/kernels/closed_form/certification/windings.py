@@ -107,7 +107,7 @@ def _distance(costs, places, metric):
     total = 0.0
     for i in range(places.shape[0]):
         cost = costs[i, places[i]]
-        total = max(total, cost) if metric == ranking.LARGEST else total + cost * cost
+        total = max(total, cost) if metric == ranking.LARGEST_DIFFERENCE else total + cost * cost
     return total
 
 
@@ -170,7 +170,7 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
     :param out: (k, n) joint angles, k at most the number of all combinations.
     :param of_branch: (k,) the branch of each.
     :param values, costs, sizes: from :func:`write_windings`.
-    :param metric: SUM_OF_SQUARES or LARGEST of :mod:`ranking`.
+    :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
     :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.
     :param places: (n,) integers of scratch.
     """

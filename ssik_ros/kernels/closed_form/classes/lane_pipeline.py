@@ -221,7 +221,9 @@ def write_distances(area, seed, n, slides, lower, upper, metric):
         if math.isinf(lower[k]) and math.isinf(upper[k]) and not is_slide(slides, k):
             d = lanes.wrap_to_pi(d)
         total = (
-            lanes.greater(total, lanes.absolute(d)) if metric == ranking.LARGEST else total + d * d
+            lanes.greater(total, lanes.absolute(d))
+            if metric == ranking.LARGEST_DIFFERENCE
+            else total + d * d
         )
     lanes.store(area, row_of(n, DISTANCE), total)
 

@@ -45,7 +45,7 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
 
-LOW, HIGH, BEYOND, REVERSED, MOST, PROBES = 0, 1, 2, 3, 4, 5
+LOW, HIGH, BEYOND, REVERSED, CELL_COUNT, PROBES = 0, 1, 2, 3, 4, 5
 """Numbers of a spread: range of the held joint [rad]; extension of the range for the cells; 1 if the class fits the
 reversed chain; most cells to examine; 1 if postures are searched, too."""
 SPREAD = 6
@@ -101,12 +101,12 @@ def probe(run, values, count, places, ranges, scratch):
         places[hb.number_at(lane, hb.VALUE, n)] = values[lane]
         hb.write_margins(run, places, lane, ranges, hb.CANDIDATE_ERROR, scratch)
         margins = lanes.load(places, hb.row_at(lane, n + hb.MARGIN, n))
-        rooms = lanes.load(places, hb.row_at(lane, n + hb.ROOM, n))
+        rooms = lanes.load(places, hb.row_at(lane, n + hb.RESIDUAL_ROW, n))
         bits = lanes.bits_of((margins >= 0.0) & (rooms == 0.0))
         if bits == 0:
             continue
         missed = hb.misses(run, places, lane, scratch)
-        bits &= lanes.bits_of(missed <= run.options[common.TOLERANCE])
+        bits &= lanes.bits_of(missed <= run.options[common.ERROR_OPTION])
         for branch in range(hb.BRANCHES):
             found += (bits >> branch) & 1
     return found
@@ -369,7 +369,7 @@ def _decide(run, arm, pose, spread, scratch):
 
     :param run: arrays of the search, after ``begin``.
     """
-    most, n = int(spread[MOST]), 7
+    most, n = int(spread[CELL_COUNT]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
     at = hr.ITEMS + hr.RANGES
     values, at = vector(scratch, at, LANES), at + LANES + 12

@@ -100,8 +100,8 @@ from ssik_ros.kernels.geometry.vectors import copy, fill, rotate
 from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
-MOST = 16
-"""Number of rows for candidates."""
+CANDIDATE_ROWS = 16
+"""Most candidates that are kept."""
 NUDGE = 3e-3
 """Motion of a target if nothing else removes a doubt, in link lengths and radians."""
 NEARER = 3e-4
@@ -170,10 +170,10 @@ def _insert(out, count, q, part):
     place = count
     while place > 0 and out[place - 1] > q:
         out[place] = out[place - 1]
-        out[el.LARGEST + place] = out[el.LARGEST + place - 1]
+        out[el.MOST_EIGENVALUES + place] = out[el.MOST_EIGENVALUES + place - 1]
         place -= 1
     out[place] = q
-    out[el.LARGEST + place] = 2.0 * part if part > SURELY_REAL else 0.0
+    out[el.MOST_EIGENVALUES + place] = 2.0 * part if part > SURELY_REAL else 0.0
     return count + 1
 
 
@@ -187,7 +187,7 @@ def _write_roots(out, size, origin, largest, work):
     """
     nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
-    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
+    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.MOST_EIGENVALUES)
     if eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch) != 0:
         return -1
     count = 0
@@ -232,7 +232,7 @@ def _write_safe_roots(out, work):
     for i in range(n):
         x, y, z = real[i], imaginary[i], beta[i]
         square = x * x + y * y + z * z
-        if count < el.LARGEST and abs(y) * z <= NEARLY_REAL * square:
+        if count < el.MOST_EIGENVALUES and abs(y) * z <= NEARLY_REAL * square:
             q = wrap_to_pi(2.0 * math.atan2(x, z))
             count = _insert(out, count, q, abs(y) * z / square)
     return count
@@ -247,7 +247,7 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     :param is_careful: as for :func:`solve`.
     :returns: new number of filled rows, and whether every root has its candidate.
     """
-    roots = vector(work, W_ROOTS, 2 * el.LARGEST)
+    roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)
     work[W_LARGEST] = largest
     if size > 0 and largest < DOUBTFUL:
@@ -339,16 +339,16 @@ def _copy_best(out, found, count, merits):
     :param found: (ROWS, 7).
     :param merits: (ROWS,) scratch.
     """
-    if count > MOST:
+    if count > CANDIDATE_ROWS:
         _write_merits(merits, found, count)
     written = 0
     for i in range(count):
         better = 0
-        if count > MOST:
+        if count > CANDIDATE_ROWS:
             for j in range(count):
                 if merits[j] > merits[i] or (merits[j] == merits[i] and j < i):
                     better += 1
-        if better < MOST:
+        if better < CANDIDATE_ROWS:
             for j in range(JOINTS):
                 out[written, j] = wrap_to_pi(found[i, j])
             written += 1
@@ -442,7 +442,7 @@ def solve_beside(constants, g, work, ints):
     found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
     for number in range(NUDGED_TARGETS):
-        if count + 2 * el.LARGEST > ROWS:
+        if count + 2 * el.MOST_EIGENVALUES > ROWS:
             break
         first = count
         _nudge(nudged, g, number, constants[FIRST_CUT + AT_SCALE])

@@ -197,7 +197,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     found = matrix(loop_work, W_FOUND, ROWS, 7)
     count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
-    choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
+    choice = singular_postures.Choice(exact, options[common.ERROR_OPTION], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
     is_regular = singular_postures.are_regular(raw, count, aim, scratch)
     if is_regular and count > 0 and doubt == MULTIPLE:

@@ -9,7 +9,12 @@ eigenvectors of both are the solutions.
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST, LEFT, PRODUCTS, SIZE
+from ssik_ros.kernels.closed_form.elimination.elimination import (
+    LEFT,
+    MOST_EIGENVALUES,
+    PRODUCTS,
+    SIZE,
+)
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
@@ -22,13 +27,15 @@ TURN_A, TURN_B = 0.61, 1.13
 WEIGHT_B = 0.71
 """Share of x_b in the operator that separates the solutions of a space."""
 
-AT_TAU = 2 * SIZE * LARGEST
+AT_TAU = 2 * SIZE * MOST_EIGENVALUES
 """Place of a factorisation in the scratch of an operator."""
-AT_REAL = 2 * LARGEST * LARGEST
-AT_IMAGINARY = AT_REAL + LARGEST
-AT_REST = AT_IMAGINARY + LARGEST
+AT_REAL = 2 * MOST_EIGENVALUES * MOST_EIGENVALUES
+AT_IMAGINARY = AT_REAL + MOST_EIGENVALUES
+AT_REST = AT_IMAGINARY + MOST_EIGENVALUES
 """Places of the eigenvalues in the scratch of all vectors, after an operator and its modes."""
-SCRATCH = AT_REST + max(2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST))
+SCRATCH = AT_REST + max(
+    2 * SIZE * MOST_EIGENVALUES + 3 * MOST_EIGENVALUES, scratch_size(MOST_EIGENVALUES)
+)
 """Floats of scratch for :func:`split_space`."""
 
 
@@ -213,11 +220,11 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     :param space: (m, 12).
     :param turn: half-angle of the new origin.
     :param weight: factor.
-    :param scratch: (2 SIZE LARGEST + 3 LARGEST,).
+    :param scratch: (2 SIZE MOST_EIGENVALUES + 3 MOST_EIGENVALUES,).
     """
-    low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * LARGEST, m, SIZE)
-    tau = vector(scratch, AT_TAU, LARGEST)
-    order = vector(scratch, AT_TAU + LARGEST, LARGEST)
+    low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * MOST_EIGENVALUES, m, SIZE)
+    tau = vector(scratch, AT_TAU, MOST_EIGENVALUES)
+    order = vector(scratch, AT_TAU + MOST_EIGENVALUES, MOST_EIGENVALUES)
     c, s = math.cos(turn), math.sin(turn)
     rows = 0
     for i in range(SIZE - step):
@@ -244,9 +251,12 @@ def split_space(out, space, m, scratch):
     :param space: (m, 12) basis of the space.
     :param scratch: (SCRATCH,).
     """
-    size = LARGEST * LARGEST
+    size = MOST_EIGENVALUES * MOST_EIGENVALUES
     operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
-    real, imaginary = vector(scratch, AT_REAL, LARGEST), vector(scratch, AT_IMAGINARY, LARGEST)
+    real, imaginary = (
+        vector(scratch, AT_REAL, MOST_EIGENVALUES),
+        vector(scratch, AT_IMAGINARY, MOST_EIGENVALUES),
+    )
     rest = vector(scratch, AT_REST, SCRATCH - AT_REST)
     vectors.fill(vector(scratch, 0, m * m), 0.0)
     _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)

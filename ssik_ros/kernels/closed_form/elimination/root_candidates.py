@@ -210,13 +210,13 @@ def _are_complex(middle, part, work, ints):
 def _join_ends(roots, total):
     """Move roots from the end of the circle to its beginning if they are close together there."""
     for _ in range(total):
-        last, part = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
+        last, part = roots[total - 1] - 2.0 * math.pi, roots[el.MOST_EIGENVALUES + total - 1]
         if total < 2 or roots[0] - last > JOINED:
             break
         for i in range(total - 1, 0, -1):
             roots[i] = roots[i - 1]
-            roots[el.LARGEST + i] = roots[el.LARGEST + i - 1]
-        roots[0], roots[el.LARGEST] = last, part
+            roots[el.MOST_EIGENVALUES + i] = roots[el.MOST_EIGENVALUES + i - 1]
+        roots[0], roots[el.MOST_EIGENVALUES] = last, part
 
 
 @kernel
@@ -237,8 +237,8 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
         end, real, middle, part, first = begin, 0, 0.0, 0.0, count
         while end < total and (end == begin or roots[end] - roots[end - 1] < JOINED):
             middle += roots[end]
-            real += 1 if roots[el.LARGEST + end] == 0.0 else 0
-            part = max(part, roots[el.LARGEST + end])
+            real += 1 if roots[el.MOST_EIGENVALUES + end] == 0.0 else 0
+            part = max(part, roots[el.MOST_EIGENVALUES + end])
             end += 1
         for i in range(begin, end):
             count = _add_single(found, count, first, roots[i], elimination, k, work, ints)

@@ -45,7 +45,7 @@ MISS, PIVOT = 0, 1
 """Indices into ``facts``."""
 SINGULAR = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
-LONGEST = 0.3
+LONGEST_NEWTON_STEP = 0.3
 """Longest accepted Newton step [rad or m]."""
 LAST_STEP = 1e-7
 """Largest last Newton step of a point that is exact up to rounding [rad or m]."""
@@ -228,7 +228,7 @@ def correct(c, q, aim, last, most):
         size = math.sqrt(size)
         if count == 0:
             c.facts[MISS] = size
-        if determinant == 0.0 or not size <= LONGEST:
+        if determinant == 0.0 or not size <= LONGEST_NEWTON_STEP:
             return 0.0
         for k in range(N):
             q[k] += c.system[k, STEP]

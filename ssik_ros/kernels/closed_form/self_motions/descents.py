@@ -12,7 +12,8 @@ For each start at most one posture, on some curve.
 
 Method
 ------
-1. Move eight postures at a time by the shortest steps that remove the error to first order, none longer than LONGEST.
+1. Move eight postures at a time by the shortest steps that remove the error to first order, none longer than
+   LONGEST_DESCENT_STEP.
 2. Keep the postures that arrive within the limits, at the winding nearest to the middle of the limits.
 
 Degeneracies
@@ -43,12 +44,12 @@ ERRORS = 3
 STEPS = 40
 IDLE = -1.0
 """Remaining steps of a lane without a posture."""
-LONGEST = 0.7
-"""Longest step [rad or m]."""
+LONGEST_DESCENT_STEP = 0.7
+"""Longest step of a posture towards a curve [rad or m]."""
 LAST_DESCENT_STEP = 1e-8
 """Largest last step of a posture that is exact up to rounding [rad or m]."""
 SINGULAR_PIVOT = 1e-3
-"""Least pivot of a knot (:data:`segments.ROOM`) below which a singular posture is near."""
+"""Least pivot of a knot (:data:`segments.LEAST_PIVOT`) below which a singular posture is near."""
 REACHES = 1e-9
 """Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
@@ -71,7 +72,7 @@ def are_wanted(knots):
     for row in range(knots.shape[0]):
         if (
             knots[row, segments.KIND] >= trace.CROSSING
-            or not knots[row, segments.ROOM] > SINGULAR_PIVOT
+            or not knots[row, segments.LEAST_PIVOT] > SINGULAR_PIVOT
         ):
             return True
     return False
@@ -147,7 +148,7 @@ def _step(numbers, lane):
         along += step * lp.number_of(numbers, lp.TANGENT + k, lane)
         square += step * step
     size = math.sqrt(max(square - along * along, 0.0))
-    share = LONGEST / size if size > LONGEST else 1.0
+    share = LONGEST_DESCENT_STEP / size if size > LONGEST_DESCENT_STEP else 1.0
     for k in range(N):
         tangent = lp.number_of(numbers, lp.TANGENT + k, lane)
         value = lp.number_of(numbers, lp.Q + k, lane)

@@ -336,7 +336,7 @@ def _write_knots(run, table, first, count):
         for lane in range(min(LANES, first + count - start)):
             for k in range(2 * N):
                 table[start + lane, k] = numbers[LANES * (1 + k) + lane]
-            table[start + lane, segments.ROOM] = numbers[LANES * (PAIR - 1) + lane]
+            table[start + lane, segments.LEAST_PIVOT] = numbers[LANES * (PAIR - 1) + lane]
 
 
 @inline_kernel
@@ -589,6 +589,10 @@ def _put(run, knots, at, first, knot, image):
         knots[at, k] = joint_values.winding(_in_image(run, knot[k], k, flip), near)
         is_turned = flip == 1 and k % 4 == 1
         knots[at, TANGENT + k] = -knot[TANGENT + k] if is_turned else knot[TANGENT + k]
-    knots[at, segments.ROOM], knots[at, KIND], knots[at, ARC] = knot[segments.ROOM], 0.0, 0.0
+    knots[at, segments.LEAST_PIVOT], knots[at, KIND], knots[at, ARC] = (
+        knot[segments.LEAST_PIVOT],
+        0.0,
+        0.0,
+    )
     if at > first:
         knots[at, ARC] = knots[at - 1, ARC] + segments.length_of(knots, at - 1, at)

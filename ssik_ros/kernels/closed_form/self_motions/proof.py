@@ -73,7 +73,7 @@ NEWTON_STEPS = 4
 MOST_ROUNDS = 100_000
 """Most rounds of eight balls for one pose."""
 
-LEFT, INVERSE = lp.ROOM, lp.SIGN
+LEFT, INVERSE = lp.LEAST_DIAGONAL, lp.SIGN
 """Rows of eight numbers that are reused after the solution: the remaining rotation, and the norm of L^-1."""
 
 IDLE, BEGIN, GO = 0.0, 1.0, 2.0
@@ -240,7 +240,7 @@ def _advance(run, lane):
     slack = SAFETY_FACTOR * (size + turn) / free
     if not (slack <= MOST_SLACK and turn <= LARGEST_TURN):
         state[COUNT] += 1.0
-        if not (size <= cp.LONGEST and state[COUNT] <= NEWTON_STEPS):
+        if not (size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= NEWTON_STEPS):
             return _come_closer(run, lane)
         lp.take_step(numbers, lane)
         return True

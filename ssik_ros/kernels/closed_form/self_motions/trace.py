@@ -56,8 +56,8 @@ FULL = -1.0
 FIRST_ROW, ROWS = 0, 1
 """Columns of the heads: first knot of a curve, and its number of knots."""
 
-FIRST, LONGEST, SHORTEST = 0.5, 1.3, 1e-6
-"""First, longest and shortest step [rad]."""
+FIRST_ARC_STEP, LONGEST_ARC_STEP, SHORTEST_ARC_STEP = 0.5, 1.3, 1e-6
+"""First, longest and shortest step along a curve [rad]."""
 GOOD_MISS, LARGEST_MISS = 0.05, 0.2
 """Wanted distance of the prediction from the curve, and the distance above which a step is repeated [rad]."""
 LARGEST_BEND = 0.5
@@ -126,7 +126,7 @@ def trace_one(run, seed, first):
     run.is_done[seed] = 1
     for k in range(N):
         knots[first, k] = run.seeds[seed, k]
-    knots[first, ARC], knots[first, KIND], knots[first, segments.ROOM] = 0.0, REGULAR, 0.0
+    knots[first, ARC], knots[first, KIND], knots[first, segments.LEAST_PIVOT] = 0.0, REGULAR, 0.0
     sign = cp.write_first_tangent(c, knots[first])
     if sign == 0.0:
         for k in range(N):
@@ -135,7 +135,7 @@ def trace_one(run, seed, first):
         return 1
     for k in range(N):
         knots[first, TANGENT + k] = -c.tangent[k]
-    knots[first, segments.ROOM] = c.facts[cp.PIVOT]
+    knots[first, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
     last, kind = _follow(run, first, -sign)
     if kind == FULL:
         return -1
@@ -173,14 +173,14 @@ def _follow(run, first, sign):
     :returns: the last row and the kind of its knot; FULL if the table is full.
     """
     knots, c = run.knots, run.curve
-    row, step, before = first, FIRST, sign
+    row, step, before = first, FIRST_ARC_STEP, sign
     for _ in range(MOST_STEPS):
         if row + 4 >= knots.shape[0]:
             return row, FULL
         determinant = _take_step(run, row, first, step)
         if determinant == 0.0:
             step *= 0.4
-            if step < SHORTEST:
+            if step < SHORTEST_ARC_STEP:
                 knots[row, KIND] = SINGULAR
                 return row, SINGULAR
             continue
@@ -219,7 +219,7 @@ def next_step(step, miss):
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
     """
-    return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST)
+    return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST_ARC_STEP)
 
 
 @kernel
@@ -237,8 +237,8 @@ def write_prediction(q, run, row, first, step):
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
     before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
     # Integrate the tangent as a polynomial through the last three knots.
-    bend = 1.0 / width if width > SHORTEST else 0.0
-    is_third = bend > 0.0 and before > SHORTEST
+    bend = 1.0 / width if width > SHORTEST_ARC_STEP else 0.0
+    is_third = bend > 0.0 and before > SHORTEST_ARC_STEP
     for k in range(N):
         tangent, rate, second = knots[row, TANGENT + k], 0.0, 0.0
         if bend > 0.0:
@@ -271,7 +271,7 @@ def _take_step(run, row, first, step):
     cosine = 0.0
     for k in range(N):
         knots[row + 1, TANGENT + k] = c.tangent[k]
-        knots[row + 1, segments.ROOM] = c.facts[cp.PIVOT]
+        knots[row + 1, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
         cosine += c.tangent[k] * knots[row, TANGENT + k]
     return determinant if cosine >= LEAST_COSINE else 0.0
 
@@ -366,7 +366,7 @@ def _insert_crossing(run, row):
     for k in range(N):
         knots[row + 1, TANGENT + k] = run.q[k]
     knots[row + 1, ARC] = knots[row, ARC] + middle * width
-    knots[row + 1, KIND], knots[row + 1, segments.ROOM] = CROSSING, 0.0
+    knots[row + 1, KIND], knots[row + 1, segments.LEAST_PIVOT] = CROSSING, 0.0
     return row + 2
 
 
@@ -431,7 +431,7 @@ def lies_on(run, a, b, q, width):
     share = segments.share_of(knots, a, b, q, c.lower, aside_of(width))
     if share == -1.0:
         return False
-    clear = SHARE_OF_PIVOT * min(knots[a, segments.ROOM], knots[b, segments.ROOM])
+    clear = SHARE_OF_PIVOT * min(knots[a, segments.LEAST_PIVOT], knots[b, segments.LEAST_PIVOT])
     if _gap(run, a, b, q, width, share) <= max(ON_CHORD, clear):
         return True
     segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))

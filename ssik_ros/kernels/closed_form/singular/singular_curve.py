@@ -60,8 +60,8 @@ RADII = (0.05, 0.25, 1.0, 4.0)
 """Radii within which zeros count as one multiple zero, in spacings."""
 FARTHEST_MEAN = 4.0
 """Largest accepted distance of the mean of these zeros, in spacings."""
-SETTLED = 1e-4
-"""Motion below which the iteration of the mean ends, in spacings."""
+SETTLED_MEAN = 1e-4
+"""Motion of the mean below which its iteration ends, in spacings."""
 LOOKS = 5
 """Most iterations of the mean."""
 STRIDE = 0.1
@@ -257,7 +257,7 @@ def examine(q, along, aim, exact, scratch):
                 break
             copy(q, other)
             best = error
-            if abs(s) < SETTLED:
+            if abs(s) < SETTLED_MEAN:
                 return ISOLATED
     return CURVE if is_curve else ISOLATED
 

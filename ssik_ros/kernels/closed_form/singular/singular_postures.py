@@ -68,14 +68,14 @@ FOLLOWED = 1e-10
 """Largest Frobenius norm of FK - T at a point of a curve, which is corrected later."""
 CURVES = 4
 """Most curves that are stored."""
-MOST = 16
-"""Most solutions that are returned."""
+MOST_SINGULAR_SOLUTIONS = 16
+"""Most solutions at singular postures that are returned."""
 
 # Places of the parts of the scratch, see Place; the found solutions come first.
-AT_Q = MOST, 0
-AT_PROBE = MOST + 1, 0
-AT_IS_POINT = MOST + 2, 0
-AT_VALUES = after(AT_IS_POINT, 0, MOST)
+AT_Q = MOST_SINGULAR_SOLUTIONS, 0
+AT_PROBE = MOST_SINGULAR_SOLUTIONS + 1, 0
+AT_IS_POINT = MOST_SINGULAR_SOLUTIONS + 2, 0
+AT_VALUES = after(AT_IS_POINT, 0, MOST_SINGULAR_SOLUTIONS)
 AT_VECTORS = after(AT_VALUES, 0, 6)
 AT_ALONG = after(AT_VECTORS, 0, 36)
 AT_STRIDES = after(AT_ALONG, 0, 6)
@@ -139,8 +139,8 @@ def scratch_size(n):
 def _view(scratch, n):
     """Return a flat array as :class:`Place`."""
     return Place(
-        matrix(scratch, 0, MOST, n),
-        vector(scratch, at(AT_IS_POINT, n), MOST),
+        matrix(scratch, 0, MOST_SINGULAR_SOLUTIONS, n),
+        vector(scratch, at(AT_IS_POINT, n), MOST_SINGULAR_SOLUTIONS),
         matrix(scratch, at(AT_Q, n), 1, n),
         vector(scratch, at(AT_PROBE, n), n),
         vector(scratch, at(AT_VALUES, n), 6),
@@ -206,7 +206,7 @@ def _is_on_curve(place, curves, q, aim):
 @kernel
 def _add(place, kept, q, aim, same):
     """Add a solution unless it is known already; return the new count."""
-    if kept >= MOST or _is_known(place.found, kept, q, aim, same):
+    if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
     place.is_point[kept] = 0.0 if same == REGULAR_SEPARATION else 1.0
