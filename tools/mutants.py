@@ -822,8 +822,8 @@ MUTANTS = (
         9,
         'takes a candidate beside a ball for one of its curve',
         MOTION_PROOF,
-        'INSIDE = 0.9',
-        'INSIDE = 1.1',
+        'INSIDE_SHARE = 0.9',
+        'INSIDE_SHARE = 1.1',
         (f'{MOTION_BALLS}::test_candidates_lie_on_the_curve_within_the_ball_and_no_farther',),
     ),
     Mutant(
@@ -854,8 +854,8 @@ MUTANTS = (
         9,
         'puts knots of circles far apart',
         MOTION_CIRCLES,
-        'LEAST_COSINE, LARGEST_MISS = 0.7, 0.05',
-        'LEAST_COSINE, LARGEST_MISS = -1.0, 5.0',
+        'LEAST_COSINE, LARGEST_CHORD_MISS = 0.7, 0.05',
+        'LEAST_COSINE, LARGEST_CHORD_MISS = -1.0, 5.0',
         (f'{CIRCLES_TEST}::test_knots_are_no_farther_apart_than_their_cubics_bear',),
     ),
     Mutant(

@@ -168,7 +168,7 @@ class Obstacles:
                 (d / way for d, way in zip(apart, ways, strict=True) if way > 0.0), default=1.0
             )
             reached = min(1.0, reached + max(part, 0.0))
-            if reached == 1.0 or part < clearance.SHORTEST:
+            if reached == 1.0 or part < clearance.SHORTEST_MOTION:
                 break
         return reached
 

@@ -41,7 +41,7 @@ from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.pose_freedom import PoseFreedom
 from ssik_ros.paths.reasons import PathFailure
 from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPath, ToolPathRequest
-from ssik_ros.paths.search_space import SearchSpace, WIDE
+from ssik_ros.paths.search_space import SearchSpace, WIDE_RANGE
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import split_path, travel_cost, travel_times, TravelSearch
 from ssik_ros.paths.verification import (
@@ -131,7 +131,7 @@ class ToolPathPlanner:
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
         """Return the best path with all narrow tolerances at zero, as a first path; None if the search fails."""
-        exact = task.space.freedom.without_narrow(WIDE)
+        exact = task.space.freedom.without_narrow(WIDE_RANGE)
         if exact is None or any(own is not None for own in ends):
             return None
         space = SearchSpace(self.chain, exact, task.control.pause)

@@ -32,7 +32,7 @@ from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
-SPACING = 0.1
+CHECKED_SPACING = 0.1
 """Distance of two postures of a self-motion that are checked [rad]."""
 SEVEN = 7
 OTHER_STARTS = 16
@@ -180,7 +180,7 @@ class CheckedArm(ReachArm):
         assert self._checks is not None
         tried = 0
         for curve in self._motions(pose) or ():
-            q = curve.sample(SPACING)
+            q = curve.sample(CHECKED_SPACING)
             free, tried = q[self._checks.free(q)], tried + len(q)
             if len(free):
                 return free, tried

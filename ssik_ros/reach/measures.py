@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.serial_chain import SerialChain
 
-SINGULAR = 1e-5
+SINGULAR_POSTURE_RATIO = 1e-5
 """Largest ratio of smallest to largest singular value of a Jacobian at which a posture counts as singular."""
 
 AT_ONCE = 16_384
@@ -61,7 +61,7 @@ def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     if not len(q):
         return np.zeros(0, dtype=np.bool_)
     sizes = np.linalg.svd(chain.moved(q).jacobians(), compute_uv=False)
-    singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR * sizes[:, 0]
+    singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR_POSTURE_RATIO * sizes[:, 0]
     return singular
 
 

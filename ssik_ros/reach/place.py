@@ -41,11 +41,12 @@ AT_ONCE = 64
 """Places of one round of the search around a place."""
 JUDGED = 1024
 """Places of the grid whose postures are compared."""
-FINEST = 2e-4
+FINEST_BOX = 2e-4
 """Size of the box in which a search ends [m or rad]."""
 CHECKED = 6
 """Most placements of a round that are checked for collisions."""
-SHRINK = 0.6
+BOX_SHRINK = 0.6
+"""Size of the box of the next round, as a share of the box of this round [1]."""
 MOST_ROUNDS = 60
 EQUAL = 1e-6
 """Difference of the values of two placements that are as good as each other, relative to the value."""
@@ -362,7 +363,7 @@ class _PlaceSearch:
         """Return the best placement around one, and its score."""
         rng = np.random.default_rng(self.settings.seed)
         best, score = start, self._checked(start)[0]
-        box, finest = spacing.copy(), FINEST / self.lengths if len(start) else spacing
+        box, finest = spacing.copy(), FINEST_BOX / self.lengths if len(start) else spacing
         for _ in range(MOST_ROUNDS):
             if (box <= finest).all():
                 break
@@ -379,7 +380,7 @@ class _PlaceSearch:
                     best, score, is_better = rows[row], better, True
                     break
             if not is_better:
-                box = box * SHRINK
+                box = box * BOX_SHRINK
         return best, score
 
     def _placement(self, shares: FloatArray) -> Placement:

@@ -16,7 +16,7 @@ STRATA = ('postures', 'space', 'limits', 'singular', 'border')
 """Poses of random postures; random poses in a ball; one joint at a limit; nearly singular; at the border of reach."""
 WIDE = np.pi
 """Half the range of a joint without limits [rad or m]."""
-BESIDE_LIMIT = 0.01
+STRATUM_SHARE = 0.01
 """Largest distance from a limit of a joint in the stratum at limits, as a part of its range."""
 NEARLY = 32
 """Random postures that are drawn for a sample; the nearest to a singularity is taken."""
@@ -98,7 +98,7 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
     """Return the poses of postures with one joint near a limit, within it."""
     (low, high), q = _range(chain), _random_q(chain, count, rng)
     joints: IntArray = rng.integers(len(low), size=count)
-    away = BESIDE_LIMIT * (high - low)[joints] * rng.uniform(size=count)
+    away = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
     is_low = rng.uniform(size=count) < 0.5
     q[np.arange(count), joints] = np.where(is_low, low[joints] + away, high[joints] - away)
     return chain.moved(q).poses

@@ -29,7 +29,7 @@ from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.paths import convex
 
 COLLISION_FREE, COLLIDES, DOUBTFUL = 0, 1, 2
-SHORTEST = 1e-3
+SHORTEST_MOTION = 1e-3
 """Part of a motion below which it is not followed further."""
 PARTS = 400
 """Most parts of one motion."""
@@ -251,7 +251,7 @@ def follow(
                 if way > 0.0 and apart - clearance < part * way:
                     part, culprits[row] = (apart - clearance) / way, pair
             reached[row] = min(1.0, reached[row] + max(part, 0.0))
-            if reached[row] == 1.0 or part < SHORTEST:
+            if reached[row] == 1.0 or part < SHORTEST_MOTION:
                 break
         if reached[row] == 1.0:
             culprits[row] = -1

@@ -35,7 +35,7 @@ BOUNDS_SCRATCH = 4 * 3 + 4 + 4 + 12
 MOST_STEPS = 40
 DISTANCE_GAP = 1e-3
 """Gap between the bounds on a distance at which its search ends, as a share of the distance [1]."""
-FLAT = 1e-12
+PLANE_PIVOT = 1e-12
 """Relative pivot below which support points count as being in one plane."""
 
 
@@ -112,7 +112,7 @@ def _affine(room, count):
         largest = max(largest, room[at + 4 * i + i])
     for i in range(size):
         pivot = room[at + 4 * i + i]
-        if not pivot > FLAT * largest:
+        if not pivot > PLANE_PIVOT * largest:
             return False
         for k in range(i + 1, size):
             factor = room[at + 4 * k + i] / pivot

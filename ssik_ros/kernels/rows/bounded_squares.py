@@ -38,7 +38,7 @@ BETWEEN_BOUNDS, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
 """States of a variable."""
 MOST_PASSES = 4
 """Most passes for each variable."""
-NOTHING = 1e-15
+RANK_SHARE = 1e-15
 """Diagonal entry of a factorisation, relative to the first, that ends the rank."""
 
 
@@ -215,7 +215,7 @@ def _solve_free(x, table, room):
             for i in range(m):
                 right[i] -= table[i, v] * x[v]
     order = room.order
-    rank = householder.factorise(copied, m, count, room.factors, order, NOTHING)
+    rank = householder.factorise(copied, m, count, room.factors, order, RANK_SHARE)
     householder.solve_factorised(right, copied, m, room.factors, rank)
     for j in range(count):
         trial[int(columns[int(order[j])])] = right[j] if j < rank else 0.0

@@ -42,7 +42,7 @@ FINISH_GAIN = 0.5
 """Factor by which each of these steps must shrink the squared error."""
 POLISHED_ERROR = 1e-6
 """Largest error norm of a polished solution [m, rad]."""
-SAME_POSE = 1e-10
+SEED_POSE_ERROR = 1e-10
 """Error norm below which the seed is returned unchanged: its pose differs from the target only by rounding [m, rad]."""
 LARGEST_POLISH = 0.2
 """Longest step of a revolute joint in a polish [rad]: near a singular posture a longer one leaves the branch."""
@@ -51,7 +51,7 @@ DAMPED_STEPS = 24
 MORE_DAMPING, LESS_DAMPING = 30.0, 0.1
 """Factors on the damping of a polish after a step that did not help, and after one that did."""
 MOST_DAMPING = 1e6
-LEAST_GAIN = 0.99
+LEAST_SHRINK = 0.99
 """Factor by which a step with damping must shrink the squared error."""
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
@@ -296,7 +296,7 @@ def polish_with_damping(ints, reals, options, work, before):
     mu = laws.LARGEST_MU
     for _ in range(DAMPED_STEPS):
         square = try_step(ints, reals, options, work, mu, before)
-        if not square <= LEAST_GAIN * before:
+        if not square <= LEAST_SHRINK * before:
             take_back(ints, reals, options, work)
             mu *= MORE_DAMPING
             if mu > MOST_DAMPING:

@@ -45,7 +45,7 @@ SMALLEST_PULL = 1e-4
 STEPS = 60
 RESTORED_SQUARE = 1e-20
 """Largest squared error after the targets are restored [m^2, rad^2]; far below every tolerance."""
-DIFFERENCE = 1e-5
+CENTRAL_DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
 PROJECTION_DAMPING = 1e-14
 """Damping of the projection into the null space; it matters only if the normal equations are singular."""
@@ -141,10 +141,10 @@ def gradient(ints, reals, options, work, q):
             vectors.copy(w.trial, q)
             vectors.fill(w.step, 0.0)
             # A ball joint turns by all three of its variables at once.
-            w.step[v] = sign * DIFFERENCE
+            w.step[v] = sign * CENTRAL_DIFFERENCE
             steps.advance(t.variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
             change += sign * manipulability(ints, reals, work, w.trial)
-        w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * DIFFERENCE)
+        w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * CENTRAL_DIFFERENCE)
 
 
 @kernel

@@ -361,7 +361,7 @@ def settle(ints, reals, options, wanted, counters, work):
             return False
     enough = descent.POLISHED_ERROR
     if counters[state.ITERATIONS] == 0:
-        enough = descent.SAME_POSE
+        enough = descent.SEED_POSE_ERROR
     if wanted > 1 or options[state.VALIDATED] != 0.0:
         enough = 0.0
     descent.polish(ints, reals, options, enough, work)

@@ -419,7 +419,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
     mu, extra = options[state.GAIN], 0.0
     square, inside = descent.measure(ints, reals, options, work, w.state)
     # However small a tolerance permits, a cycle follows every motion of its target.
-    inside = inside and descent.is_exact(w.errors, descent.SAME_POSE)
+    inside = inside and descent.is_exact(w.errors, descent.SEED_POSE_ERROR)
     iteration = 0
     while not inside and iteration < options[state.MAX_ITERATIONS]:
         if cancel[0] != 0:

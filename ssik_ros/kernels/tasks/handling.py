@@ -70,7 +70,7 @@ GIVE_UP = 2
 PROGRESS = 0.6
 WINDOW = 3
 POLISHING_STEPS = 12
-SLOW = 0.8
+LAST_STEP_GAIN = 0.8
 """A polishing step that leaves more than this share of the squared residual is the last one."""
 LEAST_RESIDUAL = 1e-13
 """Residual below which polishing ends [m, rad]."""
@@ -250,7 +250,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
         if not (within and square <= last):
             vectors.copy(q, w.best)
             return FOUND
-        if square > SLOW * last or polished > POLISHING_STEPS:
+        if square > LAST_STEP_GAIN * last or polished > POLISHING_STEPS:
             return FOUND
     elif within:
         pass

@@ -209,7 +209,7 @@ def gradient_step(rows, right, error, step):
             change += rows[a, v] * step[v]
         above += error[a] * change
         below += change * change
-    length = above / below if below > linalg.TINY else 0.0
+    length = above / below if below > linalg.SMALLEST_PIVOT else 0.0
     for v in range(nv):
         total = 0.0
         for a in range(m):

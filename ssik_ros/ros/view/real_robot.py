@@ -21,8 +21,8 @@ LONGEST_MOTION = 120.0
 """Longest motion that is sent to the robot [s]."""
 NO_FIGURE = 1.0
 """Velocity limit of a joint whose URDF has none, as in MoveIt [rad/s or m/s]."""
-NOISE = 1e-3
-"""A joint may be reported this far beyond a limit, and then counts as being at the limit [rad or m]."""
+SENSOR_NOISE = 1e-3
+"""Largest distance of a reported joint beyond a limit at which the joint counts as at the limit [rad or m]."""
 LARGEST_POSITION = 1e3
 """Largest position of a joint without limits; larger positions are refused [rad or m]."""
 MOST_NAMED = 3
@@ -132,7 +132,9 @@ class RunningGroup:
             np.minimum(group.upper, LARGEST_POSITION),
         )
         # In this form a value that is not a number is outside.
-        outside = np.flatnonzero(~((joints >= low - NOISE) & (joints <= high + NOISE)))
+        outside = np.flatnonzero(
+            ~((joints >= low - SENSOR_NOISE) & (joints <= high + SENSOR_NOISE))
+        )
         if outside.size:
             k = int(outside[0])
             return None, (

@@ -25,7 +25,7 @@ from ssik_ros.solvers.closed_form.branch_request import PLAIN
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
 """Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
 
-LEAST_SINE = 1e-3
+LEAST_PROOF_SINE = 1e-3
 """Smallest useful sine between axes of wrist and of shoulder, and smallest useful lever of the elbow."""
 MOST_DRIFT = 0.5
 """Largest useful drift of a chain from the class, in sizes of the chain."""
@@ -34,7 +34,8 @@ SHRINKING = 0.02
 EXACT_DRIFT = 1e-9
 """Drift of axes below which the chain counts as a member of the class, in sizes of the arm; the margin of the proof is
 larger."""
-TINY = 1e-300
+LEAST_DIVISOR = 1e-300
+"""Least size that lengths are divided by, so that a chain of size zero gives no NaN."""
 
 
 class Decisions(NamedTuple):
@@ -178,7 +179,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     held = 6 if is_reversed else 0
     order = [5, 4, 3, 2, 1, 0] if is_reversed else [1, 2, 3, 4, 5, 6]
     size, sign = geometry.size, -1.0 if is_reversed else 1.0
-    h, o = sign * chain.axes[order], chain.points[order] / max(size, TINY)
+    h, o = sign * chain.axes[order], chain.points[order] / max(size, LEAST_DIVISOR)
     a, w = _nearest_point(h, o, 0), _nearest_point(h, o, 3)
     if a is None or w is None:
         return None
@@ -188,7 +189,10 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     beside -= (beside * h).sum(axis=1, keepdims=True) * h
     drift = 2.0 * float(np.linalg.norm(beside, axis=1).sum())
     numbers = _numbers(h, a - o[2], w - o[2])
-    if min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_SINE or drift > MOST_DRIFT:
+    if (
+        min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_PROOF_SINE
+        or drift > MOST_DRIFT
+    ):
         return None
     axis = chain.axes[held]
     numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
@@ -207,7 +211,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
 def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:
     """Return the point nearest to the axes ``first`` and ``first + 1``, or None if they are nearly parallel."""
     across = [np.eye(3) - np.outer(h[k], h[k]) for k in (first, first + 1)]
-    if _across(h[first], h[first + 1]) < LEAST_SINE:
+    if _across(h[first], h[first + 1]) < LEAST_PROOF_SINE:
         return None
     return np.asarray(
         np.linalg.solve(across[0] + across[1], across[0] @ o[first] + across[1] @ o[first + 1])

@@ -38,7 +38,7 @@ PATIENT_ERROR = 1e-3
 """Norm of position [m] and rotation [rad] error at which a patient descent takes over."""
 MOST_STARTS = 64
 """Most starts of a search."""
-PATIENCE = 100
+MOST_PATIENT_STEPS = 100
 """Most steps of one patient descent."""
 MOST_STEPS = 3000
 """Most steps of all patient descents together."""
@@ -46,8 +46,8 @@ EDGE_ERROR = 3e-5
 """Largest error of a posture near which the edge of reach is tried [m, rad]."""
 FOLLOWED = 8
 """Most starts for the edge; the nearest to the pose come first."""
-APART = 0.1
-"""If some joint of two postures differs by more than this, both are followed [rad or m]."""
+START_SEPARATION = 0.1
+"""Difference of a joint above which two postures are both followed [rad or m]."""
 ROTATION = math.sqrt(2.0)
 """Frobenius norm of the difference of two rotations, divided by the small angle between them."""
 
@@ -122,7 +122,7 @@ class PostureSearch:
         low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
         self._middle = 0.5 * (low + high)
         near = SearchSettings(tolerance=PATIENT_ERROR, slimit=MOST_STARTS)
-        exact = SearchSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
+        exact = SearchSettings(law='gauss', slimit=1, ilimit=MOST_PATIENT_STEPS, gives_up=False)
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
         self._exact = exact.pack(problem, self._middle, True)
@@ -375,6 +375,6 @@ def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
     """Return at most FOLLOWED places, smallest error first; places close to a better one are left out."""
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
-        if all(np.abs(place.q - other.q).max() > APART for other in chosen):
+        if all(np.abs(place.q - other.q).max() > START_SEPARATION for other in chosen):
             chosen.append(place)
     return chosen[:FOLLOWED]

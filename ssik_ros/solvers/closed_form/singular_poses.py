@@ -20,6 +20,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
+from ssik_ros.kernels.closed_form.elimination.general_search import CURVE_REFERENCE
 from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
@@ -37,8 +38,6 @@ NEARLY_COPY_DISTANCE = 1e-3
 the other [rad or m]."""
 SAFE = 10.0
 """Largest residual of the midpoint of two equal postures, as a multiple of the rounding of the pose."""
-ASIDE = 0.1
-"""Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
 """With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
 
@@ -184,7 +183,11 @@ class SingularPoses:
         """Return isolated solutions and curve points (k, n), and curves (k, n + 2); refine ``rows`` in place."""
         n = self._n
         joints = np.arange(1.0, n + 1.0)
-        wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
+        wish = (
+            CURVE_REFERENCE * (1.0 + 0.37 * joints)
+            if seed is None
+            else seed + LITTLE_ASIDE * joints
+        )
         out = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n))
         curves = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n + 2))
         isolated = np.empty(len(rows))
@@ -233,7 +236,7 @@ class SingularPoses:
         hardly moves.
         """
         moved = self._moved_inside(q, limits)
-        if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.BESIDE_LIMIT:
+        if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.FOLD_LIMIT_ROUNDING:
             return None
         return measure(self._plan, moved, pose)
 

@@ -29,13 +29,13 @@ SEVEN = len(JOINTS)
 LEAST_JOINTS = 2
 STANDS = 1e-7
 """Largest motion of an added joint along a curve that counts as rounding [rad]."""
-SINGULAR = 1e-6
+SINGULAR_VALUE = 1e-6
 """Smallest singular value below which a posture counts as singular, with metres as shares of the arm's size."""
 RESOLVED = 1e-4
 """Smallest useful singular value of the Jacobian of all seven joints."""
 STARTS = 256
 """Number of starts of Newton's method in the search for further curves of a pose."""
-SPACING = 0.03
+COMPARED_SPACING = 0.03
 """Spacing of the points of a curve that are compared with postures [rad]."""
 REFERENCES = 8
 """Most postures that are tried as the reference of the joints added at the tip."""
@@ -129,17 +129,17 @@ def _follow_best(
 
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
-    """Return whether each posture lies on a curve (k,): within SPACING of one of many points on the curve."""
+    """Return whether each posture lies on a curve (k,): within COMPARED_SPACING of one of many points on the curve."""
     points = []
     for a, b in itertools.pairwise(part):
         width = b[segments.ARC] - a[segments.ARC]
-        u = np.linspace(0.0, 1.0, int(np.ceil(width / SPACING)) + 1)[:, None]
+        u = np.linspace(0.0, 1.0, int(np.ceil(width / COMPARED_SPACING)) + 1)[:, None]
         v, m, k = 1.0 - u, segments.TANGENT, rows.shape[1]
         rise = v * width * a[m : m + k] - u * width * b[m : m + k]
         ends = v * v * (1.0 + 2.0 * u) * a[:k] + u * u * (1.0 + 2.0 * v) * b[:k]
         points.append(ends + u * v * rise)
     away = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
-    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < SPACING)
+    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < COMPARED_SPACING)
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
@@ -169,7 +169,7 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     moved = chain.moved(rows)
     jacobians = moved.jacobians(moved.points[:, -1], _size(chain))
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
-    return np.asarray(np.flatnonzero(least < SINGULAR), dtype=np.int64)
+    return np.asarray(np.flatnonzero(least < SINGULAR_VALUE), dtype=np.int64)
 
 
 def insert_joint(

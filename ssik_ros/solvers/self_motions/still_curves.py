@@ -24,7 +24,7 @@ SLOW_JOINTS = 2
 """Number of joints that elimination holds if the arm has no closed form with any joint held."""
 NEAREST, SLIDES, FINE = 8, 4, 128
 """Two joints turn against each other: at most NEAREST postures, by SLIDES of FINE equally spaced angles."""
-WIDE, ALIGNED = 0.5, 0.1
+ALIGNED_START_DISTANCE, ALIGNED_DISTANCE = 0.5, 0.1
 """Largest distance of the joint between from its aligned angle: in starts, and in solutions [rad]."""
 AROUND = 64
 """Number of starts with four parallel axes."""
@@ -99,7 +99,9 @@ class StillCurves:
         free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
         met = _descend(pose, seeds, free)
         away = np.abs(wrap_angles(met[:, each.between] - each.angle))
-        met = met[np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED)][:NEAREST]]
+        met = met[
+            np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_DISTANCE)][:NEAREST]
+        ]
         found = []
         for q in met:
             turned = np.repeat(q[None], FINE, axis=0)
@@ -173,7 +175,7 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
             continue
         angle = _angle(m, b, side * a)
         beyond = max(chain.lower[between] - angle, angle - chain.upper[between])
-        if beyond > ALIGNED:
+        if beyond > ALIGNED_DISTANCE:
             continue
         point = _moved(chain, between, angle, chain.points[last])
         miss = np.linalg.norm(_cross(point - chain.points[first], a))
@@ -201,7 +203,11 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     :param each: the two joints.
     """
     away = np.abs(wrap_angles(rows[:, each.between] - each.angle))
-    rows = rows[np.argsort(away, kind='stable')[: np.count_nonzero(away < WIDE)][:NEAREST]]
+    rows = rows[
+        np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_START_DISTANCE)][
+            :NEAREST
+        ]
+    ]
     angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
     seeds = np.repeat(rows, SLIDES, axis=0)
     turned = np.tile(angles, len(rows))

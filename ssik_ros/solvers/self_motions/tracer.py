@@ -36,7 +36,7 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
 """Number of knots allocated at first."""
-WIDER = 0.5
+WIDENED_LIMITS = 0.5
 """Widening of joint limits that finds curves with short stretches inside [rad]; for ranges below 1, a share of the
 range."""
 SECOND = (2, 4)
@@ -52,7 +52,7 @@ SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 joint are not searched, it is divided by the second one. The finest resolution is the range divided by the third."""
 RIGHT_ANGLES = (0, 1, 4, 5)
 """Joints whose axes must be perpendicular to the next axis if the elbow moves on a circle."""
-ACROSS = 1e-9
+PERPENDICULAR_COSINE = 1e-9
 """Largest scalar product of perpendicular axes; the kernel also checks the residual of the pose."""
 
 
@@ -234,7 +234,7 @@ class SelfMotionTracer:
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
         """Like :meth:`_seeds`, but trace curves within wider limits first, to find short stretches inside."""
-        wide = WIDER * (own.upper - own.lower).clip(0.0, 1.0)
+        wide = WIDENED_LIMITS * (own.upper - own.lower).clip(0.0, 1.0)
         request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
         seeds = self._seeds(own, pose, request)
         if seeds is None:
@@ -284,7 +284,7 @@ class SelfMotionTracer:
         return [
             part
             for part in parts
-            if bool(np.median(np.abs(part[:, column])) <= folds.STILL) == is_still
+            if bool(np.median(np.abs(part[:, column])) <= folds.STILL_COMPONENT) == is_still
         ]
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -440,7 +440,7 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
     chain = arm.plan.chain
     angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None
     cosines = [chain.axes[k] @ chain.axes[k + 1] for k in RIGHT_ANGLES]
-    if angles is None or np.abs(cosines).max() > ACROSS:
+    if angles is None or np.abs(cosines).max() > PERPENDICULAR_COSINE:
         return None
     return np.concatenate([angles.shoulder, angles.wrist])
 

@@ -12,7 +12,7 @@ from ssik_ros.view.posture_session import PostureSession
 ROBOT, TARGET = 'zoom to robot (Z)', 'frame target (F)'
 KEYS = {ROBOT: 'Z', TARGET: 'F'}
 """viser moves the camera with W, A, S, D, Q, E and the arrows."""
-AROUND = 0.3
+TARGET_BOX = 0.3
 """Half the edge of the box around a target that fills the picture, as a part of the robot's size."""
 CAMERA_MARGIN = 1.05
 """Distance of the camera, divided by the distance at which a sphere around the box touches the edges [1]."""
@@ -57,7 +57,7 @@ class CameraPanel:
     def _target_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of a box around all targets [m]."""
         places = np.array([pose[:3, 3] for pose in self._page.session.targets.values()])
-        margin = AROUND * self._page.size
+        margin = TARGET_BOX * self._page.size
         return np.array((places.min(axis=0) - margin, places.max(axis=0) + margin))
 
     def show(self, session: PostureSession) -> None:

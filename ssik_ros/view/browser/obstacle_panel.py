@@ -26,8 +26,8 @@ HELD = 'the chosen obstacle'
 """Name under which the page knows that the handle is held; no link has it."""
 TURN = 0.7
 """Between two new obstacles, as seen from the target [rad]."""
-HANDLE = 0.18
-"""Size of the handle, as a part of the robot's size."""
+OBSTACLE_HANDLE = 0.18
+"""Size of the handle of an obstacle, as a share of the robot's size [1]."""
 
 
 class ObstaclePanel:
@@ -55,7 +55,7 @@ class ObstaclePanel:
         self._text = gui.add_markdown('')
         self._choice.on_update(self._on_choice)
         self._handle = page.scene.add_transform_controls(
-            '/obstacle_handle', scale=HANDLE * page.size, depth_test=False, visible=False
+            '/obstacle_handle', scale=OBSTACLE_HANDLE * page.size, depth_test=False, visible=False
         )
         self._handle.on_update(self._on_handle)
 

@@ -32,7 +32,7 @@ VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS, NEXT = 0, 1, 2, 3, 4
 the branches whose stretch within the limits has been sampled; bits of the branches that stay within the limits up to
 the next scanned place; index of the place with the next larger value."""
 
-INSIDE = -1e-10
+INSIDE_MARGIN = -1e-10
 """Least margin of a branch within the limits [rad]; certification moves tiny excesses onto the limit."""
 CANDIDATE_ERROR = 1e-6
 """Largest distance of candidates of an exact class from the solution [rad], and largest pose error of double
@@ -321,7 +321,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
             room = lanes.select(is_near, miss, room)
     lanes.store(places, row_at(at, n + MARGIN, n), least)
     lanes.store(places, row_at(at, n + RESIDUAL_ROW, n), room)
-    bits = lanes.bits_of((least >= INSIDE) & (room == 0.0))
+    bits = lanes.bits_of((least >= INSIDE_MARGIN) & (room == 0.0))
     places[number_at(at, INSIDE_BITS, n)] = float(bits)
     places[number_at(at, HIT_BITS, n)] = 0.0
 
@@ -351,8 +351,8 @@ def keep_place(places, at, least, ranges, pending, n):
 
     :param places: flat table of places.
     :param at: index of the place; its appended branches are marked as hit.
-    :param least: least margin: INSIDE; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all candidates,
-        whether or not they reach the pose.
+    :param least: least margin: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
+        candidates, whether or not they reach the pose.
     :param ranges: from :func:`write_ranges`; joints outside by rounding are moved onto the limit.
     :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
         each.

@@ -149,7 +149,7 @@ def search(
         put(values, vector(fill, first, count), count)
         write_places(run, places, beside, count, ranges, scratch)
         for i in range(count):
-            hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
+            hb.keep_place(places, beside + i, hb.INSIDE_MARGIN, ranges, pending, n)
     spread[TRIED] = found.tried + added
     _certify(run, pending, found.seeds, scratch)
     return common.finish(out, run)
@@ -278,7 +278,7 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     for i in range(every // 2, last, every):
         value = places[hb.number_at(i, hb.VALUE, n)]
         if i > 0 and not abs(value - seeded) < common.SAME_VALUE:
-            hb.keep_place(places, i, hb.INSIDE, ranges, pending, n)
+            hb.keep_place(places, i, hb.INSIDE_MARGIN, ranges, pending, n)
     for i in range(last + 1):
         places[hb.number_at(i, hb.NEXT, n)] = float(i + 1 if i < last else -1)
     _keep_runs(places, ranges, n, pending, last)
@@ -315,7 +315,7 @@ def _keep_runs(places, ranges, n, pending, last):
             if i > start or hb.bits_at(places, i, hb.INSIDE_BITS, n) & bit != 0:
                 middle = (start + i + 1) // 2
                 if not sampled and 0 < middle < last:
-                    hb.keep_place(places, middle, hb.INSIDE, ranges, pending, n)
+                    hb.keep_place(places, middle, hb.INSIDE_MARGIN, ranges, pending, n)
                     sampled = True
                 for k in range(start, i + 1 if sampled else start):
                     hit = hb.bits_at(places, k, hb.HIT_BITS, n) | bit

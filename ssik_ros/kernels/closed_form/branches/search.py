@@ -89,7 +89,7 @@ gains nothing."""
 IRREGULAR = 1e-4
 """Smallest pivot of the Jacobian, relative to its largest entry; if not larger, other postures may be near a
 solution."""
-OUTSIDE = 1e-5
+SURELY_OUTSIDE = 1e-5
 """If a joint is farther outside its limits than this, it is surely outside [rad or m]."""
 SAME_VALUE = 1e-9
 """Largest difference between two values of a held joint that count as one [rad or m]."""
@@ -390,7 +390,9 @@ def _is_proof(run, count):
             continue
         is_clear = error <= run.options[ERROR_OPTION]
         is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)
-        if not is_clear or ranking.place_beside(q, n, slides, lower, upper, q, mode, OUTSIDE):
+        if not is_clear or ranking.place_beside(
+            q, n, slides, lower, upper, q, mode, SURELY_OUTSIDE
+        ):
             return False
     return True
 
@@ -817,7 +819,7 @@ def _put_on_limits(run, wishes):
     copy(placed, _candidate(run))
     for _ in range(n):
         if not ranking.place_beside(
-            placed, n, slides, lower, upper, wishes, mode, ranking.BESIDE_LIMIT
+            placed, n, slides, lower, upper, wishes, mode, ranking.FOLD_LIMIT_ROUNDING
         ):
             return False
         moving = 0

@@ -29,7 +29,7 @@ EDGE = 1e-5
 """Distance of a component from the end of its range below which a gate is uncertain, in sizes of the arm."""
 SHORT = 1e-6
 """Squared length of a vector below which its direction is uncertain, in squared sizes of the arm."""
-STRAIGHT = 1e-6
+STRAIGHT_SQUARE = 1e-6
 """Squared sine between two axes below which the angles about them are uncertain."""
 LIMIT_DOUBT = 1e-5
 """Distance of a joint from a limit below which it is in doubt whether the joint is inside [rad]."""

@@ -54,8 +54,8 @@ FIRST = 16
 ARMS = 4
 BOTH = 3
 """Bit mask of both wrists."""
-NARROWEST = 1e-7
-"""Half width of a cell at which it is not divided any further [rad]."""
+NARROWEST_CELL = 1e-7
+"""Half width of a cell below which it is not divided any further [rad]."""
 ROUNDS = 1
 """Number of rounds in which ranges of joints bound the drift, and the drift bounds the joints."""
 CELL = 12
@@ -326,7 +326,7 @@ def _divide(queue, size, most, items, start, bits, is_split):
     at, lane, place = CELL * start[0], start[1], CELL * size
     half, last = queue[at + 1], items[(hr.LAST + 1) * LANES + lane]
     is_last = is_split and items[hr.BALL * LANES + lane] > LAST_SHARE * half
-    if size + 2 > most or half < NARROWEST:
+    if size + 2 > most or half < NARROWEST_CELL:
         return most + 1
     for side in range(2):
         way = side - 0.5

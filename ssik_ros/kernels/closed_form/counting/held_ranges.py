@@ -48,7 +48,7 @@ from ssik_ros.kernels.closed_form.certification.chain import map_direction, map_
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
-PLAY = 1e-8
+POSE_PLAY = 1e-8
 """Play of the pose, in sizes of the arm and in radians; it exceeds rounding and the tolerance of a posture."""
 INTERVAL_ROUNDING = 1e-10
 """Rounding of a cosine, and of a point that does not depend on the pose, in sizes of the arm; it widens each range."""
@@ -323,7 +323,7 @@ def _see_target(arm, pose, cells):
         vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift
     )
     way, slope = vectors.subtract(out, apart), vectors.cross(u, out)
-    half, play = cells.half, cells.ball + PLAY
+    half, play = cells.half, cells.ball + POSE_PLAY
     lever = _length(vectors.cross(u, apart))
     rest = 0.5 * lever_w * half * half + play
     # The square of the distance is a sinusoid with the amplitude 2 lever(A) lever(W).
@@ -341,7 +341,7 @@ def _see_target(arm, pose, cells):
     azimuth = _turning(along, across, way, slope, half, rest)
     # In the frame that rotates with the target, axis 6 is fixed; the line from A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
-    cone = _bulged((lever * half + play) * inverse) + PLAY
+    cone = _bulged((lever * half + play) * inverse) + POSE_PLAY
     slant = _length(vectors.cross(way, last)) * inverse
     base = _length(vectors.cross(way, h1)) * inverse
     beside = _azimuth_of_cone(cone, slant)
@@ -448,7 +448,7 @@ def _bend_wrist(arm, target, elbow, roll):
     y4, x4 = s6 * sine, c6 * s4 - s6 * c4 * cosine
     between = lanes.root(y4 * y4 + x4 * x4)
     angle = lanes.arc_tangent(between, c6 * c4 + s6 * s4 * cosine)
-    cones = cone4 + cone6 + PLAY
+    cones = cone4 + cone6 + POSE_PLAY
     width = cones + lanes.lesser(most6, most4) * roll[1]
     at4 = (lanes.arc_tangent(y4, x4), _azimuth_of_cone(cones + most6 * roll[1], between))
     at6 = (

@@ -118,10 +118,10 @@ SPLIT_BY_ROUNDING, MOST_NEARLY_REAL = 2e-7, 0.05
 """Rounding may split two roots that coincide: NEARLY_REAL per largest entry of the eigenvalue problem, and at most."""
 SURELY_REAL = 1e-5
 """Like NEARLY_REAL, for roots that must have a solution. Others may belong to a pair that has just become complex."""
-GOOD = 100.0
-"""If no entry of the eigenvalue problem is larger, an origin is used at once."""
-DOUBTFUL = 1e6
-"""If an entry is larger, the eigenvalues are in doubt."""
+GOOD_ENTRY = 100.0
+"""Largest entry of the eigenvalue problem of an origin that is used at once [1]."""
+DOUBTFUL_ENTRY = 1e6
+"""Entry of the eigenvalue problem above which the eigenvalues are in doubt [1]."""
 PROVING = 3e5
 """If an entry is larger, missing solutions prove nothing, because the two roots of a fold may differ too much."""
 TRUSTED = 1e4
@@ -155,7 +155,7 @@ def _choose_matrix(elimination, work):
         if largest < best:
             size, origin, best = found, q, largest
             copy(vector(work, W_MATRIX, size * size), trial)
-        if best < GOOD:
+        if best < GOOD_ENTRY:
             break
     return size, origin, best
 
@@ -250,7 +250,7 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)
     work[W_LARGEST] = largest
-    if size > 0 and largest < DOUBTFUL:
+    if size > 0 and largest < DOUBTFUL_ENTRY:
         total = _write_roots(roots, size, origin, largest, work)
         if total >= 0:
             count, complete = add_candidates(
@@ -456,8 +456,8 @@ def solve_beside(constants, g, work, ints):
 
 TRIALS = 8
 """Number of postures that rate a cut."""
-FOUND = 1e-3
-"""Largest difference from a known posture that counts as found [rad]."""
+KNOWN_POSTURE_DISTANCE = 1e-3
+"""Largest difference of a joint between a candidate and a known posture that counts as found [rad]."""
 DIGITS_FOR_SPEED = 1.0
 """Digits of accuracy that a faster cut may lose; its elimination is done once for all poses."""
 DIGITS_FOR_DOUBT = 8.0
@@ -498,7 +498,7 @@ def _rate_cut(
         turns = (found[:count, :JOINTS] - angles) / (2.0 * math.pi)
         distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))
-        if not nearest < FOUND:
+        if not nearest < KNOWN_POSTURE_DISTANCE:
             return 0.0, 0.0
         digits = min(digits, -math.log10(nearest + 1e-15))
         doubts += not certain

@@ -44,7 +44,7 @@ AT_SINGULAR = after(AT_ROWS, ROWS, 0)
 
 STANDS_STILL = 1e-3
 """Largest angle of an added joint that counts as zero; the certification on the real joints decides [rad]."""
-ASIDE = 0.1
+CURVE_REFERENCE = 0.1
 """Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
 """With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
@@ -171,7 +171,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
         if options[common.HAS_SEED] != 0.0:
             wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
-            wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
+            wish[k] = CURVE_REFERENCE * (1.0 + 0.37 * (k + 1))
     unit, free = (
         constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE],
         vector(run.ints, common.JOINT_INDICES, n),

@@ -20,7 +20,7 @@ from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
 from ssik_ros.kernels.rows.householder import factorise, solve_factorised
 
-TINY = 1e-15
+REPLACING_PIVOT = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
 TURN_A, TURN_B = 0.61, 1.13
 """Half-angles by which the origins of x_a and x_b are moved before a space is split; any half-angles that no solution has are suitable."""
@@ -64,8 +64,8 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
         pivots[j] = place
         if place != j:
             linalg.exchange_rows(lu, j, place, 0, SIZE)
-        if not pivot > TINY * largest:
-            lu[j, j] = TINY * largest + 1e-300
+        if not pivot > REPLACING_PIVOT * largest:
+            lu[j, j] = REPLACING_PIVOT * largest + 1e-300
         inverse = 1.0 / lu[j, j]
         for i in range(j + 1, SIZE):
             factor = lu[i, j] * inverse

@@ -39,7 +39,7 @@ from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 
 W_RIGHT, W_A, W_B, W_C = W_POSES + 12, W_POSES + 24, W_POSES + 36, W_POSES + 48
 """Offsets of further poses; the first is the left side of the loop."""
-AROUND = 4.0
+SPLIT_ROOT_FACTOR = 4.0
 """A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary part."""
 SPLIT = 3.0
 """If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split it."""
@@ -56,8 +56,8 @@ MISSES = 10.0
 If all candidates of nearly complex roots miss the target by more than this times the imaginary part, the roots may be
 complex; in link lengths and radians.
 """
-APART = 1e-3
-"""If a joint of two close candidates differs by more, they belong to two solutions [rad]."""
+DIFFERENT_ROOTS = 1e-3
+"""Difference of a joint above which two close candidates belong to two solutions [rad]."""
 
 
 @kernel
@@ -120,7 +120,9 @@ def _count_apart(found, first, count):
             largest = 0.0
             for j in range(JOINTS):
                 largest = max(largest, abs(wrap_to_pi(found[row, j] - found[other, j])))
-            is_apart = is_apart and (largest > APART or not found[other, 6] < DOUBTFUL_MISS)
+            is_apart = is_apart and (
+                largest > DIFFERENT_ROOTS or not found[other, 6] < DOUBTFUL_MISS
+            )
         solutions += 1 if is_apart else 0
     return solutions
 
@@ -199,7 +201,7 @@ def _are_complex(middle, part, work, ints):
         return False
     for i in range(12):
         nearness = math.sqrt(real[i] * real[i] + imaginary[i] * imaginary[i])
-        if not nearness * AROUND * part > 1.0:
+        if not nearness * SPLIT_ROOT_FACTOR * part > 1.0:
             continue
         if nearness * part > SPLIT or abs(imaginary[i]) < 0.5 * nearness:
             return False

@@ -43,14 +43,14 @@ STEP, TANGENT = N, N + 1
 COLUMNS = N + 2
 MISS, PIVOT = 0, 1
 """Indices into ``facts``."""
-SINGULAR = 1e-12
+SINGULAR_EQUATIONS = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
 LONGEST_NEWTON_STEP = 0.3
 """Longest accepted Newton step [rad or m]."""
 LAST_STEP = 1e-7
 """Largest last Newton step of a point that is exact up to rounding [rad or m]."""
 EXACT_STEPS = 8
-ALONG = 1e-11
+LEAST_TANGENT = 1e-11
 """Least size of the tangent before it is normalized; below it, the tangent is undefined."""
 
 CLEAR = 0.02
@@ -158,7 +158,7 @@ def _eliminate(system):
                 best = i
         pivot = system[best, k]
         determinant *= pivot
-        if not abs(pivot) > SINGULAR * largest:
+        if not abs(pivot) > SINGULAR_EQUATIONS * largest:
             return 0.0, 0.0
         least = min(least, abs(pivot))
         if best != k:

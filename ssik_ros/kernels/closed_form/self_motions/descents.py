@@ -42,7 +42,7 @@ from ssik_ros.kernels.geometry.lanes import LANES
 ERRORS = 3
 """Numbers that measure a posture."""
 STEPS = 40
-IDLE = -1.0
+NO_POSTURE = -1.0
 """Remaining steps of a lane without a posture."""
 LONGEST_DESCENT_STEP = 0.7
 """Longest step of a posture towards a curve [rad or m]."""
@@ -50,7 +50,7 @@ LAST_DESCENT_STEP = 1e-8
 """Largest last step of a posture that is exact up to rounding [rad or m]."""
 SINGULAR_PIVOT = 1e-3
 """Least pivot of a knot (:data:`segments.LEAST_PIVOT`) below which a singular posture is near."""
-REACHES = 1e-9
+ARRIVED_ERROR = 1e-9
 """Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
 
@@ -100,7 +100,7 @@ def descend(rows, ints, reals, target, free, work):
     for lane in range(LANES):
         # Idle lanes are computed, too, so give them valid numbers.
         _begin(c, numbers, lane, rows[begun])
-        left[lane] = STEPS if lane < rows.shape[0] else IDLE
+        left[lane] = STEPS if lane < rows.shape[0] else NO_POSTURE
         active += lane < rows.shape[0]
         begun = min(begun + 1, rows.shape[0] - 1)
     begun = active
@@ -110,17 +110,17 @@ def descend(rows, ints, reals, target, free, work):
             if left[lane] > 0.0 and _step(numbers, lane) > LAST_DESCENT_STEP:
                 left[lane] -= 1.0
                 continue
-            if left[lane] == IDLE:
+            if left[lane] == NO_POSTURE:
                 continue
             for k in range(N):
                 q[k] = lp.number_of(numbers, lp.Q + k, lane)
             certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors, scratch)
-            if errors[2] <= REACHES and inside.wind(c, q, 0.0):
+            if errors[2] <= ARRIVED_ERROR and inside.wind(c, q, 0.0):
                 # The overwritten row is free: its own posture has begun before.
                 for k in range(N):
                     rows[count, k] = q[k]
                 count += 1
-            left[lane] = IDLE
+            left[lane] = NO_POSTURE
             if begun < rows.shape[0]:
                 _begin(c, numbers, lane, rows[begun])
                 left[lane] = STEPS

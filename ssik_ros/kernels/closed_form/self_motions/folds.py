@@ -44,9 +44,9 @@ LOOKS = 60
 """Most Newton steps for the folds of eight segments."""
 AT_FOLD = 1e-10
 """Largest component of the held joint in the tangent at a fold."""
-STILL = 1e-5
+STILL_COMPONENT = 1e-5
 """If the held joint's component is at most this at both knots, its sign is rounding and the joint counts as still."""
-ON_CURVE = 1e-8
+FOLD_LAST_STEP = 1e-8
 """Largest last Newton step of a posture at which the tangent is used [rad]."""
 SAME_POSTURE = 1e-4
 """Largest difference of a joint between two ends at which the curves continue each other [rad]."""
@@ -111,7 +111,7 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
             if row + 1 == first + rows[curve]:
                 continue
             before, behind = knots[row, TANGENT + c.held], knots[row + 1, TANGENT + c.held]
-            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL:
+            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL_COMPONENT:
                 found -= 1
                 fold_at[row] = found
                 lane = state[waiting]
@@ -140,11 +140,11 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
         for lane in range(LANES):
             size = lp.number_of(numbers, lp.SIZE, lane)
             f = lp.number_of(numbers, lp.TANGENT + c.held, lane)
-            is_there = abs(f) < AT_FOLD and size < ON_CURVE
+            is_there = abs(f) < AT_FOLD and size < FOLD_LAST_STEP
             if is_there or not size <= cp.LONGEST_NEWTON_STEP:
                 continue
             open_lanes += 1
-            if size >= ON_CURVE:
+            if size >= FOLD_LAST_STEP:
                 lp.take_step(numbers, lane)
                 continue
             _narrow(state[lane], f)

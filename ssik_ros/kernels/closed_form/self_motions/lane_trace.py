@@ -306,7 +306,7 @@ def _is_good(run, lane):
     if state[COUNT] > 1.0:
         return size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= trace.STEPS
     state[MISS] = size
-    return size <= max(min(trace.LARGEST_MISS, 0.3 * state[WIDTH]), 1e-7)
+    return size <= max(min(trace.LARGEST_PREDICTION_MISS, 0.3 * state[WIDTH]), 1e-7)
 
 
 @kernel

@@ -23,8 +23,8 @@ Method
 
 Degeneracies
 ------------
-Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than LEAST,
-or too many are needed, the segment is reported.
+Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than
+LEAST_RADIUS, or too many are needed, the segment is reported.
 
 Cost
 ----
@@ -59,15 +59,15 @@ MOST_SLACK = 0.05
 SAFETY_FACTOR = 1.01
 """Factor by which computed bounds are enlarged. It covers rounding, and the sine of a small angle used for twice the
 sine of its half."""
-LARGEST_TURN = 0.05
+LARGEST_REMAINING_SINE = 0.05
 """Largest sine of the remaining rotation for which this factor holds."""
-STRIDE = 1.15
+BALL_STRIDE = 1.15
 """Distance of the next point, in units of 1 / kappa."""
-INSIDE = 0.9
+INSIDE_SHARE = 0.9
 """Share of a ball in which postures count as inside, because a candidate misses its solution by rounding."""
 CLOSER = 0.6
 """Factor on the distance of the next point if the last distance was too long."""
-LEAST = 1e-7
+LEAST_RADIUS = 1e-7
 """Smallest radius of a ball; below it, the proof fails [rad]."""
 NEWTON_STEPS = 4
 MOST_ROUNDS = 100_000
@@ -238,7 +238,7 @@ def _advance(run, lane):
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
     free = 1.0 / (SAFETY_FACTOR * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
     slack = SAFETY_FACTOR * (size + turn) / free
-    if not (slack <= MOST_SLACK and turn <= LARGEST_TURN):
+    if not (slack <= MOST_SLACK and turn <= LARGEST_REMAINING_SINE):
         state[COUNT] += 1.0
         if not (size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= NEWTON_STEPS):
             return _come_closer(run, lane)
@@ -248,7 +248,7 @@ def _advance(run, lane):
     low = 2.0 * slack * free
     if state[PHASE] == GO and not _is_joined(run, lane, reach, low):
         return _come_closer(run, lane)
-    if not reach >= LEAST:
+    if not reach >= LEAST_RADIUS:
         return False
     for k in range(N):
         state[POINT + k] = lp.number_of(numbers, lp.Q + k, lane)
@@ -263,7 +263,7 @@ def _advance(run, lane):
     width = run.knots[row + 1, ARC] - run.knots[row, ARC]
     if not width > 0.0:
         return False
-    _aim(run, lane, min(1.0, state[HERE] + STRIDE * free / width))
+    _aim(run, lane, min(1.0, state[HERE] + BALL_STRIDE * free / width))
     return True
 
 
@@ -274,7 +274,7 @@ def _come_closer(run, lane):
     step = CLOSER * (state[NEXT] - state[HERE])
     if state[PHASE] == BEGIN or run.goes_on[row] == 0:
         return False
-    if not step * (run.knots[row + 1, ARC] - run.knots[row, ARC]) >= LEAST:
+    if not step * (run.knots[row + 1, ARC] - run.knots[row, ARC]) >= LEAST_RADIUS:
         return False
     _aim(run, lane, state[HERE] + step)
     return True
@@ -304,7 +304,7 @@ def _is_joined(run, lane, reach, low):
 @kernel
 def _mark(run, state):
     """Mark the postures inside a ball."""
-    c, size, seeds = run.curve, INSIDE * state[REACH], run.seeds
+    c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):
         away = lanes.load(run.held, start) - middle

@@ -46,7 +46,7 @@ LEAST_PART = 1e-3
 LOOKS = 40
 ARRIVED = 1e-13
 """Bracket around the nearest posture at which the search ends, as a share of the segment."""
-DOUBTFUL = 0.02
+DOUBTFUL_DISTANCE = 0.02
 """Cubics whose distances differ by less than this are compared on the curve itself [rad]."""
 
 
@@ -167,7 +167,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
             distance = math.sqrt(distance)
             if turn == 0:
                 about = min(about, distance)
-            elif distance <= about + DOUBTFUL:
+            elif distance <= about + DOUBTFUL_DISTANCE:
                 if last:
                     _read(c, there, knots, 0.0)
                 else:

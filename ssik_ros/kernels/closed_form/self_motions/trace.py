@@ -46,6 +46,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 
 REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """Kinds of a knot. A LIMIT knot stores joint and side as LIMIT + (2 joint + is_upper + 1) / 32."""
@@ -58,7 +59,7 @@ FIRST_ROW, ROWS = 0, 1
 
 FIRST_ARC_STEP, LONGEST_ARC_STEP, SHORTEST_ARC_STEP = 0.5, 1.3, 1e-6
 """First, longest and shortest step along a curve [rad]."""
-GOOD_MISS, LARGEST_MISS = 0.05, 0.2
+WANTED_PREDICTION_MISS, LARGEST_PREDICTION_MISS = 0.05, 0.2
 """Wanted distance of the prediction from the curve, and the distance above which a step is repeated [rad]."""
 LARGEST_BEND = 0.5
 """Largest difference between the progress of a prediction along the tangent and the step, as a share of the step."""
@@ -77,8 +78,6 @@ SHARE_OF_PIVOT = 0.1
 """Like ON_CHORD, as a share of the least pivot: other curves are farther away."""
 CHORD_POINT_DISTANCE = 1e-5
 """Largest distance of a posture from the exact point of the curve at the same place along the chord [rad]."""
-OUTSIDE = 1e-9
-"""Distance by which rounding may put a joint beyond its limit [rad or m]."""
 LOOKS = 20
 """Number of bisections towards a crossing."""
 MOST_STEPS = 5000
@@ -219,7 +218,10 @@ def next_step(step, miss):
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
     """
-    return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST_ARC_STEP)
+    return min(
+        step * min(2.0, max(0.4, (WANTED_PREDICTION_MISS / max(miss, 1e-9)) ** 0.4)),
+        LONGEST_ARC_STEP,
+    )
 
 
 @kernel
@@ -266,7 +268,9 @@ def _take_step(run, row, first, step):
     for k in range(N):
         c.row[k] = knots[row, TANGENT + k]
     determinant = cp.correct(c, knots[row + 1], aim, min(NEAR_ENOUGH, PART_OF_STEP * step), STEPS)
-    if determinant == 0.0 or not c.facts[cp.MISS] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
+    if determinant == 0.0 or not c.facts[cp.MISS] <= max(
+        min(LARGEST_PREDICTION_MISS, 0.3 * step), 1e-7
+    ):
         return 0.0
     cosine = 0.0
     for k in range(N):
@@ -329,7 +333,7 @@ def first_beyond(run, row, width, miss):
         for s in range(2):
             side = 1.0 if s == 1 else -1.0
             limit = c.upper[k] if s == 1 else c.lower[k]
-            if side * (knots[new, k] - limit) > OUTSIDE:
+            if side * (knots[new, k] - limit) > LIMIT_ROUNDING:
                 share, peaks = segments.reach(knots, row, new, width, k, limit, side), False
             elif segments.highest(knots, row, new, width, k, side) - side * limit < -near:
                 continue

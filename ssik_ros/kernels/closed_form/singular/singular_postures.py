@@ -45,7 +45,7 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows.places import after, at
 
-REGULAR = 1e-5
+REGULAR_SINGULAR_VALUE = 1e-5
 """Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
 NULL = 1e-3
 """If one singular value vanishes, others below this may vanish, too."""
@@ -58,7 +58,7 @@ REGULAR_SEPARATION = 1e-6
 SINGULAR_SEPARATION = 3e-5
 """If all joints of two singular solutions differ by less than this, they are one [rad]: rounding moves them by its
 square root."""
-APART = 1e-2
+LEAST_SEPARATION = 1e-2
 """Least distance of an inexact solution from all others; nearer ones may be copies that rounding has moved [rad]."""
 PROBE = 0.25
 """Distance along a null vector at which a curve is searched for [rad]."""
@@ -162,7 +162,7 @@ def _count_null_vectors(place, q, aim):
     nulls = 0
     for j in range(aim.moving):
         nulls += 1 if place.values[j] < NULL else 0
-    return nulls if place.values[aim.moving - 1] < REGULAR else 0
+    return nulls if place.values[aim.moving - 1] < REGULAR_SINGULAR_VALUE else 0
 
 
 @kernel
@@ -322,7 +322,7 @@ def _take(place, kept, curves, aim, choice):
     _write_null_vector(place, 0, 1.0, aim)
     if sc.examine(q, place.along, aim, choice.exact, place.rest) == sc.CURVE:
         return _add_curve(place, kept, curves, q, aim, choice)
-    same = SINGULAR_SEPARATION if _error(place, q, aim) <= choice.exact else APART
+    same = SINGULAR_SEPARATION if _error(place, q, aim) <= choice.exact else LEAST_SEPARATION
     return _add(place, kept, q, aim, same), curves
 
 

@@ -38,7 +38,7 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import (
     FREE,
     NEAREST,
     RELATIVE_MISS,
-    SMALL,
+    ZERO_COEFFICIENT,
 )
 
 
@@ -71,6 +71,6 @@ def solve(k, p, q):
         la - lb
     ) > RELATIVE_MISS * math.sqrt(size):
         return NEAREST, t
-    if min(la, lb) <= SMALL * math.sqrt(size):
+    if min(la, lb) <= ZERO_COEFFICIENT * math.sqrt(size):
         return FREE, t
     return EXACT, t
