@@ -34,6 +34,7 @@ VAGUE = frozenset(
         'LARGEST',
         'MOST',
         'ROOM',
+        'AT_ONCE',
     ]
 )
 """Names without a noun: they do not say which quantity a number bounds."""

@@ -13,7 +13,7 @@ from ssik_ros.paths.bodies import make_bodies
 from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 
-AT_ONCE = 500
+POSTURES_PER_CALL = 500
 """Postures of one kernel call: a few milliseconds."""
 MOTIONS_AT_ONCE = 50
 """Motions of one kernel call."""
@@ -71,8 +71,8 @@ class Obstacles:
         pairs = np.full(len(q), -1, dtype=np.int64)
         distances = np.empty(len(q))
         own = self._arrays
-        for start in range(0, len(rows), AT_ONCE):
-            part = np.ascontiguousarray(rows[start : start + AT_ONCE])
+        for start in range(0, len(rows), POSTURES_PER_CALL):
+            part = np.ascontiguousarray(rows[start : start + POSTURES_PER_CALL])
             clearance.check_rows(
                 verdicts, pairs, distances, q, part, self.distance, self.distance, *own
             )

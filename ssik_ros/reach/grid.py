@@ -21,7 +21,7 @@ UNIT_CELLS = 8192
 """Cells of a unit, about, as long as there are not too many units; a caller whose cells take little time has more."""
 PIECE = 8192
 """Poses of a unit that are decided at once, about."""
-AT_ONCE = 4096
+UNITS_PER_BLOCK = 4096
 """Units that are looked at together."""
 MOST_UNITS = 1_000_000
 """Units of the largest maps; theirs have more cells each."""
@@ -144,8 +144,8 @@ class Grid:
 
     def units(self) -> Iterator[int]:
         """Yield the numbers of the units that have cells in the region."""
-        for start in range(0, self.unit_count, AT_ONCE):
-            numbers = np.arange(start, min(start + AT_ONCE, self.unit_count))
+        for start in range(0, self.unit_count, UNITS_PER_BLOCK):
+            numbers = np.arange(start, min(start + UNITS_PER_BLOCK, self.unit_count))
             yield from numbers[self._touch(numbers)].tolist()
 
     def key(self, unit: int) -> tuple[int, ...]:

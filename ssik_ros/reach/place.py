@@ -37,7 +37,7 @@ MOST_PLACES = 20_000
 """Places of the grid of one arm."""
 MOST_ALONG = 400
 """Of these along one direction."""
-AT_ONCE = 64
+PLACES_PER_ROUND = 64
 """Places of one round of the search around a place."""
 JUDGED = 1024
 """Places of the grid whose postures are compared."""
@@ -236,7 +236,10 @@ class _PlaceSearch:
     ) -> tuple[list[FloatArray], FloatArray]:
         """Return where searches begin, best first and apart, and the spacing of the grid in shares."""
         rows = self._paired(grids, reached)
-        judged = [self._judge(rows[k : k + AT_ONCE]) for k in range(0, len(rows), AT_ONCE)]
+        judged = [
+            self._judge(rows[k : k + PLACES_PER_ROUND])
+            for k in range(0, len(rows), PLACES_PER_ROUND)
+        ]
         score = np.concatenate([each.score for each in judged])
         spacing = np.concatenate([_spacing(grid) for grid in grids])
         order = np.lexsort((-score[:, 1], -score[:, 0]))
@@ -367,7 +370,7 @@ class _PlaceSearch:
         for _ in range(MOST_ROUNDS):
             if (box <= finest).all():
                 break
-            aside = rng.uniform(-1.0, 1.0, (AT_ONCE, len(start))) * box
+            aside = rng.uniform(-1.0, 1.0, (PLACES_PER_ROUND, len(start))) * box
             rows = np.clip(best + aside, 0.0, 1.0)
             own = self._judge(rows).score
             better, is_better = None, False

@@ -26,7 +26,7 @@ IN_MEMORY = 1 << 28
 """Largest array that is read at once [bytes]. Of larger ones this many bytes of the last units are kept."""
 FEW = 512
 """Largest number of orientations for which a product of matrices finds the nearest one faster than a tree."""
-AT_ONCE = 65_536
+POSES_PER_LOOKUP = 65_536
 """Poses that are looked up at once."""
 SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
 """Distances of a pose from the pose of a cell that are rounding [m], [rad]."""
@@ -185,8 +185,8 @@ class ReachMap:
             return self._solve(targets)
         _check_rigid(targets)
         parts = [
-            self._nearest(targets[start : start + AT_ONCE])
-            for start in range(0, max(1, len(targets)), AT_ONCE)
+            self._nearest(targets[start : start + POSES_PER_LOOKUP])
+            for start in range(0, max(1, len(targets)), POSES_PER_LOOKUP)
         ]
         if len(parts) == 1:
             return parts[0]

@@ -15,7 +15,7 @@ from ssik_ros.paths.bodies import make_bodies
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, ChainScene
 
-AT_ONCE = 4096
+CHECKS_PER_CALL = 4096
 """Postures of one kernel call."""
 LARGEST_POSTURE_CLEARANCE = 0.25
 """Largest clearance of a posture that is measured; larger clearances count as this [m]."""
@@ -71,8 +71,8 @@ class PostureChecks:
         q = np.ascontiguousarray(q)
         verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))
         apart, every = np.full(len(q), wanted), np.arange(len(q))
-        for start in range(0, len(q), AT_ONCE):
-            rows = every[start : start + AT_ONCE]
+        for start in range(0, len(q), CHECKS_PER_CALL):
+            rows = every[start : start + CHECKS_PER_CALL]
             clearance.check_rows(verdicts, culprits, apart, q, rows, 0.0, wanted, *self._bodies)
         for row in np.flatnonzero(verdicts == clearance.DOUBTFUL).tolist():
             verdicts[row] = self._scene.colliding_pair(q[row]) is not None

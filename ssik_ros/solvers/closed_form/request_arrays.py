@@ -31,7 +31,7 @@ SMALL_ARM = 3e-4
 """Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
 ORIENTATION_ROUNDING = 1e-13
 """Frobenius norm of FK - T that rounding of the orientation can cause."""
-AT_ONCE = 50
+SECOND_TRY_SAMPLES = 50
 """Number of values of a sampled joint in the second try, if the first one found no branch."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed along the range of the held joint."""
@@ -103,7 +103,9 @@ class RequestArrays:
         low, high = self.held_range(self.plan_for(request.held).held, request)
         wanted = request.samples or self.samples
         spread = np.array([low, high, wanted, 0.0])
-        return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
+        return self._prepared(request, spread, 3 * wanted + SECOND_TRY_SAMPLES)._replace(
+            is_on_arcs=True
+        )
 
     def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
         """Return a request as arrays with ``samples`` of the held joint, and room for branches at ``values`` values."""

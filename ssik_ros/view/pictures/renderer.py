@@ -17,7 +17,7 @@ from ssik_ros.view.pictures.solids import join, Surface
 
 OVERSAMPLING = 2
 """Samples along each edge of a pixel."""
-AT_ONCE = 1 << 21
+SAMPLES_PER_BLOCK = 1 << 21
 """Samples that are compared with triangles at the same time."""
 LIGHTS = (((-0.35, -0.5, 0.8), 0.75), ((0.8, 0.3, 0.4), 0.25))
 """Directions to the lights in the world, and their strengths."""
@@ -288,12 +288,12 @@ def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
 
 
 def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of lines with about ``AT_ONCE`` samples each."""
+    """Yield ranges of lines with about ``SAMPLES_PER_BLOCK`` samples each."""
     sums = np.cumsum(counts)
     low = 0
     while low < len(counts):
         before = sums[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(sums, before + AT_ONCE)))
+        high = max(low + 1, int(np.searchsorted(sums, before + SAMPLES_PER_BLOCK)))
         yield low, high
         low = high
 
