@@ -47,7 +47,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.paths.layered_search import make_layers
 from ssik_ros.paths.path_file import read_problem
 from ssik_ros.paths.planner import ToolPathPlanner
-from ssik_ros.paths.requests import FREE, PathTolerance, ToolPath, ToolPathRequest
+from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPath, ToolPathRequest
 from ssik_ros.paths.search_space import product, Samples
 
 VALUES = {1: (2000,), 2: (64, 64)}
@@ -57,7 +57,7 @@ BETWEEN = 5
 ROUNDING = 1e-9
 STILL_LINKS = {'fetch': ('base_link', 'torso_lift_link')}
 """Links that the boxes of a robot's problems are not checked against, as their source has it."""
-SPUN = PathTolerance(spin=FREE)
+SPUN = PathTolerance(spin=ANY_ANGLE)
 TORCH = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.15]))
 """Pose of the tool in the frame of the flange; the tool has no body."""
 STAND_OFF, WAVE = 0.002, 0.02

@@ -1,4 +1,4 @@
-"""The check of named places finds places that are numbers."""
+"""The checks of style find places that are numbers, and thresholds that share a name."""
 
 import importlib.util
 from pathlib import Path
@@ -35,5 +35,25 @@ def test_a_fault_names_file_and_lines(tmp_path):
     ]
 
 
-def test_the_package_keeps_the_rule():
+@pytest.mark.parametrize(
+    ('first', 'second', 'is_fault'),
+    [
+        ('APART = 1e-3', 'APART = 0.1', True),
+        ('APART = 2.0**-53', 'APART: float = 1.0 / 9007199254740992.0', False),
+        ('APART = 1e-3', 'from first import APART', False),
+        ('APART, LOOKS = 1e-3, 4', 'LOOKS, APART = 5, 1e-9', True),
+        ('LOOKS = 4', 'LOOKS = 5', False),
+        ('MOST = 4', 'MOST = 5', True),
+        ('MOST, LEAST = range(2)', 'LEAST, MOST = range(2)', True),
+        ('_APART = 1e-3', '_APART = 0.1', False),
+        ('class First:\n    APART = 1e-3', 'APART = 0.1', False),
+    ],
+)
+def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_fault):
+    found = check_style.shared_names({'first.py': first, 'second.py': second})
+    assert bool(found) == is_fault
+    assert all('first.py' in line and 'second.py' in line for line in found)
+
+
+def test_the_package_keeps_the_rules():
     assert check_style.faults(check_style.PACKAGE) == []

@@ -1,16 +1,46 @@
 """
-Check a rule of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
+Check two rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
 
 Memory has names: where kernels take a part of a flat array by ``vector`` or ``matrix``, no number except zero says
 where the part begins.
+
+A threshold has a name of its own: a decimal number that is a public constant of a module has the same value in every
+module that gives a constant this name. A name in :data:`VAGUE` has one value whatever its values are. Other names, such
+as SCRATCH, ROWS or NAME, are roles that each module fills by itself.
 """
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 import sys
 
 PACKAGE = Path(__file__).resolve().parents[1] / 'ssik_ros'
 VIEWS = 'vector', 'matrix'
+VAGUE = frozenset(
+    [
+        'ROUNDING',
+        'SAME',
+        'NEAR',
+        'BESIDE',
+        'FARTHEST',
+        'EXACT',
+        'FREE',
+        'FAR',
+        'CLOSE',
+        'TOLERANCE',
+        'SETTLED',
+        'RIGID',
+        'LONGEST',
+        'LARGEST',
+        'MOST',
+        'ROOM',
+        'AT_ONCE',
+    ]
+)
+"""Names without a noun: they do not say which quantity a number bounds."""
+
+Constant = tuple[str, float | str]
+"""Name of a constant, and its value: a number, or the source of any other value."""
 
 
 def literal_places(source: str) -> list[int]:
@@ -30,18 +60,81 @@ def literal_places(source: str) -> list[int]:
     return lines
 
 
+def list_constants(source: str) -> list[Constant]:
+    """
+    Return the public constants that a module defines.
+
+    :param source: of a module.
+    """
+    constants = []
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Assign):
+            targets, value = statement.targets, statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets, value = [statement.target], statement.value
+        else:
+            continue
+        for target in targets:
+            for node, text in _pairs(target, value):
+                if isinstance(node, ast.Name) and node.id.isupper() and node.id[0] != '_':
+                    constants.append((node.id, _value_of(text)))
+    return constants
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, str]]:
+    """Return the targets of an assignment, each with the source of its value."""
+    if not isinstance(target, ast.Tuple):
+        yield target, ast.unparse(value)
+    elif isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+        yield from ((a, ast.unparse(b)) for a, b in zip(target.elts, value.elts, strict=True))
+    else:
+        yield from ((a, f'{ast.unparse(value)}[{i}]') for i, a in enumerate(target.elts))
+
+
+def _value_of(text: str) -> float | str:
+    """Return the value of an expression without names, such as 2.0**-53; the expression itself if it has names."""
+    nodes = (ast.Expression, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+    tree = ast.parse(text, mode='eval')
+    if not all(isinstance(node, nodes) for node in ast.walk(tree)):
+        return text
+    value = eval(compile(tree, '', 'eval'), {'__builtins__': {}})
+    return value if isinstance(value, int | float) else text
+
+
+def shared_names(sources: dict[str, str]) -> list[str]:
+    """
+    Return a sentence for each name that means different thresholds in different modules.
+
+    :param sources: source of each module by its file.
+    """
+    values: dict[str, dict[str, float | str]] = {}
+    for file, source in sources.items():
+        for name, value in list_constants(source):
+            values.setdefault(name, {})[file] = value
+    found = []
+    for name, by_file in sorted(values.items()):
+        judged = {f: v for f, v in by_file.items() if name in VAGUE or isinstance(v, float)}
+        if len(set(judged.values())) > 1:
+            where = ', '.join(f'{file} ({value})' for file, value in judged.items())
+            found.append(f'{name} means different things in {where}; say what each one bounds')
+    return found
+
+
 def faults(root: Path) -> list[str]:
     """
-    Return a sentence for each file with such places.
+    Return a sentence for each file with literal places, and for each name with different meanings.
 
     :param root: folder of the package.
     """
     found = []
-    for path in sorted(root.rglob('*.py')):
-        if lines := literal_places(path.read_text(encoding='utf-8')):
-            name = path.relative_to(root).as_posix()
+    sources = {
+        path.relative_to(root).as_posix(): path.read_text(encoding='utf-8')
+        for path in sorted(root.rglob('*.py'))
+    }
+    for name, source in sources.items():
+        if lines := literal_places(source):
             found.append(f'{name}: lines {lines} begin at a number; give the place a name')
-    return found
+    return found + shared_names(sources)
 
 
 def main() -> int:

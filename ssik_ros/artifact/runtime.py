@@ -13,7 +13,7 @@ from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.rows.places import at
 
-FARTHEST = 1e9
+FARTHEST_TARGET = 1e9
 """Targets further away [m] have no solution, and squares of them would overflow."""
 MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.WRAP_ONLY}
 
@@ -55,7 +55,7 @@ def solve_pose(
     if not isinstance(respect_limits, (bool, str)) or respect_limits not in MODES:
         raise ValueError(f"respect_limits is {respect_limits!r}; it may be True, False or 'wrap'.")
     mode = MODES[respect_limits]
-    if np.abs(target).max() > FARTHEST:
+    if np.abs(target).max() > FARTHEST_TARGET:
         return []
     samples = held_values(plan, n, seed, mode == ranking.WITHIN_LIMITS, target)
     capacity = search.BRANCHES_OF_SIX * len(samples)

@@ -19,10 +19,10 @@ from ssik_ros.value_class import dataclass
 Judge = Callable[[FloatArray], FloatArray]
 """Joint vector in, pose (4, 4) of the tip out."""
 
-EXACT = 1e-9
-"""Frobenius norm of FK - T that a solution may miss the pose by."""
-SAME = 1e-6
-"""Largest difference of a joint at which two solutions are the same [rad]."""
+TRIAL_ERROR = 1e-9
+"""Largest Frobenius norm of FK - T of a solution; the trial fails above it."""
+SAME_JOINT_VALUE = 1e-6
+"""Largest difference of a joint between two solutions that count as the same [rad]."""
 TRIAL_SEED = 20_250_715
 
 
@@ -55,7 +55,7 @@ class TrialReport:
     @property
     def passed(self) -> bool:
         """Return whether the module may be written."""
-        is_right = self.worst <= EXACT and not self.different and not self.outside
+        is_right = self.worst <= TRIAL_ERROR and not self.different and not self.outside
         is_right = is_right and not self.raised
         return self.solved == self.poses and is_right
 
@@ -66,7 +66,7 @@ class TrialReport:
             f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
             f'{self.different} poses with other solutions than the library has': self.different,
             f'{self.outside} solutions outside of the limits': self.outside,
-            f'a solution misses its pose by {self.worst:.3g}': self.worst > EXACT,
+            f'a solution misses its pose by {self.worst:.3g}': self.worst > TRIAL_ERROR,
             f'a pose ended with {self.raised}': bool(self.raised),
         }
         return ', '.join(text for text, count in said.items() if count)
@@ -200,7 +200,7 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
     if len(ours) != len(theirs):
         return False
     apart = np.abs(np.exp(1j * ours[:, None]) - np.exp(1j * theirs[None])).max(axis=2, initial=0.0)
-    near = apart <= SAME
+    near = apart <= SAME_JOINT_VALUE
     return bool(near.any(axis=0).all() and near.any(axis=1).all())
 
 

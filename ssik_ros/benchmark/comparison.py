@@ -29,8 +29,8 @@ from ssik_ros.value_class import dataclass
 Clock = Callable[[], float]
 """Returns seconds, never fewer than before."""
 
-NEAR = 0.05
-"""Largest distance of a near seed from a known solution at each joint [rad or m]."""
+SEED_OFFSET = 0.05
+"""Largest distance at each joint of a near seed from a known solution [rad or m]."""
 MOST_SOLUTIONS = 16
 """Solutions that a request for several solutions wants."""
 POSTURES_FOR_REACH = 200
@@ -134,7 +134,9 @@ class TrialRequests:
         self._reach = np.linalg.norm(poses[:, :, :3, 3], axis=2).max(axis=0)
         kinds = [JointKind(robot.tree.kinds[joint]) for joint in group.joint_indices]
         sizes = [POSITION_SIZE[kind] for kind in kinds]
-        self._spread = NEAR * np.repeat([kind not in QUATERNION_START for kind in kinds], sizes)
+        self._spread = SEED_OFFSET * np.repeat(
+            [kind not in QUATERNION_START for kind in kinds], sizes
+        )
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """

@@ -18,8 +18,8 @@ from ssik_ros.value_class import dataclass
 
 DEFAULT_TOLERANCE = 0.001
 """Norm of position and orientation error that counts as reached if a solver has no ``target_tolerance``."""
-ROUNDING = 1e-12
-"""Difference between two correct computations of an error [m and rad]; added to the tolerance."""
+ERROR_ROUNDING = 1e-12
+"""Largest difference between two correct computations of an error [m, rad]; it is added to the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class GroupOracle:
         distances, angles = self.errors(positions, targets)
         norms = distances if position_only else np.hypot(distances, angles)
         verdict = TrialVerdict.VERIFIED
-        if not (norms <= tolerance + ROUNDING).all():
+        if not (norms <= tolerance + ERROR_ROUNDING).all():
             verdict = TrialVerdict.OUTSIDE_TOLERANCE
         if not inside:
             verdict = TrialVerdict.OUTSIDE_LIMITS

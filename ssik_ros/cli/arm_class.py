@@ -10,8 +10,8 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 
-EXACT = 1e-9
-"""Largest sine between axes, and largest distance from their common point [m], of a class."""
+CLASS_DEVIATION = 1e-9
+"""Largest sine of the angle between parallel axes [1], and largest distance of axes from their common point [m]."""
 NEAR_ANGLE = 2e-3
 """Largest sine between axes of a near miss."""
 NEAR_DISTANCE = {6: 0.005, 7: 0.025}
@@ -66,7 +66,7 @@ def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
     geometry, near = AxisGeometry(chain.axes, chain.points), None
     for wanted in _CLASSES[n]:
         distance, angle = _misses(geometry, wanted)
-        if distance < EXACT and angle < EXACT:
+        if distance < CLASS_DEVIATION and angle < CLASS_DEVIATION:
             return wanted.name, near
         if near is None and distance <= NEAR_DISTANCE[n] and angle <= NEAR_ANGLE:
             near = NearMiss(wanted.name, distance, angle)
@@ -84,7 +84,7 @@ def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
 
 def _spread(geometry: AxisGeometry, joints: list[int]) -> float:
     """Return how far axes pass the point nearest to all of them; infinite where neighbours are parallel."""
-    if any(geometry.sine(a, b) < EXACT for a, b in pairwise(joints)):
+    if any(geometry.sine(a, b) < CLASS_DEVIATION for a, b in pairwise(joints)):
         return math.inf
     meeting = geometry.meeting(joints)
     return math.inf if meeting is None else meeting.drift

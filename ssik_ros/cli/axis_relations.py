@@ -7,8 +7,8 @@ from ssik_ros.solvers.closed_form.plan import NEARBY_MEETING, NEARBY_PARALLEL
 from ssik_ros.value_class import dataclass
 
 PARALLEL, MEET = 'parallel', 'meet'
-ROUNDING = 1e-12
-"""Deviations that the text leaves out [m or 1]."""
+HIDDEN_DEVIATION = 1e-12
+"""Largest deviation of axes that the text leaves out [m, or the sine of an angle]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AxisRelation:
         *others, last = map(str, self.joints)
         verb = 'are parallel' if self.relation == PARALLEL else 'meet'
         subject = f'axes {", ".join(others)} and {last} {verb}'
-        if self.is_exact and self.drift <= ROUNDING:
+        if self.is_exact and self.drift <= HIDDEN_DEVIATION:
             return subject
         off = f'sine {self.drift:.2g}'
         if self.relation == MEET:

@@ -11,8 +11,8 @@ from ssik_ros.view.cases import KIND, VERSION
 ROBOT_OPTIONS = ('path', 'urdf', 'srdf', 'xacro_arg', 'robot', 'moveit_config')
 """Options that choose a robot, by the names of their values."""
 FILES = ('path', 'urdf', 'srdf')
-LARGEST = 1 << 20
-"""Bytes of a case that is read."""
+MOST_CASE_BYTES = 1 << 20
+"""Most bytes of a case that are read."""
 
 
 def robot_origin(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
     """Return the case in a file."""
     try:
         with path.open('rb') as file:
-            case = json.loads(file.read(LARGEST))
+            case = json.loads(file.read(MOST_CASE_BYTES))
     except OSError as error:
         raise DescriptionNotFound(f"The case '{path}' cannot be read: {error}.") from error
     except (ValueError, RecursionError) as error:

@@ -18,8 +18,8 @@ from ssik_ros.model.serial_chain import SerialChain
 MOST_JOINTS = 7
 _PLAIN_TEXT = re.compile(r'[A-Za-z](?:[\w ./-]*\w)?', re.ASCII)
 _WORDS_OF_YAML = ('yes', 'no', 'on', 'off', 'true', 'false', 'null', 'y', 'n')
-SAME_POSE = 1e-12
-"""Entries of FK that an arm of the catalogue may differ from its description by."""
+CATALOGUE_DEVIATION = 1e-12
+"""Largest deviation of an entry of FK between an arm of the catalogue and its description [m or 1]."""
 POSTURES = 20
 POSTURE_SEED = 20_250_901
 
@@ -74,7 +74,7 @@ def _describe_joint(
     name, kind = chain.joint_names[index], JointKind(chain.kinds[index])
     written = chosen.robot.urdf.joints[name]
     rpy = _vector(rpy_of_matrix(frame[:3, :3]))
-    if np.abs(matrix_of_rpy(*written.rpy) - frame[:3, :3]).max() < SAME_POSE / 100:
+    if np.abs(matrix_of_rpy(*written.rpy) - frame[:3, :3]).max() < CATALOGUE_DEVIATION / 100:
         rpy = _vector(written.rpy)
     return CatalogueJoint(
         name=name,
@@ -101,7 +101,7 @@ def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
     for _ in range(POSTURES):
         q = rng.uniform(lower, upper)
         difference = float(np.abs(other.pose(q) - chain.pose(q)).max())
-        if not difference <= SAME_POSE:
+        if not difference <= CATALOGUE_DEVIATION:
             raise ModelError(
                 f"The entry of '{arm.name}' misses its description by {difference:.3g}."
             )

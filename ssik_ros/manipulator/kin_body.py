@@ -34,8 +34,6 @@ NO_DIRECTION = 1e-9
 """Length of an axis below which it has no direction."""
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 """Types that a joint of an arm may have."""
-RIGID = 1e-6
-"""Largest deviation from a rigid transform that a given matrix may have."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -314,7 +312,7 @@ def _check_rigid(frame: FloatArray, number: int) -> None:
     rotation = frame[:3, :3]
     off = np.abs(rotation.T @ rotation - np.eye(3)).max()
     last = np.abs(frame[3] - (0.0, 0.0, 0.0, 1.0)).max()
-    if max(off, last) > RIGID or np.linalg.det(rotation) <= 0.0:
+    if max(off, last) > DEFAULT_TOLERANCES.rigid or np.linalg.det(rotation) <= 0.0:
         raise ModelError(f'Matrix {number} of T is no rigid transform: {frame.tolist()}.')
 
 

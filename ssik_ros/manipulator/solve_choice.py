@@ -23,7 +23,7 @@ from ssik_ros.solvers.auto.policy import (
     find_closed_form,
     Knowledge,
     knowledge_of_arm,
-    TOLERANCE,
+    TARGET_TOLERANCE,
     uses_closed_form,
 )
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
@@ -151,7 +151,7 @@ class SolveChoice:
         form = self.closed_form
         known = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
         if method is None and form is not None and uses_closed_form(known, checked):
-            return ClosedFormSolve(form, _within(settings, checked.get(TOLERANCE)))
+            return ClosedFormSolve(form, _within(settings, checked.get(TARGET_TOLERANCE)))
         solver = self.solver(method or DEFAULT_SOLVER, **parameters)
         facts = self.facts
         if facts.is_analytic or method is not None:

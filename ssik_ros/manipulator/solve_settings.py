@@ -135,7 +135,7 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
             actual=seed.shape,
         )
     # The length is cheaper than a look at every value, and does not overflow.
-    if not math.hypot(*seed.tolist()) <= joint_values.LARGEST:
+    if not math.hypot(*seed.tolist()) <= joint_values.LARGEST_JOINT_VALUE:
         _check_usable(seed, 'q_seed')
     return seed
 

@@ -24,13 +24,12 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 from ssik_ros.solvers.search.failures import SearchFailures
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 from ssik_ros.solvers.search.solver import Run, SearchSolver
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 OPEN_LOOP = 100
 """Code of a search that reached all tips, but only with open loops."""
-RIGID = 1e-4
-"""Largest deviation of a target's rotation from orthonormal columns."""
-SAME = 1e-4
-"""Solutions that differ by less in every variable are one [rad or m]."""
+TARGET_DEVIATION = 1e-4
+"""Largest deviation of a target's rotation from orthonormal columns [1]."""
 
 
 class ClosedChainSolver(SearchSolver):
@@ -227,7 +226,11 @@ class _ClosedChainSearch:
         """Store a solution if it is new and the request accepts it; return whether the request has enough solutions."""
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
-        if (np.abs(out[:count, :size] - found[:size]) < SAME).all(axis=1).any():
+        if (
+            (np.abs(out[:count, :size] - found[:size]) < DEFAULT_TOLERANCES.same_solution)
+            .all(axis=1)
+            .any()
+        ):
             return False
         if request.validate is not None and not request.validate(found[:size].copy()):
             self._counters[state.REFUSALS] += 1
@@ -272,8 +275,11 @@ class _ClosedChainSearch:
 
 def _are_rigid(poses: FloatArray) -> bool:
     """Return whether poses (t, 4, 4) are finite rigid transforms."""
-    if not np.isfinite(poses).all() or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
+    if (
+        not np.isfinite(poses).all()
+        or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > TARGET_DEVIATION
+    ):
         return False
     rotations = poses[:, :3, :3]
     gaps = rotations.transpose(0, 2, 1) @ rotations - np.eye(3)
-    return bool(np.abs(gaps).max() < RIGID and (np.linalg.det(rotations) > 0.0).all())
+    return bool(np.abs(gaps).max() < TARGET_DEVIATION and (np.linalg.det(rotations) > 0.0).all())

@@ -21,7 +21,7 @@ from ssik_ros.mechanisms.names import DOF
 from ssik_ros.solvers.mechanisms.structure import find_chains
 
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
-FREE: Color = (1.0, 0.5, 0.0, 1.0)
+FREE_COLOR: Color = (1.0, 0.5, 0.0, 1.0)
 LOCKED: Color = (0.35, 0.35, 0.35, 1.0)
 AT_LIMIT: Color = (1.0, 0.0, 0.0, 1.0)
 OUTSIDE: Color = (0.0, 0.3, 1.0, 1.0)
@@ -32,7 +32,7 @@ CLOSURE: Color = (0.9, 0.1, 0.9, 1.0)
 BEHIND = 0.1
 """Opacity of markers that are drawn over everything else."""
 LIMIT_OPACITY = 0.3
-LINE, AXIS, RADIUS = 0.02, 0.5, 0.2
+LINE_WIDTH, JOINT_HALF_LENGTH, JOINT_RADIUS = 0.02, 0.5, 0.2
 """Width of lines, half length and radius of joints, relative to the scale."""
 WEDGE_STEP = math.radians(10.0)
 
@@ -68,13 +68,15 @@ def markers(
     shape = describe(frames)
     solved = {joint for chain in find_chains(shape) for joint in chain.joints}
     poses = {id(frame): frame.matrix_world for frame in frames}
-    drawn = [_links(frames, poses, color or LINKS, LINE * scale)]
-    drawn.append(_misses(frames, poses, LINE * scale))
+    drawn = [_links(frames, poses, color or LINKS, LINE_WIDTH * scale)]
+    drawn.append(_misses(frames, poses, LINE_WIDTH * scale))
     for row, frame in enumerate(frames):
         if isinstance(frame, Goal):
-            drawn.append(('goals', 'line_list', GOAL, 2.0 * LINE * scale, _axes(frame, scale)))
+            drawn.append(
+                ('goals', 'line_list', GOAL, 2.0 * LINE_WIDTH * scale, _axes(frame, scale))
+            )
         elif isinstance(frame, Joint):
-            state = _state_color(frame, row in solved, color or FREE)
+            state = _state_color(frame, row in solved, color or FREE_COLOR)
             drawn += _joint(frame, poses, state, scale)
     opacity = BEHIND if read_flag('draw_through', draw_through) else 1.0
     numbers: dict[str, int] = {}
@@ -141,22 +143,22 @@ def _joint(
     for dof in (d for d in joint.dof if d < DOF.EX):
         low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
         ends = [
-            limit if math.isfinite(limit) else values[dof] + side * AXIS * scale
+            limit if math.isfinite(limit) else values[dof] + side * JOINT_HALF_LENGTH * scale
             for limit, side in ((low, -1), (high, 1))
         ]
         line = np.array([origin + (end - values[dof]) * frame[:3, dof] for end in ends])
-        yield 'slides', 'line_list', color, 2.0 * LINE * scale, line
+        yield 'slides', 'line_list', color, 2.0 * LINE_WIDTH * scale, line
     angles = [dof for dof in joint.dof if dof >= DOF.EX]
     if len(angles) == 3:
-        yield 'balls', 'sphere', color, 2.0 * RADIUS * scale, origin[None, :].copy()
+        yield 'balls', 'sphere', color, 2.0 * JOINT_RADIUS * scale, origin[None, :].copy()
     for dof in angles:
         # The axes nest: z first, then y, then x.
         ex, ey, ez = values[3:] * (np.arange(3) > dof - 3)
         axes = frame[:3, :3] @ matrix_of_rpy(ex, ey, ez)
         if len(angles) < 3:
-            half = AXIS * scale * axes[:, dof - 3]
+            half = JOINT_HALF_LENGTH * scale * axes[:, dof - 3]
             ends = [origin - half, origin + half]
-            yield 'turns', 'cylinder', color, RADIUS * scale, np.array(ends)
+            yield 'turns', 'cylinder', color, JOINT_RADIUS * scale, np.array(ends)
         wedge = _wedge(joint, dof, axes, origin, scale)
         if len(wedge):
             yield 'limits', 'triangle_list', (*color[:3], LIMIT_OPACITY), 0.0, wedge

@@ -16,9 +16,9 @@ _LOGGER = logging.getLogger('ssik_ros.model.arm_ends')
 
 JAW_RANGE = {'revolute': math.pi, 'prismatic': 0.2}
 """The last joint of a chain may be a jaw if its range is smaller than this [rad or m]."""
-CLOSED = 0.15
+CLOSED_JAW_SHARE = 0.15
 """A jaw is closed near zero: one limit is zero but for this share of the range."""
-ACROSS = 0.1
+LARGEST_JAW_COSINE = 0.1
 """Largest cosine of the angle between a jaw's axis and the axis before it."""
 FEWEST_JOINTS = 3
 """Joints that an arm has before a jaw."""
@@ -99,8 +99,8 @@ class _ChainSearch:
         width = joint.upper - joint.lower
         if not 0.0 < width < JAW_RANGE.get(joint.type, 0.0):
             return False
-        closes = min(abs(joint.lower), abs(joint.upper)) <= CLOSED * width
-        return closes and abs(float(self.axis(joint) @ self.axis(chain[-1]))) < ACROSS
+        closes = min(abs(joint.lower), abs(joint.upper)) <= CLOSED_JAW_SHARE * width
+        return closes and abs(float(self.axis(joint) @ self.axis(chain[-1]))) < LARGEST_JAW_COSINE
 
     def axis(self, joint: UrdfJoint) -> FloatArray:
         """Return the unit axis (3,) of a joint in the root link, all joints at zero."""

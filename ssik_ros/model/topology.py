@@ -19,7 +19,7 @@ EXACT_PARALLEL = 1e-8
 """Largest sine of the angle between two axes that count as parallel [1]."""
 EXACT_MEETING = 1e-8
 """Largest distance of axes from a common point at which they meet, relative to the chain's size [1]."""
-SMALL_ARM = 0.01
+COMPARED_SIZE = 0.01
 """Size of an arm below which distances are compared with it, and not with a metre [m]."""
 NEVER_MEETING = 1e-6
 """Sine of the angle between axes below which rounding decides where they meet [1]."""
@@ -165,4 +165,4 @@ def _compared_with(size: float) -> float:
 
     :param size: size of the arm [m].
     """
-    return size if size < SMALL_ARM else max(1.0, size)
+    return size if size < COMPARED_SIZE else max(1.0, size)

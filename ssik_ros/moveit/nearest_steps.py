@@ -22,8 +22,8 @@ LONGEST_BUDGET = 0.05
 """Longest budget of a request for one cycle [s]."""
 CYCLES = 2.0
 """Length of a cycle, as a multiple of the budget."""
-EXACT = 1e-9
-"""Largest error of a step that reaches the pose [m, rad]."""
+NEAREST_STEP_ERROR = 1e-9
+"""Largest error of a nearest step that reaches the pose [m, rad]."""
 MOST_STEPS = 6
 """Most updates of one step. Later ones gain little."""
 MOST_KEPT = 16
@@ -45,7 +45,9 @@ class NearestSteps:
         self._kinematics = ChainKinematics(robot, group, base, tip)
         self._group, self._position_only = group, position_only
         self._velocity = with_default(robot.tree.velocity[group.idx_q])
-        settings = SearchSettings(law='adaptive', pos_tol=EXACT, rot_tol=EXACT)
+        settings = SearchSettings(
+            law='adaptive', pos_tol=NEAREST_STEP_ERROR, rot_tol=NEAREST_STEP_ERROR
+        )
         rows = position_rows() if position_only else Rows()
         self._steps = StepSolver(SearchSolver(robot, group, settings, rows=rows), MOST_STEPS)
         self._bounds: dict[float, Bounds] = {}

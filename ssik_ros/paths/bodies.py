@@ -16,7 +16,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 
-ENDLESS = 100.0
+PLANE_HALF_SIDE = 100.0
 """Half side of the square that stands for a plane [m]: further than any arm reaches."""
 MOST_TRIANGLES = 256
 """Triangles of a mesh whose hull stands for them; larger meshes are cut into patches."""
@@ -99,7 +99,7 @@ def make_bodies(
         places=np.zeros((len(cores), 3)),
         moved=np.zeros((n + 1, 12)),
         axis_of=np.zeros((len(pairs), 3)),
-        room=np.zeros(convex.ROOM),
+        room=np.zeros(convex.BOUNDS_SCRATCH),
     )
     return arrays, owners
 
@@ -256,7 +256,7 @@ def _plane(normal: FloatArray, offset: float) -> Core:
     x = np.cross(normal, other)
     x /= np.linalg.norm(x)
     rotation = np.column_stack([x, np.cross(normal, x), normal])
-    sizes = np.array([ENDLESS, ENDLESS, 0.0, 0.0])
+    sizes = np.array([PLANE_HALF_SIDE, PLANE_HALF_SIDE, 0.0, 0.0])
     return Core(convex.BOX, sizes, np.zeros((0, 3)), pose_matrix(offset * normal, rotation))
 
 

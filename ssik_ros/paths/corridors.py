@@ -34,7 +34,7 @@ WIDEST_SPREAD = 1.5
 """Largest step that is spread over its neighbours [rad or m]."""
 EASED = 0.1
 """Step that the first grid may have, if its limit is smaller; twice the limit otherwise [rad or m]."""
-LEAST_GAIN = 1e-4
+LEAST_ROUND_GAIN = 1e-4
 """Part of the largest step that another round has to save while it is too large."""
 MOST_CORRIDORS = 3
 """Different sequences of the first grid that are refined."""
@@ -42,11 +42,11 @@ AVERSION = 0.5
 """Cost of the rows near a chosen corridor for the next one, as a part of the mean cost of a step."""
 DOUBT = 0.5
 """Joint step that a row may cost more when it is sure not to collide [rad or m]."""
-NEAR = 8.0
-"""Distance of parameters below which rows are near, as a multiple of the grid's spacing."""
+NEIGHBOUR_SPACINGS = 8.0
+"""Distance of the parameters of neighbours, in spacings of the grid."""
 BRANCH = 0.5
 """Difference of a joint above which rows are not near [rad or m]."""
-SHRINK = 0.4
+FINER_SPACING = 0.4
 """Spacing of a finer grid as a part of the spacing before."""
 GAIN = 4e-3
 """Part of the cost that another grid of the same spacing has to save."""
@@ -54,7 +54,7 @@ SAME_BRANCH = 1.0
 """Difference of a joint above which a finer grid leaves a posture out [rad or m]."""
 MOST_ROUNDS = 40
 MOST_STEPS = 12
-FURTHEST = 4.0
+LONGEST_GAUSS_NEWTON_STEP = 4.0
 """Longest Gauss-Newton step, in the first grid's spacing."""
 HARDER = 0.4
 """Factor by which each Gauss-Newton step lowers the joint step that counts as small."""
@@ -219,7 +219,7 @@ class CorridorSearch:
             if not saved > GAIN * found.cost:
                 if (spacing <= finest).all():
                     break
-                spacing = spacing * SHRINK
+                spacing = spacing * FINER_SPACING
                 best = self._descend(best)
         return best
 
@@ -258,7 +258,7 @@ class CorridorSearch:
                     samples = self.space.fan(self.rows, best.parameters, corridor.spacing)
                     found = self._sequence(samples, best, corridor.spacing) or best
                     saved, best = best.cost - found.cost, found
-                    if not saved > LEAST_GAIN * found.cost or self._keeps(best, own):
+                    if not saved > LEAST_ROUND_GAIN * found.cost or self._keeps(best, own):
                         break
                 if self._keeps(best, own):
                     break
@@ -279,7 +279,7 @@ class CorridorSearch:
         limits, poses = self.limits.between(self.rows, WIDEST_STEP), self.poses[self.rows]
         for _ in range(MOST_STEPS):
             steps = newton_steps(self.space, limits, poses, best, softness)
-            reach = FURTHEST * self.space.spacing
+            reach = LONGEST_GAUSS_NEWTON_STEP * self.space.spacing
             samples = self.space.line(self.rows, best.parameters, np.clip(steps, -reach, reach))
             found = self._sequence(samples, best, best.spacing) or best
             saved, best = best.cost - found.cost, found
@@ -348,7 +348,7 @@ class CorridorSearch:
         away = layers.parameters - layers.parameters[of_row]
         away = np.abs(np.where(self.space.is_endless, wrap_angles(away), away))
         steps = np.abs(wrap_steps(layers.q - layers.q[of_row], layers.limits.turning))
-        near = (away < NEAR * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
+        near = (away < NEIGHBOUR_SPACINGS * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
         return np.flatnonzero(near)
 
     def _layers(

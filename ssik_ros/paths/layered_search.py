@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 4000
 """Rows of one kernel call, about, so that a cancelled plan ends soon."""
 ASKED = 4
 """Rows near a refused one that the caller is asked about too; twice as many after each further one of the layer."""
-NEARBY = 0.03
+CHECKED_LAYERS_SHARE = 0.03
 """Part of all layers around one with a collision whose postures are checked at the same time."""
 
 
@@ -338,7 +338,7 @@ def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[
     :param obstacles: None for no checks.
     :param pause: is called between steps of the search.
     """
-    reach, changed = max(1, round(NEARBY * layers.count)), 0
+    reach, changed = max(1, round(CHECKED_LAYERS_SHARE * layers.count)), 0
     while True:
         layers.connect(pause, changed)
         piece = layers.best_piece()

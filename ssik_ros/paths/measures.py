@@ -8,8 +8,8 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.paths.planner import ToolPathPlanner
 from ssik_ros.paths.requests import ToolPath
 
-FARTHEST = 0.5
-"""Distances beyond this are not told apart [m]."""
+LARGEST_CLEARANCE = 0.5
+"""Largest distance between bodies that is measured; larger distances count as this [m]."""
 
 
 class PathMeasures(NamedTuple):
@@ -27,7 +27,8 @@ class PathMeasures(NamedTuple):
     singular: FloatArray
     """(k,) smallest singular value of the Jacobian, lengths in units of the arm's reach."""
     clearance: FloatArray | None
-    """(k,) least distance of bodies that move towards each other, up to ``FARTHEST`` [m]; None where collisions are not checked."""
+    """(k,) least distance of bodies that move towards each other, at most ``LARGEST_CLEARANCE`` [m]; None if collisions
+    are not checked."""
 
 
 def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
@@ -43,7 +44,9 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     clearance = None
     if planner.obstacles is not None and len(q):
         exact = planner.obstacles[1]
-        clearance = np.minimum(exact.distances(q, FARTHEST) + exact.distance, FARTHEST)
+        clearance = np.minimum(
+            exact.distances(q, LARGEST_CLEARANCE) + exact.distance, LARGEST_CLEARANCE
+        )
     return PathMeasures(
         waypoints=path.first_waypoint + np.arange(len(q)),
         positions=q,

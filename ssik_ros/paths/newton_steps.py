@@ -22,11 +22,12 @@ from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.windings import wrap_steps
 
-DIFFERENCE = 1e-5
+PARAMETER_CHANGE = 1e-5
 """Change of a parameter that gives a derivative [rad or m]."""
-STEEPEST = 1e3
+LARGEST_SLOPE = 1e3
 """Derivative above which a waypoint stays: its posture is singular, or jumps to another branch."""
-DAMPING = 1e-6
+WAYPOINT_DAMPING = 1e-6
+"""Damping of the equations of a waypoint, as a share of their largest diagonal entry [1]."""
 
 
 class Corridor(NamedTuple):
@@ -77,8 +78,10 @@ def _derivatives(
     derivatives = np.zeros((m, n, space.size))
     for p in range(space.size):
         moved = parameters.copy()
-        is_last = ~space.is_endless[p] & (parameters[:, p] + DIFFERENCE > space.upper[rows, p])
-        moved[:, p] += np.where(is_last, -DIFFERENCE, DIFFERENCE)
+        is_last = ~space.is_endless[p] & (
+            parameters[:, p] + PARAMETER_CHANGE > space.upper[rows, p]
+        )
+        moved[:, p] += np.where(is_last, -PARAMETER_CHANGE, PARAMETER_CHANGE)
         own = space.line(rows, moved, np.zeros_like(moved)).first()
         found, values = space.postures(rows, poses, own)
         away = wrap_steps(found.q - q[found.owners], limits.turning)
@@ -90,7 +93,7 @@ def _derivatives(
         change = (values - parameters[found.owners])[:, p]
         good = nearest >= 0
         chosen = nearest[good]
-        kept = far[chosen] < STEEPEST * np.abs(change[chosen])
+        kept = far[chosen] < LARGEST_SLOPE * np.abs(change[chosen])
         chosen = chosen[kept]
         own_rows = found.owners[chosen]
         derivatives[own_rows, :, p] = away[chosen] / change[chosen, None]
@@ -113,7 +116,7 @@ def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> F
     right[1:] -= np.einsum('mnr,mn->mr', behind, weights * steps)
     right[:-1] += np.einsum('mnr,mn->mr', before, weights * steps)
     scale = np.einsum('mrr->mr', blocks)
-    scale += DAMPING * (scale.max(axis=0) + 1e-12)
+    scale += WAYPOINT_DAMPING * (scale.max(axis=0) + 1e-12)
     band = np.zeros((2 * r, m * r))
     for a in range(r):
         for b in range(r):

@@ -13,7 +13,7 @@ from ssik_ros.paths.bodies import make_bodies
 from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 
-AT_ONCE = 500
+POSTURES_PER_CALL = 500
 """Postures of one kernel call: a few milliseconds."""
 MOTIONS_AT_ONCE = 50
 """Motions of one kernel call."""
@@ -62,7 +62,7 @@ class Obstacles:
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return the kernels' verdict (m,) on each row (FREE, COLLIDES or DOUBTFUL), and its pair (m,); -1 for free rows.
+        Return the kernels' verdict (m,) on each row (COLLISION_FREE, COLLIDES or DOUBTFUL), and its pair (m,); -1 for free rows.
 
         :param q: (k, n) postures.
         :param rows: (m,) rows to check.
@@ -71,8 +71,8 @@ class Obstacles:
         pairs = np.full(len(q), -1, dtype=np.int64)
         distances = np.empty(len(q))
         own = self._arrays
-        for start in range(0, len(rows), AT_ONCE):
-            part = np.ascontiguousarray(rows[start : start + AT_ONCE])
+        for start in range(0, len(rows), POSTURES_PER_CALL):
+            part = np.ascontiguousarray(rows[start : start + POSTURES_PER_CALL])
             clearance.check_rows(
                 verdicts, pairs, distances, q, part, self.distance, self.distance, *own
             )
@@ -103,7 +103,7 @@ class Obstacles:
             scene = self._meshes if pairs[index] in self._mesh_pairs else self._scene
             state = self._chain.full_state(q[rows[index]])
             verdicts[index] = scene.colliding_pair(state) is not None
-        return verdicts != clearance.FREE, pairs
+        return verdicts != clearance.COLLISION_FREE, pairs
 
     def is_colliding(self, q: FloatArray) -> bool:
         """
@@ -168,7 +168,7 @@ class Obstacles:
                 (d / way for d, way in zip(apart, ways, strict=True) if way > 0.0), default=1.0
             )
             reached = min(1.0, reached + max(part, 0.0))
-            if reached == 1.0 or part < clearance.SHORTEST:
+            if reached == 1.0 or part < clearance.SHORTEST_MOTION:
                 break
         return reached
 

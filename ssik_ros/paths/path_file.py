@@ -34,8 +34,8 @@ RANGE_KEYS = ('from', 'to')
 STEP_KEYS = ('revolute_deg', 'prismatic')
 WORLD = 'world'
 COLUMNS = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
-TOLERANCE = {'position': 1e-4, 'angle_deg': 0.1}
-"""Errors at a waypoint that a file may ask for; paths are exact to a micrometre in any case."""
+FILE_TOLERANCES = {'position': 1e-4, 'angle_deg': 0.1}
+"""Errors at a waypoint that a file may ask for [m, deg]; paths are exact to a micrometre in any case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
         settings['largest_turn'] = math.radians(degrees)
     if 'prismatic' in steps:
         settings['largest_slide'] = finite_number(steps['prismatic'], str(path), 'prismatic')
-    checked_mapping(data.get('tolerance') or {}, str(path), 'tolerance', TOLERANCE)
+    checked_mapping(data.get('tolerance') or {}, str(path), 'tolerance', FILE_TOLERANCES)
     for key in ('spin_axis', 'start', 'end'):
         if data.get(key) is not None:
             settings[key] = read_numbers(data[key], None, path, key)

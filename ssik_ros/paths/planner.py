@@ -40,8 +40,8 @@ from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.pose_freedom import PoseFreedom
 from ssik_ros.paths.reasons import PathFailure
-from ssik_ros.paths.requests import FREE, PathTolerance, ToolPath, ToolPathRequest
-from ssik_ros.paths.search_space import SearchSpace, WIDE
+from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPath, ToolPathRequest
+from ssik_ros.paths.search_space import SearchSpace, WIDE_RANGE
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import split_path, travel_cost, travel_times, TravelSearch
 from ssik_ros.paths.verification import (
@@ -132,7 +132,7 @@ class ToolPathPlanner:
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
         """Return the best path (m, n) with narrow tolerances at zero; None with given ends or if the search fails."""
-        exact = task.space.freedom.without_narrow(WIDE)
+        exact = task.space.freedom.without_narrow(WIDE_RANGE)
         if exact is None or any(own is not None for own in ends):
             return None
         space = SearchSpace(self.chain, exact, task.control.pause)
@@ -421,7 +421,7 @@ def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
     if request.spin_axis is not None and request.tolerance is not None:
         raise InvalidOption('Give spin_axis or tolerance, not both.')
     if request.spin_axis is not None:
-        return [PathTolerance(axis=request.spin_axis, spin=FREE)]
+        return [PathTolerance(axis=request.spin_axis, spin=ANY_ANGLE)]
     if request.tolerance is None or isinstance(request.tolerance, PathTolerance):
         return [request.tolerance]
     return list(request.tolerance)

@@ -18,12 +18,12 @@ from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimi
 
 MOST_ROWS = 400
 """Rows of a layer that are compared to name the joint whose step is too large."""
-NEAR_LIMIT = 0.02
-"""A joint closer to a limit than this part of its range is reported as at that limit."""
+REPORTED_LIMIT_SHARE = 0.02
+"""Distance from a limit, as a share of the range, below which a joint is reported as at that limit [1]."""
 
 MOST_CONTINUED = 60
 """Postures that are followed to the next waypoint to find the limit, step or collision that stops them."""
-CONVERGED, FURTHEST = 1e-6, 1.5
+CONVERGED, OTHER_BRANCH_STEP = 1e-6, 1.5
 """Pose error below which a posture reaches the waypoint; joint step that means another branch."""
 
 
@@ -157,7 +157,7 @@ def _ways_on(
     q, good = start.copy(), np.zeros(len(start), dtype=bool)
     for row, target in enumerate(targets):
         end = refinement.refine(target, start[row], unlimited(chain.size), CONVERGED)
-        if end is not None and np.abs(end - start[row]).max() < FURTHEST:
+        if end is not None and np.abs(end - start[row]).max() < OTHER_BRANCH_STEP:
             q[row], good[row] = end, True
     largest = layers.limits.largest[int(layers.layer_of(rows[:1])[0]) + 1]
     return WaysOn(start[good], q[good], largest, len(rows))
@@ -238,7 +238,7 @@ def _limit_near(chain: ToolChain, joint: int, values: FloatArray) -> str:
     low, high = chain.chain.lower[joint], chain.chain.upper[joint]
     if not math.isfinite(high - low):
         return ''
-    room = NEAR_LIMIT * (high - low)
+    room = REPORTED_LIMIT_SHARE * (high - low)
     if values.min() < low + room:
         return 'lower'
     return 'upper' if values.max() > high - room else ''

@@ -55,8 +55,10 @@ class PathObjective(Enum):
 
 
 Range = tuple[float, float]
-EXACT: Range = (0.0, 0.0)
-FREE: Range = (-math.pi, math.pi)
+FIXED_ANGLE: Range = (0.0, 0.0)
+"""The angle of the pose itself [rad]."""
+ANY_ANGLE: Range = (-math.pi, math.pi)
+"""Every angle [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +67,16 @@ class PathTolerance:
 
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     """Tool axis in the tip frame, for spin and cone."""
-    spin: Range = EXACT
+    spin: Range = FIXED_ANGLE
     """Range of the turn about the tool axis [rad]; (-pi, pi) for a free spin."""
     cone: float = 0.0
     """Largest angle between the tool axis and where the waypoint has it [rad]."""
     position: tuple[Sequence[float], Sequence[float]] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     """Lower and upper corner of a box in the waypoint's frame [m]."""
-    roll: Range = EXACT
+    roll: Range = FIXED_ANGLE
     """Range of the turn about the waypoint's x axis [rad]; the pose is waypoint * Rz(yaw) Ry(pitch) Rx(roll)."""
-    pitch: Range = EXACT
-    yaw: Range = EXACT
+    pitch: Range = FIXED_ANGLE
+    yaw: Range = FIXED_ANGLE
 
 
 @dataclass(frozen=True, eq=False)

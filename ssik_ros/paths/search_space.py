@@ -18,7 +18,7 @@ from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 VALUES = {0: (1, 1, 1), 1: (400, 400, 60), 2: (72, 12, 36), 3: (30, 8, 20)}
 """Values of a joint's angle, of a slide and of a spin in the first grid, by the number of wide parameters; all narrow ones count
 as one."""
-FEWEST_VALUES, WIDE = 3, 1.0
+FEWEST_VALUES, WIDE_RANGE = 3, 1.0
 """Values of a narrow range, and the width above which a range is wide [rad or m]."""
 MOST_SAMPLES, SCATTERED = 3000, 800
 """Combinations of values in one layer of a grid; number of scattered points in place of more."""
@@ -101,7 +101,7 @@ class SearchSpace:
             np.concatenate([first[:, 3] > 0.0, columns <= Z, last[:, 3] > 0.0])
         )
         widths = (self.upper - self.lower).max(axis=0, initial=1e-9)
-        self._has_ends = self._is_pose & (widths <= WIDE)
+        self._has_ends = self._is_pose & (widths <= WIDE_RANGE)
         """
         (r,) whether the first grid holds the ends of a range.
 
@@ -116,7 +116,7 @@ class SearchSpace:
         widths = (self.upper - self.lower).max(axis=0, initial=0.0)
         place = np.arange(self.size) - self.chain.outer
         self._is_pose = is_pose = (place >= 0) & (place < len(self.freedom.columns))
-        is_wide = ~is_pose | (widths > WIDE)
+        is_wide = ~is_pose | (widths > WIDE_RANGE)
         row = int(is_wide.sum()) + int(not is_wide.all())
         angles, slides, spins = VALUES[min(row, max(VALUES))]
         counts = np.where(is_pose, spins, np.where(is_slide, slides, angles))

@@ -16,8 +16,8 @@ from ssik_ros.paths.tool_chain import PostureRows, ToolChain
 
 MOST_MOVED = 2_000
 """Postures of neighbours that are moved onto singular waypoints, of one path; each takes about 0.2 ms."""
-SAME = 1e-9
-"""If all joints of two postures differ by less than this, they are one [rad or m]."""
+POSTURE_SEPARATION = 1e-9
+"""If all joints of two postures differ by less than this, they are one posture [rad or m]."""
 
 
 def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> PostureRows:
@@ -33,7 +33,7 @@ def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> P
         return found
     rows = np.split(found.q, np.cumsum(np.bincount(found.owners, minlength=len(poses)))[:-1])
     for waypoint, q in _moved(chain, rows, poses, is_singular):
-        if not (np.abs(rows[waypoint] - q) < SAME).all(axis=1).any():
+        if not (np.abs(rows[waypoint] - q) < POSTURE_SEPARATION).all(axis=1).any():
             rows[waypoint] = np.vstack([rows[waypoint], q])
     counts = found.counts.copy()
     counts[:, 0] = np.maximum(counts[:, 0], [len(own) for own in rows])

@@ -15,7 +15,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.pose_freedom import PoseFreedom, TILT, TILT_ACROSS
 from ssik_ros.problem.reach_hull import make_hulls
 
-PLAY = 2e-6
+WAYPOINT_PLAY = 2e-6
 """Error that a waypoint may have, and rounding [m, rad]."""
 MOST_CELLS = 4096
 """Cells of a tolerance that are looked at."""
@@ -90,7 +90,7 @@ class ReachProof:
     def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:
         """Return whether the hulls, grown by a distance and an angle, leave a pose out."""
         twelve = np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
-        margins = distance + PLAY, angle + PLAY
+        margins = distance + WAYPOINT_PLAY, angle + WAYPOINT_PLAY
         return bool(reach_hull.refuses(self._hulls, self._count, twelve, *margins))
 
     def _cut(
@@ -107,5 +107,5 @@ class ReachProof:
         middles, halves = np.vstack([middles - step, middles + step]), np.vstack([halves, halves])
         tilts = np.isin(freedom.columns, (TILT, TILT_ACROSS))
         nearest = np.maximum(np.abs(middles[:, tilts]) - halves[:, tilts], 0.0)
-        kept = np.linalg.norm(nearest, axis=1) <= freedom.upper[row, TILT] + PLAY
+        kept = np.linalg.norm(nearest, axis=1) <= freedom.upper[row, TILT] + WAYPOINT_PLAY
         return middles[kept], halves[kept]

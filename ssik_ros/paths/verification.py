@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.tip_ways import tip_levers
 from ssik_ros.paths.control import do_nothing
@@ -23,7 +24,6 @@ from ssik_ros.paths.travel import TravelSearch
 
 POSITION, ANGLE = 1e-6, 1e-6
 """Errors that a waypoint may have [m, rad]."""
-ROUNDING = 1e-9
 PARTS = 8
 """Parts of a step in which the tool is looked at."""
 
@@ -43,9 +43,9 @@ def check_path(
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
     own = chain.chain
-    if not ((q >= own.lower - ROUNDING) & (q <= own.upper + ROUNDING)).all():
+    if not ((q >= own.lower - LIMIT_ROUNDING) & (q <= own.upper + LIMIT_ROUNDING)).all():
         return 'a joint is outside its limits'
-    if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + ROUNDING).all():
+    if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + LIMIT_ROUNDING).all():
         return 'a step is too large'
     miss = freedom.miss(np.arange(len(q)), poses, chain.poses(q))
     wrong = np.flatnonzero((miss.position > POSITION) | (miss.angle > ANGLE))
@@ -95,7 +95,7 @@ def check_travel(
     own = chain.chain
     if not np.isfinite(way).all() or (way[[0, -1]] != ends).any():
         return 'free travel does not join its passes'
-    if not ((way >= own.lower - ROUNDING) & (way <= own.upper + ROUNDING)).all():
+    if not ((way >= own.lower - LIMIT_ROUNDING) & (way <= own.upper + LIMIT_ROUNDING)).all():
         return 'free travel leaves the joint limits'
     return '' if travel is None or travel.is_free(way) else 'free travel collides'
 

@@ -21,7 +21,7 @@ from ssik_ros.results import Cause
 
 DENSITIES = (1, 3)
 """Factors on the number of values in the first grid, tried in this order until a path is found."""
-ROUGH, FINEST = 0.15, 4e-3
+ROUGH, FINEST_SPACING = 0.15, 4e-3
 """Spacings to which each corridor and the best one are refined, as a part of the first grid's."""
 ROUGH_LAYERS = 250
 """Waypoints on which corridors are compared, about."""
@@ -260,7 +260,7 @@ class WaypointSearch:
                 self._best = [whole]
                 # Where a joint turns too far the caller begins again, so that the finest grids can wait.
                 if self._placed()[1] < 0:
-                    self._best = [search.refine(whole, FINEST * space.spacing) or whole]
+                    self._best = [search.refine(whole, FINEST_SPACING * space.spacing) or whole]
                 return None
         return NO_SEQUENCE
 

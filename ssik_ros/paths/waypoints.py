@@ -12,7 +12,7 @@ from ssik_ros.problem.pose_input import read_poses
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 MOST_WAYPOINTS = 100_000
-STRAIGHT = 1e-3
+CORNER_ANGLE = 1e-3
 """Change of direction above which a waypoint is a corner [rad]."""
 TURN_SPEED = 1.0
 """Speed at which the tool turns at most where the tool speed is given [rad/s]."""
@@ -94,7 +94,7 @@ def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]'
     angles[(lengths[:-1] < 1e-9) | (lengths[1:] < 1e-9)] = 0.0
     # A curve turns a little at each waypoint; a corner turns much more than its neighbours.
     around = np.maximum(np.append(0.0, angles[:-1]), np.append(angles[1:], 0.0))
-    return np.asarray(np.flatnonzero((angles > STRAIGHT) & (angles > 4.0 * around)) + 1)
+    return np.asarray(np.flatnonzero((angles > CORNER_ANGLE) & (angles > 4.0 * around)) + 1)
 
 
 def step_times(poses: FloatArray, speed: float) -> FloatArray:

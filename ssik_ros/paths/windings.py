@@ -3,10 +3,8 @@
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within, whole_turns, wrap_angles
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.serial_chain import SerialChain
-
-ROUNDING = 1e-9
-"""By how much a value may miss a limit [rad]; it is put on the limit then."""
 
 
 def wrap_steps(steps: FloatArray, turning: IntArray) -> FloatArray:
@@ -52,8 +50,8 @@ def put_within_limits(
         low, high = chain.lower[joint], chain.upper[joint]
         least, most = q[:, joint].min(), q[:, joint].max()
         first, last = (
-            turns_within(least, low, np.inf, ROUNDING)[0],
-            turns_within(most, -np.inf, high, ROUNDING)[1],
+            turns_within(least, low, np.inf, LIMIT_ROUNDING)[0],
+            turns_within(most, -np.inf, high, LIMIT_ROUNDING)[1],
         )
         if first > last or (is_fixed and not first <= 0 <= last):
             return q, int(joint)
@@ -75,7 +73,9 @@ def every_winding(
     :param low, high: its limits, finite.
     """
     value = q[:, joint]
-    first, last = (turns.astype(np.int64) for turns in turns_within(value, low, high, ROUNDING))
+    first, last = (
+        turns.astype(np.int64) for turns in turns_within(value, low, high, LIMIT_ROUNDING)
+    )
     rows, turns = [], []
     for shift in range(int(first.min(initial=0)), int(last.max(initial=-1)) + 1):
         fits = np.flatnonzero((first <= shift) & (shift <= last))

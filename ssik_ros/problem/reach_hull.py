@@ -20,13 +20,13 @@ from ssik_ros.model.serial_chain import SerialChain
 
 KEPT = 1024
 """Most hulls that are kept."""
-SAME_POINT = 1e-6
-"""Distance of two points below which the hull of one will do [m]."""
+HULL_POINT_DISTANCE = 1e-6
+"""Distance of two points below which one hull is enough for both [m]."""
 ALONG_AXIS = (0.1, 0.4, 1.6, -0.1, -0.4, -1.6)
 """Distances of further points of the last axis from the wrist, as multiples of the size of the wrist's hull."""
 LEAST_NEWS = 0.02
 """By how much the hull of such a point is smaller at least than any orientation of the axis would make it, over that size."""
-LEAST_SINE = 1e-3
+LEAST_WRIST_SINE = 1e-3
 """Least sine between the last two axes for which the wrist is the point of the last axis nearest to the other."""
 SAME_DIRECTION = 1e-12
 """Part of a unit vector that is rounding. Where a slide has no limits, any larger part of its direction counts."""
@@ -61,7 +61,7 @@ def make_hulls(
     if is_full_pose and not slides[-1]:
         wrist = _point_of_last_axis(slides, axes, points, tip)
         before = [(wrist, hull_of(wrist))]
-        if np.linalg.norm(wrist - tip) <= SAME_POINT:
+        if np.linalg.norm(wrist - tip) <= HULL_POINT_DISTANCE:
             places = []
         places = before + places + _telling_points(axes[-1], *before[0], hull_of)
     blocks: list[FloatArray] = []
@@ -269,7 +269,7 @@ def _point_of_last_axis(
     if len(revolute):
         before = revolute[-1]
         across = np.cross(axis, axes[before])
-        if np.linalg.norm(across) > LEAST_SINE:
+        if np.linalg.norm(across) > LEAST_WRIST_SINE:
             normal = np.cross(axes[before], across)
             along = (points[before] - start) @ normal / (axis @ normal)
             nearest: FloatArray = start + along * axis

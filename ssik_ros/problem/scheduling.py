@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 SLICE = 0.005
 """Approximate duration of one slice [s]."""
-PATIENCE = 0.05
+LONGEST_SLOT_WAIT = 0.05
 """Longest wait for a slot before the search checks its cancel flag again [s]."""
 
 
@@ -64,7 +64,7 @@ class SearchSlots:
                 return True
             place = (slices, next(self._numbers), threading.Event())
             heapq.heappush(self._waiting, place)
-        if place[2].wait(min(left, PATIENCE)):
+        if place[2].wait(min(left, LONGEST_SLOT_WAIT)):
             return True
         with self._lock:
             if place[2].is_set():

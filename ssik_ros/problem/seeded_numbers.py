@@ -11,6 +11,7 @@ References
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.search.restarts import RANDOM_UNIT
 
 WORD, LONG, HUGE = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 """Masks of 32, 64 and 128 bits."""
@@ -22,7 +23,6 @@ HASH_OF_STATE = 0x8B51F9DD, 0x58F38DED
 MIXED_LEFT, MIXED_RIGHT = 0xCA01F9DD, 0x4973F715
 FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
 """Of the congruential generator."""
-UNIT = 2.0**-53
 
 
 class _Hash:
@@ -55,7 +55,7 @@ def uniform_numbers(seed: int, count: int) -> FloatArray:
     for k in range(count):
         state = (state * FACTOR + increment) & HUGE
         bits, turn = (state >> 64 ^ state) & LONG, state >> 122
-        numbers[k] = (((bits >> turn | bits << (64 - turn)) & LONG) >> 11) * UNIT
+        numbers[k] = (((bits >> turn | bits << (64 - turn)) & LONG) >> 11) * RANDOM_UNIT
     return numbers
 
 

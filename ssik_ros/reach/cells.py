@@ -26,7 +26,7 @@ from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
 from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
 from ssik_ros.solvers.closed_form.held_proof import HeldDecision
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 from ssik_ros.value_class import dataclass
 
@@ -218,7 +218,7 @@ class ReachArm:
         """Return postures (k, n) of a pose by a search, the effort, and whether a proof says that there are none."""
         assert self._search is not None
         if self._arm is None:
-            one = self._search.find(pose, None, self._limits, TOLERANCE)
+            one = self._search.find(pose, None, self._limits, CERTIFIED_ERROR)
             q = np.empty((0, len(self.chain.axes))) if one.q is None else one.q[None]
             return q, one.starts, one.is_too_far
         if not self.settings.searches:

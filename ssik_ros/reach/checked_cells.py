@@ -28,11 +28,11 @@ from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.collisions.posture_checks import PostureChecks
 from ssik_ros.reach.measures import are_singular, best_measures, largest_of
 from ssik_ros.reach.statuses import CellStatus
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
-SPACING = 0.1
+CHECKED_SPACING = 0.1
 """Distance of two postures of a self-motion that are checked [rad]."""
 SEVEN = 7
 OTHER_STARTS = 16
@@ -180,7 +180,7 @@ class CheckedArm(ReachArm):
         assert self._checks is not None
         tried = 0
         for curve in self._motions(pose) or ():
-            q = curve.sample(SPACING)
+            q = curve.sample(CHECKED_SPACING)
             free, tried = q[self._checks.free(q)], tried + len(q)
             if len(free):
                 return free, tried
@@ -192,7 +192,7 @@ class CheckedArm(ReachArm):
         rng, limits = np.random.default_rng(0), self._limits
         low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
         for tried in range(1, OTHER_STARTS + 1):
-            one = self._search.find(pose, rng.uniform(low, high), limits, TOLERANCE)
+            one = self._search.find(pose, rng.uniform(low, high), limits, CERTIFIED_ERROR)
             if one.q is not None and self._checks.free(one.q[None])[0]:
                 return one.q[None], tried
         return np.empty((0, len(low))), OTHER_STARTS

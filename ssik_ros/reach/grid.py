@@ -21,13 +21,13 @@ UNIT_CELLS = 8192
 """Cells of a unit, about, as long as there are not too many units; a caller whose cells take little time has more."""
 PIECE = 8192
 """Poses of a unit that are decided at once, about."""
-AT_ONCE = 4096
+UNITS_PER_BLOCK = 4096
 """Units that are looked at together."""
 MOST_UNITS = 1_000_000
 """Units of the largest maps; theirs have more cells each."""
 LARGEST_UNIT = 4_194_304
 """Cells of the largest units: the files of one unit stay below 50 MiB."""
-FARTHEST = 1e4
+LARGEST_COORDINATE = 1e4
 """Largest coordinate of a region [m]."""
 SPHERE, BOX = 'sphere', 'box'
 
@@ -68,9 +68,9 @@ class GridRegion:
     def __post_init__(self) -> None:
         """Raise InvalidOption for coordinates that are too large and for a region without volume."""
         numbers = (*self.low, *self.high)
-        if not all(abs(number) <= FARTHEST for number in numbers):
+        if not all(abs(number) <= LARGEST_COORDINATE for number in numbers):
             raise InvalidOption(
-                f'Coordinates of a region are finite and at most {FARTHEST:g} m, not {numbers}.'
+                f'Coordinates of a region are finite and at most {LARGEST_COORDINATE:g} m, not {numbers}.'
             )
         if not all(low < high for low, high in zip(self.low, self.high, strict=True)):
             raise InvalidOption(
@@ -111,7 +111,7 @@ class Grid:
         :param unit_cells: how many cells a unit shall have, about.
         :raises InvalidOption: for a step that is not positive.
         """
-        if not 0.0 < step <= FARTHEST:
+        if not 0.0 < step <= LARGEST_COORDINATE:
             raise InvalidOption(
                 f'The grid needs a positive distance of positions, not {step!r} m.'
             )
@@ -144,8 +144,8 @@ class Grid:
 
     def units(self) -> Iterator[int]:
         """Yield the numbers of the units that have cells in the region."""
-        for start in range(0, self.unit_count, AT_ONCE):
-            numbers = np.arange(start, min(start + AT_ONCE, self.unit_count))
+        for start in range(0, self.unit_count, UNITS_PER_BLOCK):
+            numbers = np.arange(start, min(start + UNITS_PER_BLOCK, self.unit_count))
             yield from numbers[self._touch(numbers)].tolist()
 
     def key(self, unit: int) -> tuple[int, ...]:

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.serial_chain import SerialChain
 
-SINGULAR = 1e-5
+SINGULAR_POSTURE_RATIO = 1e-5
 """Largest ratio of smallest to largest singular value of a Jacobian at which a posture counts as singular."""
 
-AT_ONCE = 16_384
+JACOBIANS_PER_BLOCK = 16_384
 """Postures whose Jacobians are in memory at once."""
 
 
@@ -35,7 +35,10 @@ def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
     :param chain: the arm; J is its Jacobian at the tip, in metres and radians.
     :param q: (k, n) postures.
     """
-    parts = [q[start : start + AT_ONCE] for start in range(0, max(1, len(q)), AT_ONCE)]
+    parts = [
+        q[start : start + JACOBIANS_PER_BLOCK]
+        for start in range(0, max(1, len(q)), JACOBIANS_PER_BLOCK)
+    ]
     return np.concatenate([_volumes(chain.moved(part).jacobians()) for part in parts])
 
 
@@ -61,7 +64,7 @@ def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     if not len(q):
         return np.zeros(0, dtype=np.bool_)
     sizes = np.linalg.svd(chain.moved(q).jacobians(), compute_uv=False)
-    singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR * sizes[:, 0]
+    singular: NDArray[np.bool_] = sizes[:, -1] <= SINGULAR_POSTURE_RATIO * sizes[:, 0]
     return singular
 
 

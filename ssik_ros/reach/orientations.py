@@ -23,8 +23,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 
-MOST = 20_000
-"""Largest set: its covering angle takes some seconds."""
+MOST_ORIENTATIONS = 20_000
+"""Most orientations of a set; the covering angle of this set takes some seconds."""
 PHI = math.sqrt(2.0)
 PSI = 1.533751168755204288118041
 """The positive root of x^4 = x + 4."""
@@ -37,8 +37,8 @@ def spread_orientations(count: int) -> FloatArray:
     :param count: number of quaternions.
     :raises InvalidOption: for less than one, and for more than 20,000.
     """
-    if not 1 <= count <= MOST:
-        raise InvalidOption(f'A map has 1 to {MOST} orientations, not {count}.')
+    if not 1 <= count <= MOST_ORIENTATIONS:
+        raise InvalidOption(f'A map has 1 to {MOST_ORIENTATIONS} orientations, not {count}.')
     places = np.arange(count) + 0.5
     inner, outer = np.sqrt(places / count), np.sqrt(1.0 - places / count)
     first, second = 2.0 * math.pi * places / PHI, 2.0 * math.pi * places / PSI

@@ -37,15 +37,16 @@ MOST_PLACES = 20_000
 """Places of the grid of one arm."""
 MOST_ALONG = 400
 """Of these along one direction."""
-AT_ONCE = 64
+PLACES_PER_ROUND = 64
 """Places of one round of the search around a place."""
 JUDGED = 1024
 """Places of the grid whose postures are compared."""
-FINEST = 2e-4
+FINEST_BOX = 2e-4
 """Size of the box in which a search ends [m or rad]."""
 CHECKED = 6
 """Most placements of a round that are checked for collisions."""
-SHRINK = 0.6
+BOX_SHRINK = 0.6
+"""Size of the box of the next round, as a share of the box of this round [1]."""
 MOST_ROUNDS = 60
 EQUAL = 1e-6
 """Difference of the values of two placements that are as good as each other, relative to the value."""
@@ -235,7 +236,10 @@ class _PlaceSearch:
     ) -> tuple[list[FloatArray], FloatArray]:
         """Return the starts (d,) of searches, best first and apart, and the spacing (d,) of the grid; all in shares."""
         rows = self._paired(grids, reached)
-        judged = [self._judge(rows[k : k + AT_ONCE]) for k in range(0, len(rows), AT_ONCE)]
+        judged = [
+            self._judge(rows[k : k + PLACES_PER_ROUND])
+            for k in range(0, len(rows), PLACES_PER_ROUND)
+        ]
         score = np.concatenate([each.score for each in judged])
         spacing = np.concatenate([_spacing(grid) for grid in grids])
         order = np.lexsort((-score[:, 1], -score[:, 0]))
@@ -362,11 +366,11 @@ class _PlaceSearch:
         """Search around a placement (d,); return the best one and its score (weight, worst value)."""
         rng = np.random.default_rng(self.settings.seed)
         best, score = start, self._checked(start)[0]
-        box, finest = spacing.copy(), FINEST / self.lengths if len(start) else spacing
+        box, finest = spacing.copy(), FINEST_BOX / self.lengths if len(start) else spacing
         for _ in range(MOST_ROUNDS):
             if (box <= finest).all():
                 break
-            aside = rng.uniform(-1.0, 1.0, (AT_ONCE, len(start))) * box
+            aside = rng.uniform(-1.0, 1.0, (PLACES_PER_ROUND, len(start))) * box
             rows = np.clip(best + aside, 0.0, 1.0)
             own = self._judge(rows).score
             better, is_better = None, False
@@ -379,7 +383,7 @@ class _PlaceSearch:
                     best, score, is_better = rows[row], better, True
                     break
             if not is_better:
-                box = box * SHRINK
+                box = box * BOX_SHRINK
         return best, score
 
     def _placement(self, shares: FloatArray) -> Placement:

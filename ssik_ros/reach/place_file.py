@@ -39,7 +39,7 @@ EXTRA = {'weight': 1.0, 'tolerance': 0.0, 'tolerance_deg': 0.0, 'spin': 0.0}
 """Optional columns of tasks, and the values that replace missing ones."""
 MOST_ROBOTS = 20
 """Robots to choose from."""
-FARTHEST = 1e3
+LARGEST_PLACE_COORDINATE = 1e3
 """Largest coordinate of a place [m]."""
 
 
@@ -160,7 +160,7 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
         pair = value if isinstance(value, list) else [value, value]
         low, high = read_numbers(pair, 2, path, key).tolist()
         is_angle = index >= 3
-        if max(abs(low), abs(high)) > (360.0 if is_angle else FARTHEST):
+        if max(abs(low), abs(high)) > (360.0 if is_angle else LARGEST_PLACE_COORDINATE):
             raise ConfigError(
                 f"'{path}': {key} is beyond {'360 degrees' if is_angle else '1 km'}.",
                 path=str(path),
@@ -175,7 +175,7 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
     first, last = (read_numbers(rail.get(key), 3, path, f'rail {key}') for key in ('from', 'to'))
     origin, way = space.origin.copy(), np.zeros((1, 6))
     origin[:3], way[0, :3] = first, last - first
-    if not way.any() or max(np.abs(first).max(), np.abs(last).max()) > FARTHEST:
+    if not way.any() or max(np.abs(first).max(), np.abs(last).max()) > LARGEST_PLACE_COORDINATE:
         raise ConfigError(f"'{path}': a rail has two ends, up to 1 km away.", path=str(path))
     return BaseSpace(origin, np.vstack([way, space.ways]))
 

@@ -16,7 +16,7 @@ from ssik_ros.model.collision.scene import PlacedLinks
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.pose_freedom import PoseFreedom
-from ssik_ros.paths.requests import EXACT, FREE, PathTolerance
+from ssik_ros.paths.requests import ANY_ANGLE, FIXED_ANGLE, PathTolerance
 from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.waypoints import wrong_poses
@@ -331,7 +331,7 @@ class PlacedArm:
         poses = tasks.variants_of(index)
         targets = self.targets(coordinates[None], poses)
         place = f'{float(np.linalg.norm(targets[0, :3, 3])):.2f} m from the base link'
-        spin = FREE if tasks.spins[index] else EXACT
+        spin = ANY_ANGLE if tasks.spins[index] else FIXED_ANGLE
         room = float(tasks.distances[index]), float(tasks.tilts[index])
         if self._proof.refuses(targets[0], PoseFreedom([PathTolerance(spin=spin)], 1), 0, room):
             return f'out of reach, {place}'

@@ -26,13 +26,13 @@ IN_MEMORY = 1 << 28
 """Largest array that is read at once [bytes]. Of larger ones this many bytes of the last units are kept."""
 FEW = 512
 """Largest number of orientations for which a product of matrices finds the nearest one faster than a tree."""
-AT_ONCE = 65_536
+POSES_PER_LOOKUP = 65_536
 """Poses that are looked up at once."""
 SAME_POSITION, SAME_ANGLE = 1e-9, 1e-7
 """Distances of a pose from the pose of a cell that are rounding [m], [rad]."""
 CORNERS = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing='ij'), axis=-1).reshape(8, 3)
-RIGID = 1e-3
-"""How far the rotation of a pose that is looked up may be from one, in its elements."""
+LOOKED_UP_DEVIATION = 1e-3
+"""Largest deviation of an element of a looked-up matrix from the nearest rotation [1]."""
 FIRST_WINDOW = 2
 SHARES = ('dexterity', 'unknown')
 """Measures of positions that every map has: the shares of orientations that are reachable, and that are unknown."""
@@ -185,8 +185,8 @@ class ReachMap:
             return self._solve(targets)
         _check_rigid(targets)
         parts = [
-            self._nearest(targets[start : start + AT_ONCE])
-            for start in range(0, max(1, len(targets)), AT_ONCE)
+            self._nearest(targets[start : start + POSES_PER_LOOKUP])
+            for start in range(0, max(1, len(targets)), POSES_PER_LOOKUP)
         ]
         if len(parts) == 1:
             return parts[0]
@@ -419,8 +419,8 @@ def _check_rigid(poses: FloatArray) -> None:
     gaps = np.abs(np.cross(x, y) - z).max(axis=1, initial=0.0)
     for one, other, product in ((x, x, 1.0), (y, y, 1.0), (x, y, 0.0)):
         gaps = np.maximum(gaps, np.abs(np.einsum('ij,ij->i', one, other) - product))
-    if (gaps > RIGID).any():
-        bad = int(np.argmax(gaps > RIGID))
+    if (gaps > LOOKED_UP_DEVIATION).any():
+        bad = int(np.argmax(gaps > LOOKED_UP_DEVIATION))
         raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)
 
 

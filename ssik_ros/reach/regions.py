@@ -10,13 +10,13 @@ from ssik_ros.errors import InvalidOption, InvalidTarget, quote
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.reach.grid import BOX, FARTHEST, GridRegion
+from ssik_ros.reach.grid import BOX, GridRegion, LARGEST_COORDINATE
 
 FORMS = 'auto, sphere:RADIUS, sphere:X,Y,Z,RADIUS or box:X,Y,Z,X,Y,Z'
 COLUMNS = ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')
 MOST_POSES = 10_000_000
-UNIT = 1e-3
-"""Most that the norm of a quaternion of a file may differ from 1."""
+UNIT_NORM_DEVIATION = 1e-3
+"""Largest deviation of the norm of a quaternion in a file from 1 [1]."""
 
 
 def read_region(text: str, chain: SerialChain) -> GridRegion:
@@ -36,7 +36,7 @@ def read_region(text: str, chain: SerialChain) -> GridRegion:
         numbers = []
     if kind == 'sphere' and len(numbers) in (1, 4):
         x, y, z = numbers[:-1] or chain.points[0].tolist()
-        if not 0.0 < numbers[-1] <= FARTHEST:
+        if not 0.0 < numbers[-1] <= LARGEST_COORDINATE:
             raise InvalidOption(
                 f'The radius of a region is a positive number, not {numbers[-1]:g}.'
             )
@@ -73,7 +73,9 @@ def read_pose_list(file: Path) -> FloatArray:
     table = read_table(file, MOST_POSES, COLUMNS, skips_others=True)
     poses = np.column_stack([table[name] for name in COLUMNS])
     norms = np.linalg.norm(poses[:, 3:], axis=1)
-    is_pose = (np.abs(poses) <= FARTHEST).all(axis=1) & (np.abs(norms - 1.0) <= UNIT)
+    is_pose = (np.abs(poses) <= LARGEST_COORDINATE).all(axis=1) & (
+        np.abs(norms - 1.0) <= UNIT_NORM_DEVIATION
+    )
     wrong = np.flatnonzero(~is_pose)
     if len(wrong):
         numbers = poses[wrong[0]].tolist()

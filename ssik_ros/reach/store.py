@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, MALFORMED, quote, shorten, SsikError
-from ssik_ros.kernels.geometry.joint_values import LARGEST as LARGEST_NUMBER
+from ssik_ros.kernels.geometry.joint_values import LARGEST_JOINT_VALUE
 from ssik_ros.model.serial_chain import SERIAL_KINDS, SerialChain
 from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.reach.collisions.chain_scene import ChainScene, check_scene, scene_layout
@@ -459,7 +459,7 @@ def _check_chain(chain: SerialChain) -> None:
         and len(set(chain.joint_names)) == n
         and chain.kinds.shape == chain.lower.shape == chain.upper.shape == (n,)
         and np.isin(chain.kinds, SERIAL_KINDS).all()
-        and all((np.abs(array) <= LARGEST_NUMBER).all() for array in numbers)
+        and all((np.abs(array) <= LARGEST_JOINT_VALUE).all() for array in numbers)
         and (np.abs(np.linalg.norm(chain.axes, axis=1) - 1.0) <= UNIT_LENGTH).all()
         and (limits[:, 0] <= limits[:, 1]).all()
         and not wrong_poses(chain.home[None]).size

@@ -16,14 +16,14 @@ STRATA = ('postures', 'space', 'limits', 'singular', 'border')
 """Poses of random postures; random poses in a ball; one joint at a limit; nearly singular; at the border of reach."""
 WIDE = np.pi
 """Half the range of a joint without limits [rad or m]."""
-BESIDE_LIMIT = 0.01
+STRATUM_SHARE = 0.01
 """Largest distance from a limit of a joint in the stratum at limits, as a part of its range."""
 NEARLY = 32
 """Random postures that are drawn for a sample; the nearest to a singularity is taken."""
 HALVINGS = 24
 """Number of times that the way from a reached pose to an unreached pose is halved."""
-FAR = 3.0
-"""Factor by which a reached position is moved away from the base to leave the reach."""
+OUTWARD_FACTOR = 3.0
+"""Factor on the distance of a reached position from the base that puts the position out of reach [1]."""
 OFFSETS = (1e-6, 1e-2)
 """Least and largest distance from the border, as a part of the distance from the base."""
 
@@ -98,7 +98,7 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
     """Return the poses of postures with one joint near a limit, within it."""
     (low, high), q = _range(chain), _random_q(chain, count, rng)
     joints: IntArray = rng.integers(len(low), size=count)
-    away = BESIDE_LIMIT * (high - low)[joints] * rng.uniform(size=count)
+    away = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
     is_low = rng.uniform(size=count) < 0.5
     q[np.arange(count), joints] = np.where(is_low, low[joints] + away, high[joints] - away)
     return chain.moved(q).poses
@@ -118,7 +118,7 @@ def _at_border(
     """Return poses a little inside or outside of the border that reached poses meet when moved away from the base."""
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]
-    low, high = np.ones(count), np.full(count, FAR)
+    low, high = np.ones(count), np.full(count, OUTWARD_FACTOR)
     ways = inner[:, :3, 3] - base
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -21,7 +21,7 @@ from ssik_ros.value_class import dataclass
 
 MOST_EXACT = 1000
 """Poses of one request that the solver is asked about."""
-AT_ONCE = 16
+POSES_PER_LOOK = 16
 """Poses between two looks at the flag that ends all work."""
 
 
@@ -108,10 +108,10 @@ class ReachQueries:
     def _solve(self, found: ReachMap, poses: FloatArray) -> ReachResult:
         """Return the solver's statuses of poses, and look now and then whether the node ends."""
         parts = []
-        for start in range(0, max(1, len(poses)), AT_ONCE):
+        for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:
                 raise RequestRefused(Refusal.FAULT, 'The node ends; no more poses are solved.')
-            parts.append(found.query(poses[start : start + AT_ONCE], exact=True))
+            parts.append(found.query(poses[start : start + POSES_PER_LOOK], exact=True))
         return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 

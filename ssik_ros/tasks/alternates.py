@@ -11,12 +11,10 @@ import numpy as np
 from ssik_ros.arguments import read_count, read_numbers
 from ssik_ros.arrays import FloatArray, TURN, turns_within
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.objects import ObjectTable
-
-SLACK = 1e-9
-"""If a winding ends beyond a limit by no more than this rounding, the value is set to the limit [rad]."""
 
 
 def alternate_configs(
@@ -83,7 +81,7 @@ def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[f
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
     """Return all value + 2 pi k in a closed interval [rad], increasing; k = 0 gives the very value, also outside."""
-    first, last = map(int, turns_within(value, lower, upper, SLACK))
+    first, last = map(int, turns_within(value, lower, upper, LIMIT_ROUNDING))
     return [
         value if k == 0 else min(max(value + TURN * k, lower), upper)
         for k in range(first, last + 1)

@@ -34,8 +34,8 @@ ITERATIONS = 60
 CHUNK = 16
 """Starts that a worker takes at a time."""
 ENDLESS = 2**62
-LONGEST = 1e9
-"""A longer time budget is as good as none [s]."""
+LONGEST_SEARCH_TIME = 1e9
+"""Longest time that a search gets [s]; a request for more time gets this."""
 MOST_WORKERS = 1024
 MOST_CONFIGS = 4096
 """Most configurations of one search: the windings of many joints can exceed any memory."""
@@ -169,7 +169,7 @@ class _ConfigurationSearch:
             seconds = DEFAULT_TIME if settings.max_samples is None else math.inf
         deadline = 0
         if seconds < math.inf:
-            deadline = time.monotonic_ns() + int(min(seconds, LONGEST) * 1e9)
+            deadline = time.monotonic_ns() + int(min(seconds, LONGEST_SEARCH_TIME) * 1e9)
         end = ENDLESS if settings.max_samples is None else settings.max_samples
         for values in self._candidates(end, deadline):
             accepted = self._accept(values)

@@ -20,7 +20,7 @@ from ssik_ros.tasks.pose_formats import joint_motion, read_rotation, to_matrix
 from ssik_ros.value_class import dataclass
 
 SMALLEST_WEIGHT = 1e-5
-DIFFERENCE = 1e-6
+DEPENDENCY_DIFFERENCE = 1e-6
 """Step of the central difference that stands for the derivative of a dependency without one."""
 DEFAULTS = {
     JointType.REVOLUTE: ((-math.pi, math.pi), math.radians(10.0), math.radians(5.0)),
@@ -65,8 +65,10 @@ class Dependency:
             return self.multiplier
         if self.derivative is not None:
             return float(self.derivative(position))
-        ahead = self.value(joint, position + DIFFERENCE)
-        return (ahead - self.value(joint, position - DIFFERENCE)) / (2.0 * DIFFERENCE)
+        ahead = self.value(joint, position + DEPENDENCY_DIFFERENCE)
+        return (ahead - self.value(joint, position - DEPENDENCY_DIFFERENCE)) / (
+            2.0 * DEPENDENCY_DIFFERENCE
+        )
 
 
 def _finite(value: float, joint: IkJoint, what: str) -> float:

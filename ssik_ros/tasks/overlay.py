@@ -33,7 +33,7 @@ ORANGE: Color = (1.0, 0.5, 0.0, 1.0)
 BLUE: Color = (0.0, 0.3, 1.0, 1.0)
 GREY: Color = (0.5, 0.5, 0.5, 1.0)
 TARGET_SIZE, TIP_SIZE, BASE_SIZE, OBJECT_SIZE, BALL_SIZE = 0.012, 0.01, 0.01, 0.01, 0.012
-AXIS, DEPENDENT_AXIS, LINE = 0.025, 0.05, 0.002
+AXIS_HALF_LENGTH, DEPENDENT_AXIS, AXIS_WIDTH = 0.025, 0.05, 0.002
 """Half lengths of joint axes and width of lines [m]."""
 ARC = 0.04
 """Radius of the arcs between limits [m]."""
@@ -121,13 +121,13 @@ class Overlay:
         plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]
         points = np.array(plain).reshape(-1, 3)
         return [
-            (3, 'line_list', BLACK, LINE, np.array(lines).reshape(-1, 3), ''),
+            (3, 'line_list', BLACK, AXIS_WIDTH, np.array(lines).reshape(-1, 3), ''),
             (4, 'sphere', WHITE, OBJECT_SIZE, points, ''),
         ]
 
     def _joints(self, chain: list[IkObject]) -> Shapes:
         """Return markers of joint axes, and balls of spherical joints, by kind of joint (free, dependent, passive)."""
-        kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
+        kinds = ((ORANGE, AXIS_HALF_LENGTH), (BLUE, DEPENDENT_AXIS), (GREY, AXIS_HALF_LENGTH))
         shapes: Shapes = []
         for index, (color, half) in enumerate(kinds):
             axes, balls = [], []
@@ -141,7 +141,7 @@ class Overlay:
                 way = self.scale * half * pose[[2, 5, 8]]
                 axes += [pose[9:] - way, pose[9:] + way]
             shapes.append(
-                (5 + 2 * index, 'line_list', color, LINE, np.array(axes).reshape(-1, 3), '')
+                (5 + 2 * index, 'line_list', color, AXIS_WIDTH, np.array(axes).reshape(-1, 3), '')
             )
             shapes.append(
                 (6 + 2 * index, 'sphere', color, BALL_SIZE, np.array(balls).reshape(-1, 3), '')
@@ -170,8 +170,8 @@ class Overlay:
             ranges.append(local @ rotation.T + pose[9:])
             marks += [pose[9:], pose[9:] + radius * rotation[:, 0]]
         return [
-            (13, 'line_list', GREY, LINE, np.concatenate([np.empty((0, 3)), *ranges]), ''),
-            (14, 'line_list', WHITE, LINE, np.array(marks).reshape(-1, 3), ''),
+            (13, 'line_list', GREY, AXIS_WIDTH, np.concatenate([np.empty((0, 3)), *ranges]), ''),
+            (14, 'line_list', WHITE, AXIS_WIDTH, np.array(marks).reshape(-1, 3), ''),
         ]
 
     def _errors(self) -> Shapes:
@@ -179,7 +179,7 @@ class Overlay:
         if self.tip.target is None:
             return []
         tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]
-        shapes = [(11, 'line_list', RED, LINE, np.array([tip, target]), '')]
+        shapes = [(11, 'line_list', RED, AXIS_WIDTH, np.array([tip, target]), '')]
         if self.text:
             words = []
             for task_set in self.world.task_sets.values():

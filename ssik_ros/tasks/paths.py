@@ -29,8 +29,8 @@ from ssik_ros.tasks.task_set import TaskSetData
 from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.value_class import dataclass
 
-TOLERANCE = 1e-6
-"""Default of the largest deviation of a tip from its line [m, rad]."""
+DEFAULT_TIP_TOLERANCE = 1e-6
+"""Largest deviation of a tip from its line if a request names no tolerance [m, rad]."""
 OUT_OF_REACH = 'out of reach, or reachable only beyond a limit or past a singularity'
 DEEPEST = 6
 """How often the way between two points is halved to follow a branch."""
@@ -80,7 +80,7 @@ class PathOptions:
 
     A joint that moves further, even after the way was halved several times, has jumped to another branch.
     """
-    tolerance: float | None = TOLERANCE
+    tolerance: float | None = DEFAULT_TIP_TOLERANCE
     """Largest deviation of the tip from the line [m, rad]; None for the precision of its tasks."""
     times: ArrayLike | None = None
     """(n,) increasing time stamps, given back with the points that are reached [s]."""

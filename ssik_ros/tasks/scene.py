@@ -37,8 +37,8 @@ from ssik_ros.tasks.pose_formats import (
 from ssik_ros.value_class import dataclass
 
 Positions = Mapping[str, float | Sequence[float] | FloatArray]
-FARTHEST = 1e4
-"""Stands for a missing limit of a joint that has to have one [rad or m]."""
+STAND_IN_LIMIT = 1e4
+"""Limit of a joint that needs one but has none in its file [rad or m]."""
 TO_X = rotation_to_axis(np.array([1.0, 0.0, 0.0]))
 TO_Y = rotation_to_axis(np.array([0.0, 1.0, 0.0]))
 
@@ -317,7 +317,7 @@ def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> S
     )
     limits = None
     if item.joint != JointType.SPHERICAL and not endless:
-        limits = max(lower, -FARTHEST), min(upper, FARTHEST)
+        limits = max(lower, -STAND_IN_LIMIT), min(upper, STAND_IN_LIMIT)
     leader = int(tree.leaders[index])
     return replace(
         item,

@@ -17,13 +17,13 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 
-REGULAR = 0.03
+REGULAR_SHARE = 0.03
 """Smallest singular value of a regular Jacobian, as a part of the largest; lengths are divided by the arm's length."""
 TRIED = 300
 """Random postures; the best of them is taken."""
 MIDDLE_PART = 0.35
 """Random postures are at most this part of a joint's range away from its middle."""
-FARTHEST = 1.8
+LARGEST_OFFSET = 1.8
 """Largest distance of a random angle or position from the middle of its range [rad or m]."""
 SEED = 0
 IsFree = Callable[[FloatArray], bool]
@@ -44,15 +44,15 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
     if len(group.tips) != 1 or not all(map(_is_scalar, _kinds(robot, group))):
         return default
     measure = _Regularity(robot, group)
-    if measure(default) >= REGULAR:
+    if measure(default) >= REGULAR_SHARE:
         return default
     for state in _named_states(robot, group, default):
-        if measure(state) >= REGULAR and is_free(state):
+        if measure(state) >= REGULAR_SHARE and is_free(state):
             return state
     drawn = sorted(_random_states(robot, group, default), key=measure, reverse=True)
     lowest = _lowest_base(robot, group, default)
     for state in drawn:
-        if measure(state) < REGULAR:
+        if measure(state) < REGULAR_SHARE:
             break
         if _lowest(robot, group, state) >= lowest and is_free(state):
             return state
@@ -101,7 +101,7 @@ def _random_states(
     rng = np.random.default_rng(SEED)
     is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
     lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
-    span = np.minimum(MIDDLE_PART * (upper - lower), FARTHEST)
+    span = np.minimum(MIDDLE_PART * (upper - lower), LARGEST_OFFSET)
     for _ in range(TRIED):
         state = default.copy()
         state[group.idx_q] = 0.5 * (lower + upper) + rng.uniform(-1.0, 1.0, len(span)) * span

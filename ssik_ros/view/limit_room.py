@@ -8,10 +8,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 
-NEAR = 0.05
-"""A joint is near a limit within this part of its range."""
-AT = 1e-4
-"""A joint is at a limit within this part of its range."""
+NEAR_LIMIT_SHARE = 0.05
+"""If a joint is nearer to a limit than this share of its range, it is near the limit [1]."""
+AT_LIMIT_SHARE = 1e-4
+"""If a joint is nearer to a limit than this share of its range, it is at the limit [1]."""
 UNITS = ('rad', 'deg')
 
 
@@ -39,7 +39,13 @@ def _room(value: float, low: float, high: float) -> LimitRoom:
     if not math.isfinite(span) or span <= 0.0:
         return LimitRoom.FREE
     part = min(value - low, high - value) / span
-    return LimitRoom.AT if part <= AT else LimitRoom.NEAR if part <= NEAR else LimitRoom.FREE
+    return (
+        LimitRoom.AT
+        if part <= AT_LIMIT_SHARE
+        else LimitRoom.NEAR
+        if part <= NEAR_LIMIT_SHARE
+        else LimitRoom.FREE
+    )
 
 
 def smallest_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> float:

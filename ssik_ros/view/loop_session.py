@@ -18,12 +18,12 @@ from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutc
 
 DRAG_TIMEOUT = 0.05
 """Budget of each chain while a target is dragged [s]."""
-STEP = 0.05
-"""Joints go to where a slider is in steps of this size, so that the mechanism keeps its assembly mode [rad or m]."""
+SLIDER_STEP = 0.05
+"""Longest step of a joint towards the value of its slider, so that the mechanism keeps its assembly mode [rad or m]."""
 MOST_STEPS = 60
 TRIES = 12
-SHRINK = 0.7
-"""A random posture that closes no loop is drawn towards the first one by this factor."""
+POSTURE_SHRINK = 0.7
+"""Factor by which a random posture that closes no loop is drawn towards the first posture [1]."""
 ROTATIONS = ('EX', 'EY', 'EZ')
 
 
@@ -77,7 +77,7 @@ class LoopSession(PostureSession):
         for _ in range(TRIES):
             if self._close(home + way) is not None:
                 return home + way
-            way *= SHRINK
+            way *= POSTURE_SHRINK
         return home
 
     def go_home(self) -> None:
@@ -96,7 +96,7 @@ class LoopSession(PostureSession):
         # Of joints that are not known to be the active ones only those that move are given.
         given = range(len(q)) if self._loops.active_joints else np.flatnonzero(way)
         names = [self.variable_names[k] for k in given]
-        steps = min(MOST_STEPS, 1 + int(way.max(initial=0.0) / STEP))
+        steps = min(MOST_STEPS, 1 + int(way.max(initial=0.0) / SLIDER_STEP))
         request = CompletionRequest(names, [float(q[k]) for k in given], steps=steps)
         response = self._loops.complete(request, self._solved)
         return response.state if response.solved else None

@@ -31,10 +31,10 @@ from ssik_ros.view.pictures.solids import (
 KINDS = {'box': SolidKind.BOX, 'sphere': SolidKind.SPHERE, 'cylinder': SolidKind.CYLINDER}
 """Solids that a page can add: lengths of the edges, radius, height and radius [m]."""
 KEYS = (*KINDS, 'mesh', 'scale', 'xyz', 'rpy')
-LARGEST = 10.0
-"""Size of a solid that a page adds [m]."""
-MOST = 32
-"""Obstacles that a page can have."""
+LARGEST_OBSTACLE = 10.0
+"""Largest size of an obstacle that a page adds [m]."""
+MOST_OBSTACLES = 32
+"""Most obstacles of a page."""
 ORIGIN = np.eye(4)
 OBSTACLE: Colour = (0.62, 0.55, 0.45)
 """Colour of obstacles."""
@@ -51,8 +51,10 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
     :raises ModelError: for another number of sizes, and sizes that are not positive.
     :raises InvalidOption: for one that is too large.
     """
-    if max(sizes, default=0.0) > LARGEST:
-        raise InvalidOption(f'An obstacle may be {LARGEST:g} m large, not {max(sizes):g} m.')
+    if max(sizes, default=0.0) > LARGEST_OBSTACLE:
+        raise InvalidOption(
+            f'An obstacle may be {LARGEST_OBSTACLE:g} m large, not {max(sizes):g} m.'
+        )
     shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
     check_shape(shape, f'Obstacle {quote(name)}')
     return WorldObject(name, pose, (shape,))

@@ -8,13 +8,13 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix, rpy_of_matrix
-from ssik_ros.server.requests.poses import FARTHEST, numbers_of_pose, pose_of_numbers
+from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE, numbers_of_pose, pose_of_numbers
 
-LONGEST = 4096
-"""Characters that are read."""
+MOST_POSE_CHARACTERS = 4096
+"""Most characters of a pasted pose."""
 NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
-RIGID = 1e-3
-"""Largest deviation of a pasted rotation from a rotation: poses are often pasted with four digits."""
+PASTED_DEVIATION = 1e-3
+"""Largest deviation of a pasted matrix or quaternion from a rotation [1]: poses are often pasted with four digits."""
 FORMS = 'x y z roll pitch yaw, x y z qx qy qz qw, or the 12 or 16 numbers of a matrix'
 
 
@@ -25,15 +25,17 @@ def read_numbers(text: str) -> list[float]:
     :param text: for example ``[0.4, 0, 0.5]``.
     :raises InvalidTarget: when there are words in it, when it is too long, and for numbers that are too large.
     """
-    if len(text) > LONGEST:
-        raise InvalidTarget(f'The text has {len(text)} characters; up to {LONGEST} are read.')
+    if len(text) > MOST_POSE_CHARACTERS:
+        raise InvalidTarget(
+            f'The text has {len(text)} characters; up to {MOST_POSE_CHARACTERS} are read.'
+        )
     words = re.sub(r'[\[\](){},;\s]+', ' ', text).split()
     for word in words:
         if not NUMBER.fullmatch(word):
             raise InvalidTarget(f"'{word[:40]}' is no number.")
     numbers = [float(word) for word in words]
-    if any(abs(number) > FARTHEST for number in numbers):
-        raise InvalidTarget(f'A number is larger than {FARTHEST:g}.')
+    if any(abs(number) > LARGEST_REQUEST_VALUE for number in numbers):
+        raise InvalidTarget(f'A number is larger than {LARGEST_REQUEST_VALUE:g}.')
     return numbers
 
 
@@ -49,7 +51,7 @@ def read_pose(text: str) -> FloatArray:
         return pose_matrix(np.array(numbers[:3]), matrix_of_rpy(*numbers[3:]))
     if len(numbers) == 7:
         norm = float(np.linalg.norm(numbers[3:]))
-        if abs(norm - 1.0) > RIGID:
+        if abs(norm - 1.0) > PASTED_DEVIATION:
             raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')
         return pose_of_numbers(*numbers)
     if len(numbers) in (12, 16):
@@ -61,9 +63,9 @@ def _read_matrix(pose: FloatArray) -> FloatArray:
     """Return a matrix with its rotation made exact."""
     left, _, right = np.linalg.svd(pose[:3, :3])
     rotation = left @ right
-    if np.abs(rotation - pose[:3, :3]).max() > RIGID or np.linalg.det(rotation) < 0.0:
+    if np.abs(rotation - pose[:3, :3]).max() > PASTED_DEVIATION or np.linalg.det(rotation) < 0.0:
         raise InvalidTarget('The upper left 3 by 3 numbers of the matrix are no rotation.')
-    if np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
+    if np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > PASTED_DEVIATION:
         raise InvalidTarget('The last row of the matrix is not 0 0 0 1.')
     return pose_matrix(pose[:3, 3], rotation)
 

@@ -32,16 +32,16 @@ from ssik_ros.view.relaxations import Relaxations, same_group
 
 DRAG_TIMEOUT = 0.05
 """Budget of a request while a target is dragged [s]."""
-PATIENCE = 0.3
-"""Budget of a search for branches or for an explanation [s]."""
+SEARCH_BUDGET = 0.3
+"""Time budget of a search for branches or for an explanation [s]."""
 REDUNDANT = 7
 """Joints of an arm whose postures at one pose are curves."""
 MOST_FOUND = 128
 """Most branches of a request; the shown branches are chosen among them."""
 HELD = ' at '
 """Text in a label between the signs and the position of the joint that a solver holds."""
-SAME = 0.05
-"""A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
+SHOWN_BRANCH_DISTANCE = 0.05
+"""Largest distance of a branch that counts as the shown posture [rad or m]."""
 
 
 class Session(PostureSession):
@@ -208,9 +208,9 @@ class Session(PostureSession):
         super().complete()
 
     def _find_branches(self) -> None:
-        found = self.server.solve_all(self._request(PATIENCE), self.state)
+        found = self.server.solve_all(self._request(SEARCH_BUDGET), self.state)
         self.branches_complete = found.report.complete
-        others = [branch for branch in found.branches if branch.distance > SAME]
+        others = [branch for branch in found.branches if branch.distance > SHOWN_BRANCH_DISTANCE]
         self.branches = choose_different(others, self.joints, self.most_branches)
         self.branches_text = found.text
         if len(others) > len(self.branches):
@@ -223,7 +223,7 @@ class Session(PostureSession):
             return
         if self._curves_of is not None and np.array_equal(self._curves_of, target):
             return
-        found = self.server.self_motions(self._request(PATIENCE), self.state)
+        found = self.server.self_motions(self._request(SEARCH_BUDGET), self.state)
         self.curves = () if found.motions is None else found.motions.curves
         self.curves_text = found.text
         self.curve_postures, self._curves_of = found.postures, target.copy()
@@ -256,7 +256,7 @@ class Session(PostureSession):
     def _explain(self) -> None:
         """Show the nearest posture, and keep why it is not at the target."""
         if len(self.targets) == 1:
-            self.explanation = self.server.explain(self._request(PATIENCE), self._solved)
+            self.explanation = self.server.explain(self._request(SEARCH_BUDGET), self._solved)
             nearest = self.explanation.nearest
             if nearest is not None and np.isfinite(nearest).all():
                 self.state = self.state_with(nearest)

@@ -10,7 +10,7 @@ from ssik_ros.benchmark.comparison import (
     BLOCKS,
     compare_solvers,
     Kind,
-    NEAR,
+    SEED_OFFSET,
     TrialRequests,
     TrialSettings,
 )
@@ -323,7 +323,7 @@ def test_requests_are_what_they_are_called(joints):
             assert (distance <= sum(lengths) + ROD) or kind is Kind.OUT_OF_REACH
             if kind is Kind.NEAR:
                 moved = oracle.errors(question.seed, question.targets)
-                assert 0.0 < moved[1].max() <= NEAR * len(joints) + 1e-9
+                assert 0.0 < moved[1].max() <= SEED_OFFSET * len(joints) + 1e-9
     if joints is WHEEL:
         far = source.take(Kind.OUT_OF_REACH, 20)
         assert all(np.linalg.norm(q.targets[0, :3, 3]) > sum(lengths) + 0.05 for q in far)

@@ -116,7 +116,7 @@ def test_turns_and_limits_are_those_of_one_by_one(mode, has_seed, slides):
     assert kept > 50
 
 
-@pytest.mark.parametrize('metric', [ranking.SUM_OF_SQUARES, ranking.LARGEST])
+@pytest.mark.parametrize('metric', [ranking.SUM_OF_SQUARES, ranking.LARGEST_DIFFERENCE])
 @pytest.mark.parametrize('slides', [0, 0b001001])
 def test_distances_are_those_of_one_by_one(metric, slides):
     rng = np.random.default_rng(5)

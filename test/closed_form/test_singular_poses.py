@@ -18,7 +18,7 @@ from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, cause_of_absence
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
 STRETCHED = {
@@ -47,7 +47,7 @@ def check_planted(arm, pose, lower, upper):
     assert len(found.q)
     assert (found.q >= lower).all()
     assert (found.q <= upper).all()
-    assert found.errors[:, 2].max() <= TOLERANCE
+    assert found.errors[:, 2].max() <= CERTIFIED_ERROR
     return found
 
 
@@ -331,7 +331,7 @@ def test_postures_that_descents_hardly_reach_are_found(name):
         found = arm.branches_refined(pose, request)
         assert len(found.q)
         assert ((found.q >= lower) & (found.q <= upper)).all()
-        assert found.errors[:, 2].max() <= TOLERANCE
+        assert found.errors[:, 2].max() <= CERTIFIED_ERROR
 
 
 @pytest.mark.slow
@@ -346,7 +346,7 @@ def test_a_wrist_on_axis_1_is_found_by_elimination():
         request = BranchRequest(seed=np.clip(0.0, lower, upper), lower=lower, upper=upper)
         found = arm.branches_refined(catalogue_chain('hc10').poses(q)[0], request)
         assert len(found.q)
-        assert found.errors[:, 2].max() <= TOLERANCE
+        assert found.errors[:, 2].max() <= CERTIFIED_ERROR
 
 
 def test_a_stretched_arm_with_offset_axes_is_found():
@@ -357,7 +357,7 @@ def test_a_stretched_arm_with_offset_axes_is_found():
     pose = arm.fk(q)
     found = arm.solve_q(pose)
     assert len(found)
-    assert np.abs(arm.fk(found) - pose).max() < TOLERANCE
+    assert np.abs(arm.fk(found) - pose).max() < CERTIFIED_ERROR
 
 
 def test_branches_outside_the_limits_prove_nothing_at_a_singular_pose():

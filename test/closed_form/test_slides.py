@@ -178,7 +178,7 @@ def on_a_rail(plan, axis):
     ints[:] = plan.ints
     ints[search.N], ints[search.HELD], ints[search.SLIDES] = 7, 0, 0b1
     ints[search.BEHIND : search.BEHIND + 2] = 1
-    ints[search.FREE : search.FREE + 6] = np.arange(1, 7)
+    ints[search.JOINT_INDICES : search.JOINT_INDICES + 6] = np.arange(1, 7)
     axes, points = np.vstack([axis, chain.axes]), np.vstack([np.zeros(3), chain.points])
     reals = search.pack_plan(
         axes,

@@ -49,7 +49,7 @@ class Solver:
 
     def candidates(self, g):
         """Return the raw candidates (m, 6) for a target."""
-        out = np.full((general_6r.MOST, 6), np.nan)
+        out = np.full((general_6r.CANDIDATE_ROWS, 6), np.nan)
         count = general_6r.solve(out, self.constants, g, self.work, self.ints, False)
         return out[:count]
 

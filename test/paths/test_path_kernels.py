@@ -51,7 +51,7 @@ def kernel_bounds(solids, poses, wanted=math.inf, hit=-math.inf):
         np.zeros(3),
         wanted,
         hit,
-        np.zeros(convex.ROOM),
+        np.zeros(convex.BOUNDS_SCRATCH),
     )
 
 
@@ -190,7 +190,7 @@ def test_a_large_mesh_is_cut_into_patches_that_leave_little_doubt(panda):
     q = middle + rng.uniform(-0.7, 0.7, (300, 7))
     verdicts, _ = obstacles.judge(q, np.arange(len(q)))
     hits = np.array([obstacles.is_colliding(posture) for posture in q])
-    is_free = verdicts == clearance.FREE
+    is_free = verdicts == clearance.COLLISION_FREE
     assert not (is_free & hits).any()
     assert 30 < hits.sum() < 270 and is_free[~hits].mean() > 0.9
 

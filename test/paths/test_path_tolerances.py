@@ -10,7 +10,7 @@ from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.pose_freedom import PoseFreedom
 from ssik_ros.paths.requests import (
-    FREE,
+    ANY_ANGLE,
     PathObjective,
     PathPenalties,
     PathTolerance,
@@ -19,14 +19,14 @@ from ssik_ros.paths.requests import (
 
 LINE = line((0.3, -0.3, 0.4), (0.3, 0.3, 0.4), 24)
 TOLERANCES = {
-    'spin about x': PathTolerance(axis=(1, 0, 0), spin=FREE),
-    'spin about any axis': PathTolerance(axis=(0.2, -0.4, 1), spin=FREE),
+    'spin about x': PathTolerance(axis=(1, 0, 0), spin=ANY_ANGLE),
+    'spin about any axis': PathTolerance(axis=(0.2, -0.4, 1), spin=ANY_ANGLE),
     'part of a turn': PathTolerance(spin=(-0.3, 0.5)),
     'cone': PathTolerance(cone=0.2),
-    'cone and spin': PathTolerance(cone=0.15, spin=FREE),
+    'cone and spin': PathTolerance(cone=0.15, spin=ANY_ANGLE),
     'box': PathTolerance(position=((-0.02, -0.01, 0.0), (0.02, 0.01, 0.03))),
     'roll, pitch, yaw': PathTolerance(roll=(-0.1, 0.2), pitch=(-0.1, 0.0), yaw=(-0.3, 0.3)),
-    'all': PathTolerance(cone=0.1, spin=FREE, position=((-0.01,) * 3, (0.01,) * 3)),
+    'all': PathTolerance(cone=0.1, spin=ANY_ANGLE, position=((-0.01,) * 3, (0.01,) * 3)),
 }
 
 SLOW = ('cone and spin', 'all')
@@ -72,7 +72,7 @@ def assert_within(tolerance, waypoint, reached):
     there = turned.apply(axis)
     tilt = np.arctan2(np.linalg.norm(np.cross(axis, there)), axis @ there)
     assert tilt <= tolerance.cone + 1e-6
-    if tilt < 1e-6 and tolerance.spin != FREE:
+    if tilt < 1e-6 and tolerance.spin != ANY_ANGLE:
         spin = turned.as_rotvec() @ axis
         assert tolerance.spin[0] - 1e-6 <= spin <= tolerance.spin[1] + 1e-6
 
@@ -135,9 +135,9 @@ def test_poses_outside_a_tolerance_are_told():
         PathTolerance(spin=(0.5, -0.5)),
         PathTolerance(cone=-0.1),
         PathTolerance(cone=np.nan),
-        PathTolerance(axis=(0, 0, 0), spin=FREE),
+        PathTolerance(axis=(0, 0, 0), spin=ANY_ANGLE),
         PathTolerance(position=((0, 0), (1, 1))),
-        PathTolerance(spin=FREE, roll=(0.0, 0.1)),
+        PathTolerance(spin=ANY_ANGLE, roll=(0.0, 0.1)),
         PathTolerance(pitch=(-2.0, 2.0)),
         PathTolerance(position=((-1e9,) * 3, (1e9,) * 3)),
         [None, None],
@@ -153,7 +153,7 @@ def test_an_arm_of_five_joints_finds_the_spin_itself(ur5e):
     path = plan_tool_path(ur5e, group, LINE, spin_axis=(0, 0, 1), locked=locked)
     assert path.valid, path.reason
     assert path.positions.shape == (len(LINE), 5)
-    own = PathTolerance(spin=FREE)
+    own = PathTolerance(spin=ANY_ANGLE)
     for waypoint, reached in zip(LINE, reached_poses(ur5e, group, path, locked), strict=True):
         assert_within(own, waypoint, reached)
     with pytest.raises(SsikError, match='five joints'):

@@ -11,7 +11,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
-from ssik_ros.paths.requests import FREE, PathTolerance, ToolPathRequest
+from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPathRequest
 
 CELL = """
 <link name="cell"/><link name="carriage"/><link name="tilt"/><link name="plate">
@@ -84,7 +84,7 @@ def assert_follows(cell, path, poses, tolerance):
     ],
 )
 def test_waypoints_are_met_in_the_frame_of_the_workpiece(cell, locked, count, turns):
-    poses, own = rim(count, turns), PathTolerance(spin=FREE)
+    poses, own = rim(count, turns), PathTolerance(spin=ANY_ANGLE)
     path = plan_tool_path(cell, 'all', poses, workpiece='plate', tolerance=own, locked=locked)
     assert path.valid, path.reason
     assert len(path.joint_names) == 9 - len(locked)

@@ -9,7 +9,7 @@ import pytest
 from ssik_ros.kernels.geometry.rotations import pose_matrix, rotate_about
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.pose_freedom import PoseFreedom
-from ssik_ros.paths.requests import FREE, PathTolerance
+from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance
 from ssik_ros.paths.tolerance_reach import ReachProof
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.results import Cause
@@ -47,7 +47,7 @@ def planted(chain, elbow, kind, rng):
     across /= np.linalg.norm(across)
     if kind == 'spin':
         turn = rotate_about(across, rng.uniform(-3.0, 3.0))
-        return pose @ pose_matrix(NO_MOVE, turn), PathTolerance(axis=across, spin=FREE)
+        return pose @ pose_matrix(NO_MOVE, turn), PathTolerance(axis=across, spin=ANY_ANGLE)
     if kind == 'cone':
         cone = rng.choice([0.02, 0.1, 0.5])
         turn = rotate_about(across, inside * cone)
@@ -92,8 +92,8 @@ def test_a_box_is_reached_at_its_corner(arms):
     [
         PathTolerance(position=((-0.02,) * 3, (0.02,) * 3)),
         PathTolerance(cone=0.3),
-        PathTolerance(axis=(1, 0, 0), spin=FREE),
-        PathTolerance(cone=0.1, spin=FREE, position=((-0.01,) * 3, (0.01,) * 3)),
+        PathTolerance(axis=(1, 0, 0), spin=ANY_ANGLE),
+        PathTolerance(cone=0.1, spin=ANY_ANGLE, position=((-0.01,) * 3, (0.01,) * 3)),
     ],
 )
 def test_tolerances_beyond_the_rim_are_proved_out_of_reach(arms, name, tolerance):

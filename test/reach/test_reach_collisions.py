@@ -22,7 +22,7 @@ from ssik_ros.reach import CellStatus, ReachMap
 from ssik_ros.reach.cells import ReachSettings
 from ssik_ros.reach.checked_cells import CheckedArm, make_arm
 from ssik_ros.reach.collisions.chain_scene import make_scene
-from ssik_ros.reach.collisions.posture_checks import FAR, PostureChecks
+from ssik_ros.reach.collisions.posture_checks import LARGEST_POSTURE_CLEARANCE, PostureChecks
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map, make_plan
 from ssik_ros.solvers.closed_form.posture_search import PostureSearch
@@ -92,12 +92,14 @@ def test_shapes_from_a_map_collide_as_those_of_the_robot(name):
     assert 0.02 < free.mean() < 0.9
     assert np.array_equal(free, known)
     assert np.array_equal(checks.free(q), known)
-    exact = np.minimum(distance[free], FAR)
+    exact = np.minimum(distance[free], LARGEST_POSTURE_CLEARANCE)
     # The robots' shapes are solids, so that no hull stands for anything.
     assert (apart[free] <= exact + 1e-6).all()
     assert (apart[free] >= exact - 2e-3).all()
     first = int(np.argmax(free))
-    assert checks.least_distance(q[first]) == pytest.approx(min(distance[first], FAR), abs=1e-6)
+    assert checks.least_distance(q[first]) == pytest.approx(
+        min(distance[first], LARGEST_POSTURE_CLEARANCE), abs=1e-6
+    )
 
 
 def test_cells_of_six_joints_are_what_all_branches_say():
@@ -118,7 +120,7 @@ def test_cells_of_six_joints_are_what_all_branches_say():
         assert decided.branches[row] == free.sum()
         seen.add(status)
         if free.any():
-            best = min(apart[free].max(), FAR)
+            best = min(apart[free].max(), LARGEST_POSTURE_CLEARANCE)
             assert best - 2e-3 <= decided.clearance[row] <= best + 1e-6
             margins = np.minimum(q[free] - chain.lower, chain.upper - q[free]).min(axis=1)
             assert decided.limit_margin[row] == pytest.approx(margins.max(), abs=1e-5)

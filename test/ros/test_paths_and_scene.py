@@ -28,7 +28,7 @@ from server_requests import (
 )
 from shape_msgs.msg import SolidPrimitive
 
-from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.log_throttle import LOG_INTERVAL
 
 pytestmark = pytest.mark.ros
 
@@ -283,7 +283,7 @@ def test_an_object_that_is_none_changes_nothing_and_is_logged(servers):
     )
     for number, bad in enumerate(objects):
         # Of a flood of them only one a while is named.
-        time.sleep(1.1 * PERIOD if number else 0.0)
+        time.sleep(1.1 * LOG_INTERVAL if number else 0.0)
         publish(client, 'collision_object', bad)
         server.wait_for_log(f"The collision object '{bad.id}' is left out", wait=30.0)
     posture = dict(zip(PANDA.chain().names, POSTURES['panda'], strict=True))

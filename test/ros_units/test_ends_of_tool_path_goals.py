@@ -31,7 +31,7 @@ def test_a_plan_ends_although_its_cancelled_goal_has_ended_before(monkeypatch):
     looked, seen = threading.Event(), []
 
     def plan(watched, result):
-        time.sleep(5.0 * tool_path_action.GRACE)
+        time.sleep(5.0 * tool_path_action.CANCEL_TIME)
         seen.append((goal.is_cancel_requested, watched.watch.is_cancelled()))
         looked.set()
         return result

@@ -189,7 +189,7 @@ def test_a_process_that_was_held_up_sends_no_jump(pair, monkeypatch):
     pair.sender.send(MOTION._replace(seconds=10.0))
     first = sent_postures(pair, clock, [MOTION.start])[-1]
     second = sent_postures(pair, clock, [first], seconds=5.0)[-1]
-    step = np.abs(MOTION.goal - MOTION.start) * goal_sender.LONGEST_STEP / 10.0
+    step = np.abs(MOTION.goal - MOTION.start) * goal_sender.LONGEST_PLAYED_TIME / 10.0
     assert (np.abs(second - first) <= step + 1e-12).all()
 
 
@@ -358,7 +358,7 @@ def test_a_second_goal_replaces_the_first_one(action):
 
 def test_an_action_that_is_silent_gets_a_cancellation_in_bounded_time(action, monkeypatch):
     sender, client = action
-    monkeypatch.setattr(goal_sender, 'GRACE', -1.0)
+    monkeypatch.setattr(goal_sender, 'LATE_GOAL_TIME', -1.0)
     sender.send(MOTION)
     handle = HandleDouble()
     respond(client.responses[0], handle)

@@ -42,7 +42,7 @@ class Clock:
 def clock(monkeypatch):
     """Return the clock of every throttle that is made."""
     clock = Clock()
-    monkeypatch.setattr(LogThrottle.__init__, '__defaults__', (log_throttle.PERIOD, clock))
+    monkeypatch.setattr(LogThrottle.__init__, '__defaults__', (log_throttle.LOG_INTERVAL, clock))
     return clock
 
 
@@ -68,7 +68,7 @@ def test_a_flood_is_one_line_and_then_one_with_the_count(log, clock):
     kept, _ = log
     fail(1000)
     assert len(kept.lines) == 1 and 'request 0' in kept.lines[0][1]
-    clock.now += log_throttle.PERIOD
+    clock.now += log_throttle.LOG_INTERVAL
     fail(500)
     assert len(kept.lines) == 2
     assert kept.lines[1][0] == 'error' and '[999 more like this since' in kept.lines[1][1]
@@ -97,7 +97,7 @@ def test_made_up_texts_are_bounded_and_counted(log, clock):
     for number in range(1000):
         SERVICES.error("The collision object 'bad_%d' is left out", number)
     assert len(kept.lines) == log_throttle.MOST_TEXTS + 1
-    clock.now += log_throttle.PERIOD
+    clock.now += log_throttle.LOG_INTERVAL
     bridge.flush()
     assert len(kept.lines) == log_throttle.MOST_TEXTS + 2
     left_out = 1000 - log_throttle.MOST_TEXTS - 1
@@ -109,7 +109,13 @@ def test_made_up_texts_are_bounded_and_counted(log, clock):
 
 def test_repeats_are_counted_by_text(log, clock):
     kept, _ = log
-    for name, seconds in (('a', 0), ('b', 0), ('a', 0), ('a', 0), ('a', log_throttle.PERIOD)):
+    for name, seconds in (
+        ('a', 0),
+        ('b', 0),
+        ('a', 0),
+        ('a', 0),
+        ('a', log_throttle.LOG_INTERVAL),
+    ):
         clock.now += seconds
         SERVICES.error("The collision object '%s' is left out", name)
     assert '[2 more like this since' in kept.lines[-1][1]
@@ -130,7 +136,7 @@ def test_what_was_left_out_is_told_when_the_flood_is_over(log, clock):
     fail(8)
     bridge.flush()
     assert len(kept.lines) == 1
-    clock.now += log_throttle.PERIOD
+    clock.now += log_throttle.LOG_INTERVAL
     bridge.flush()
     bridge.flush()
     assert len(kept.lines) == 2

@@ -8,7 +8,7 @@ import pytest
 from ssik_ros.errors import SolverError
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.view.real_robot import FARTHEST, NOISE, RunningGroup, SPEED
+from ssik_ros.ros.view.real_robot import LARGEST_POSITION, RunningGroup, SENSOR_NOISE, SPEED
 
 pytestmark = pytest.mark.ros
 
@@ -91,13 +91,13 @@ def test_a_stale_state_neither_begins_a_motion_nor_holds(running):
 
 def test_noise_at_a_limit_is_held_at_the_limit(running):
     running.live.joints = HOME.copy()
-    running.live.joints[0] = running.group.upper[0] + 0.5 * NOISE
+    running.live.joints[0] = running.group.upper[0] + 0.5 * SENSOR_NOISE
     running.real.stop()
     (here, _), *_ = running.sender.stops
     assert here[0] == running.group.upper[0] and (here[1:] == HOME[1:]).all()
 
 
-@pytest.mark.parametrize('value', [4.0, np.nan, 10 * FARTHEST])
+@pytest.mark.parametrize('value', [4.0, np.nan, 10 * LARGEST_POSITION])
 def test_a_goal_outside_of_the_limits_is_not_sent(running, value):
     goal = HOME.copy()
     goal[0] = value

@@ -57,7 +57,8 @@ def test_the_damping_of_each_law_is_its_formula():
 
 
 @pytest.mark.parametrize(
-    ('after', 'factor'), [(1.2, laws.GROW), (0.9, laws.GROW), (0.5, 1.0), (0.1, laws.SHRINK)]
+    ('after', 'factor'),
+    [(1.2, laws.MU_GROWTH), (0.9, laws.MU_GROWTH), (0.5, 1.0), (0.1, laws.MU_SHRINK)],
 )
 def test_the_damping_follows_the_gain_ratio(after, factor):
     assert laws.follow(0.1, 1.0, 0.1, after) == pytest.approx(0.1 * factor)

@@ -9,9 +9,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.server.requests.poses import (
-    FARTHEST,
     FEW,
     is_within_reason,
+    LARGEST_REQUEST_VALUE,
     numbers_of_pose,
     pose_of_numbers,
 )
@@ -95,9 +95,12 @@ def test_two_poses_share_no_memory():
 
 @pytest.mark.parametrize('make', [list, np.array, lambda values: array('d', values)])
 @pytest.mark.parametrize('count', [1, FEW, FEW + 1])
-@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf, 1.1 * FARTHEST, -1.1 * FARTHEST])
+@pytest.mark.parametrize(
+    'bad',
+    [math.nan, math.inf, -math.inf, 1.1 * LARGEST_REQUEST_VALUE, -1.1 * LARGEST_REQUEST_VALUE],
+)
 def test_numbers_are_judged_alike_in_every_container(make, count, bad):
-    values = [FARTHEST] * count
+    values = [LARGEST_REQUEST_VALUE] * count
     assert is_within_reason(make(values))
     for place in {0, count // 2, count - 1}:
         assert not is_within_reason(make([*values[:place], bad, *values[place + 1 :]]))

@@ -18,7 +18,7 @@ from served_robots import (
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.paths.planner import ToolPathPlanner
-from ssik_ros.paths.requests import FREE, PathTolerance, ToolPathRequest
+from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPathRequest
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_requests import TimedPath
 from ssik_ros.server.paths.path_timing import row_times, time_path
@@ -225,7 +225,7 @@ def test_a_robot_without_collision_geometry_is_not_called_free(torso):
 def test_a_watch_cancels_and_hears_of_progress(server):
     told = []
     watch = PlanWatch(lambda: len(told) > 2, told.append)
-    spin = {'tolerance': PathTolerance(spin=FREE)}
+    spin = {'tolerance': PathTolerance(spin=ANY_ANGLE)}
     response = ask(server, settings=spin, watch=watch)
     assert not response.solved and response.cause == Cause.DEADLINE
     assert 'cancelled' in response.text and len(told) == 3

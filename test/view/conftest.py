@@ -9,5 +9,5 @@ import pytest
 def unhurried(monkeypatch):
     """Let solvers end their searches by iterations, so that a slow machine shows the same postures."""
     monkeypatch.setattr('ssik_ros.view.session.DRAG_TIMEOUT', math.inf)
-    monkeypatch.setattr('ssik_ros.view.session.PATIENCE', math.inf)
+    monkeypatch.setattr('ssik_ros.view.session.SEARCH_BUDGET', math.inf)
     monkeypatch.setattr('ssik_ros.view.loop_session.DRAG_TIMEOUT', math.inf)

@@ -14,7 +14,7 @@ from ssik_ros.cli.viewed_robot import open_session
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.page import Page
-from ssik_ros.view.obstacles import make_solid, MOST
+from ssik_ros.view.obstacles import make_solid, MOST_OBSTACLES
 
 SECRET = '/etc/passwd'
 
@@ -189,7 +189,7 @@ def test_10000_malformed_messages_to_all_controls_end_nothing(opened, path):
         for _ in range(10_000):
             socket.send(spoil(page, rng))
         assert page.mailbox.wait_idle(60.0)
-        assert page.guard.dropped > 2000 and len(page.session.obstacles) <= MOST
+        assert page.guard.dropped > 2000 and len(page.session.obstacles) <= MOST_OBSTACLES
         wait_until(lambda: not page.is_playing)
         assert np.isfinite(page.session.joints).all()
         # It still handles its buttons, and its panels still follow.

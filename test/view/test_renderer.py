@@ -197,7 +197,7 @@ def test_arrows_of_a_frame_point_along_its_axes():
 def test_many_samples_are_compared_in_pieces(monkeypatch):
     solids = [(make_sphere(0.4).moved(at(0.2 * i, 0.0, 1.0)), RED) for i in range(4)]
     whole = draw(*solids)
-    monkeypatch.setattr('ssik_ros.view.pictures.renderer.AT_ONCE', 500)
+    monkeypatch.setattr('ssik_ros.view.pictures.renderer.SAMPLES_PER_BLOCK', 500)
     assert (draw(*solids) == whole).all()
 
 

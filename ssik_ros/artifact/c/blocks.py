@@ -41,7 +41,7 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
-from ssik_ros.solvers.closed_form.windings import MOST
+from ssik_ros.solvers.closed_form.windings import MOST_WINDINGS
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.search.arrays import SingleArrays
@@ -314,8 +314,10 @@ def pack(arm: Arm, digest: int) -> IntArray:
     """
     form, problem = arm.form, arm.kinematics.problem
     own = np.zeros(plain_request.NUMBERS)
-    own[plain_request.TOLERANCE] = arm.tolerance
-    own[plain_request.FARTHEST] = plain_requests.FARTHEST if arm.order.follows_seed else 0.0
+    own[plain_request.SOLUTION_ERROR] = arm.tolerance
+    own[plain_request.SEED_ERROR] = (
+        plain_requests.LARGEST_SEED_ERROR if arm.order.follows_seed else 0.0
+    )
     own[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
     empty: Any = np.zeros(0)
     names = [
@@ -449,12 +451,12 @@ def layout_header() -> str:
         'CLOCK_BEFORE': state.CLOCK + image_rules.CLOCK_WORDS,
         'EVIDENCE': EVIDENCE,
         'MOST_BRANCHES': LARGEST_CAPACITY,
-        'MOST_WINDINGS': MOST,
+        'MOST_WINDINGS': MOST_WINDINGS,
     }
     lines += [f'enum {{ {name} = {int(value)} }};' for name, value in places.items()]
     numbers = {
         'MAGIC': f'INT64_C({image.MAGIC})',
-        'LARGEST_JOINT': repr(joint_values.LARGEST),
+        'LARGEST_JOINT': repr(joint_values.LARGEST_JOINT_VALUE),
         'LARGEST_FINITE': repr(float(np.finfo(np.float64).max)),
         'AT_THE_EDGE': repr(plain_requests.AT_THE_EDGE),
         'PI': repr(math.pi),
@@ -497,7 +499,7 @@ def _kernel_places() -> dict[str, int]:
             )
         },
         **{f'CODE_{name}': getattr(state, name) for name in _CODES},
-        'OWN_TOLERANCE': plain_request.TOLERANCE,
+        'OWN_TOLERANCE': plain_request.SOLUTION_ERROR,
         **{f'PHASE_{name}': getattr(state, name) for name in ('FRESH', 'REFUSED', 'ACCEPTED')},
     }
 

@@ -416,7 +416,7 @@ def _form_ints() -> list[Table]:
         search.REVERSED: _whole(0, 1),
         **dict.fromkeys((search.BEHIND, search.BEHIND + 1), _whole(0, '(held >= 0)')),
         **{
-            search.FREE + k: _whole(
+            search.JOINT_INDICES + k: _whole(
                 f'({k} < joints - (held >= 0)) * ({k} + ({k} >= held) * (held >= 0))'
             )
             for k in range(FORM_JOINTS + 1)

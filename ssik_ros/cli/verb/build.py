@@ -10,7 +10,7 @@ from ssik_ros.artifact.c.library import write_file
 from ssik_ros.artifact.c.toolchain import ARCHITECTURES
 from ssik_ros.artifact.module_text import ArtifactSubject, write_module
 from ssik_ros.artifact.sources import SourceNotPortable
-from ssik_ros.artifact.trial import EXACT, load_module, make_judge, TrialReport, try_module
+from ssik_ros.artifact.trial import load_module, make_judge, TRIAL_ERROR, TrialReport, try_module
 from ssik_ros.cli.c_build import write_blocks, write_generic_library, write_library
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
@@ -129,7 +129,7 @@ def _validation(report: TrialReport) -> str:
         with_seed = f' {report.only_with_seed} of them needed a seed that offers the value of the held joint.'
     return (
         f'{report.poses} poses were solved, {half} from random joints within the limits and {half} '
-        f'over 2 pi; every solution reaches its pose on the loaded chain within {EXACT:g}, '
+        f'over 2 pi; every solution reaches its pose on the loaded chain within {TRIAL_ERROR:g}, '
         f'and the sets are those of the library.{with_seed}'
     )
 

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from ssik_ros.kernels._jit import inline_kernel
 
-LARGEST = 1e150
+LARGEST_JOINT_VALUE = 1e150
 """Largest value of a joint in a seed or a state [rad or m]; squares of larger values would overflow."""
+LIMIT_ROUNDING = 1e-9
+"""Distance by which rounding may put a joint value beyond its limit [rad or m]; the value is then on the limit."""
 
 
 @inline_kernel
@@ -30,11 +32,11 @@ def wrapped(angle):
 
 def are_usable(values: NDArray[np.float64]) -> bool:
     """
-    Return whether all values are finite and at most :data:`LARGEST`.
+    Return whether all values are finite and at most :data:`LARGEST_JOINT_VALUE`.
 
     :param values: of any shape [rad or m].
     """
-    return bool((np.abs(values) <= LARGEST).all())
+    return bool((np.abs(values) <= LARGEST_JOINT_VALUE).all())
 
 
 def describe_unusable(values: NDArray[np.float64]) -> str:
@@ -45,4 +47,4 @@ def describe_unusable(values: NDArray[np.float64]) -> str:
     """
     if not np.isfinite(values).all():
         return f'has values that are not finite: {values.tolist()}'
-    return f'has values beyond {LARGEST:g}, which no joint can have: {values.tolist()}'
+    return f'has values beyond {LARGEST_JOINT_VALUE:g}, which no joint can have: {values.tolist()}'

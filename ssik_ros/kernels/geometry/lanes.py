@@ -120,7 +120,7 @@ __all__ = (
     'wrap_to_pi',
 )
 
-FOLD = 0.41421356237309503
+TANGENT_OF_PI_8 = 0.41421356237309503
 """tan(pi/8). For a larger t, the arc tangent is pi/4 plus the arc tangent of (t - 1) / (t + 1)."""
 QUARTER, QUARTER_REST = 0.7853981633974483, 3.061616997868383e-17
 """pi/4 in two parts."""
@@ -180,7 +180,7 @@ def arc_tangent(y, x):
     across, along = absolute(y), absolute(x)
     is_steep = across > along
     small, large = select(is_steep, along, across), select(is_steep, across, along)
-    is_folded = small > FOLD * large
+    is_folded = small > TANGENT_OF_PI_8 * large
     below = select(is_folded, small + large, large)
     t = select(is_folded, small - large, small) / select(below == 0.0, 1.0, below)
     z = t * t

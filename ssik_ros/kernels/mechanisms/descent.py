@@ -8,8 +8,8 @@ Problem
 Method
     One loop measures a state, judges it, and makes the next step. A *descent* is a run of such steps.
 
-    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``, plus half of the acceleration a that keeps the
-       residual where the linear model has it: (H + damping) a = J^T e_dd. The step is accepted if the cost falls.
+    1. LM: bounded step d with damping ``mu |e|^2 + DAMPING_FLOOR max H_ii``, plus half of the acceleration a that keeps
+       the residual where the linear model has it: (H + damping) a = J^T e_dd. The step is accepted if the cost falls.
        ``mu`` shrinks if the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN``
        in one step are scaled down; the shortest steps omit a. A few times a descent may go uphill for two steps, if
        this pays within four steps; otherwise it returns to the state before. If the cost falls slowly, second
@@ -49,13 +49,13 @@ from ssik_ros.kernels.mechanisms import acceleration, layout, mechanism, normal,
 from ssik_ros.kernels.rows import layout as row_layout, steps
 from ssik_ros.kernels.search import clock, restarts
 
-FLOOR = 1e-13
+DAMPING_FLOOR = 1e-13
 """Least damping, relative to the largest diagonal entry of H."""
 PULL_FLOOR = 1e-15
 FIRST_MU = 1e-3
 FIRST_BOOST = 8.0
-SMALLEST_MU = 1e-9
-LARGEST_MU = 1e12
+SMALLEST_MECHANISM_MU = 1e-9
+LARGEST_MECHANISM_MU = 1e12
 ACCEPTED = 1e-4
 """Least share of the predicted decrease for an accepted step."""
 GOOD_GAIN = 0.75
@@ -69,7 +69,7 @@ ESCAPE_SPREAD = 0.1
 """Random motion out of a stall [rad or m]; it triples with each further attempt."""
 SLOW_AFTER = 6
 """Number of iterations before a descent may count as slow."""
-SLOW, FAST, SLOW_STEPS = 0.97, 0.9, 3
+SLOW_STEP, FAST_STEP, SLOW_STEPS = 0.97, 0.9, 3
 """Least share of the cost after a slow step; largest share after a fast step; number of slow steps that make a descent
 slow."""
 FIRST_RAISE, RAISE, LARGEST_RAISE = 1e-6, 8.0, 20
@@ -78,7 +78,7 @@ UPHILL_STEPS, LONGEST_EXCURSION, MOST_EXCURSIONS = 2, 4, 3
 """Steps of an excursion that may raise the cost; steps within which it must pay; excursions of a descent."""
 HIGHEST = 20.0
 """Largest ratio of the cost of an excursion to the cost at its start."""
-FLAT = 0.1
+UNBENT_STEP_SHARE = 0.1
 """If the square of a step is below this share of the tighter tolerance, the step gets no acceleration."""
 LARGEST_BEND = 0.5
 """Largest ratio of the second-order part of a step to its first-order part."""
@@ -87,8 +87,8 @@ PRIORITY = 1e10
 CORRECTIONS = 6
 """Most steps that may follow a pull of the secondary objective."""
 SMALLEST_GAIN = 1e-4
-SETTLED = 1e-10
-"""Relative decrease of a secondary objective below which it counts as reached."""
+SETTLED_DECREASE = 1e-10
+"""Relative decrease of a secondary objective below which the objective counts as reached [1]."""
 
 # Purposes of a descent.
 MAIN = 0
@@ -219,9 +219,9 @@ def judge(block, w, over, cost, error, inside):
             code = layout.STALLED
         boost = w.numbers[layout.BOOST]
         w.numbers[layout.LEAST] = boost * max(
-            w.numbers[layout.LEAST], 1e-8 * w.numbers[layout.LARGEST]
+            w.numbers[layout.LEAST], 1e-8 * w.numbers[layout.LARGEST_DIAGONAL]
         )
-        w.numbers[layout.MU] = min(LARGEST_MU, boost * w.numbers[layout.MU])
+        w.numbers[layout.MU] = min(LARGEST_MECHANISM_MU, boost * w.numbers[layout.MU])
         w.numbers[layout.BOOST] = 2.0 * boost
     else:
         block.counters[layout.WATCH] = LONGEST_EXCURSION
@@ -241,12 +241,15 @@ def judge(block, w, over, cost, error, inside):
 def adapt(block, w, decrease, expected, cost):
     """Adapt the damping to the quality of the last prediction, and detect a slow descent."""
     if decrease > GOOD_GAIN * expected:
-        w.numbers[layout.MU] = max(SMALLEST_MU, 0.1 * w.numbers[layout.MU])
+        w.numbers[layout.MU] = max(SMALLEST_MECHANISM_MU, 0.1 * w.numbers[layout.MU])
     elif decrease < POOR_GAIN * expected:
-        w.numbers[layout.MU] = min(LARGEST_MU, 4.0 * w.numbers[layout.MU])
-    if block.counters[layout.ITERATIONS] >= SLOW_AFTER and cost > SLOW * w.numbers[layout.COST]:
+        w.numbers[layout.MU] = min(LARGEST_MECHANISM_MU, 4.0 * w.numbers[layout.MU])
+    if (
+        block.counters[layout.ITERATIONS] >= SLOW_AFTER
+        and cost > SLOW_STEP * w.numbers[layout.COST]
+    ):
         w.numbers[layout.SLOW] += 1.0
-    elif cost < FAST * w.numbers[layout.COST]:
+    elif cost < FAST_STEP * w.numbers[layout.COST]:
         w.numbers[layout.SLOW] = 0.0
 
 
@@ -363,7 +366,7 @@ def after_pull(block, w, code, over, value):
     if code == layout.CONVERGED and value < before:
         w.numbers[layout.REST_COST] = value
         vectors.copy(w.best, w.current)
-        over = over or before - value <= SETTLED * before
+        over = over or before - value <= SETTLED_DECREASE * before
     else:
         w.numbers[layout.GAIN] *= 0.5
         vectors.copy(w.current, w.best)
@@ -383,7 +386,7 @@ def random_step(w, random):
 @inline_kernel
 def add_priority(w):
     """Scale H and g, so that the rows get a much larger weight than a secondary objective."""
-    factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
+    factor = PRIORITY / max(w.numbers[layout.LARGEST_DIAGONAL], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
 
@@ -451,7 +454,7 @@ def linearise(address, t, w, own, later, clamp, pulling):
     for part in range(2):
         if terms != 0:
             normal.joint_terms(address, w.current, terms, True, gain, clamp, w.normal, w.gradient)
-        w.numbers[layout.LARGEST] = largest_diagonal(t, w)
+        w.numbers[layout.LARGEST_DIAGONAL] = largest_diagonal(t, w)
         if not pulling or part == 1:
             return
         add_priority(w)
@@ -492,7 +495,7 @@ def step_on(address, block, t, w, own, later, pulling):
         bounds_of_step(t, w)
         block.counters[layout.ANEW] = 0
     damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
-    damping += FLOOR * numbers[layout.LARGEST]
+    damping += DAMPING_FLOOR * numbers[layout.LARGEST_DIAGONAL]
     sigma = -1.0
     if damped:
         damping = block.options[layout.DAMPING] * block.options[layout.DAMPING]
@@ -500,13 +503,13 @@ def step_on(address, block, t, w, own, later, pulling):
         if at_hand and later != 0:
             add_pull(address, block, w, later, damping if sigma < 0.0 else sigma * sigma)
     if pulling:
-        damping = PULL_FLOOR * numbers[layout.LARGEST]
+        damping = PULL_FLOOR * numbers[layout.LARGEST_DIAGONAL]
         block.counters[layout.TRIES] = 0
     for _ in range(LARGEST_RAISE):
         block.counters[layout.HELD] = normal.bounded_step(address, damping, sigma)
         if block.counters[layout.HELD] != normal.INDEFINITE:
             break
-        damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
+        damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST_DIAGONAL])
     longest = scale_step(t, w)
     is_plain = block.counters[layout.HELD] == 0 and sigma < 0.0 and longest < LONGEST_TURN
     moved = longest > block.options[layout.STALL]
@@ -524,7 +527,7 @@ def step_on(address, block, t, w, own, later, pulling):
         tolerance = min(
             block.options[layout.TRANSLATION_TOLERANCE], block.options[layout.ROTATION_TOLERANCE]
         )
-        curved = longest * longest > FLAT * tolerance
+        curved = longest * longest > UNBENT_STEP_SHARE * tolerance
         if curved and not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
             bend_step(address, t, w, at_hand)
         advance(address)

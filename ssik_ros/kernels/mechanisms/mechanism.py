@@ -40,7 +40,8 @@ from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.kernels.rows import layout as row_layout, rows, steps, tree
 
-SHORTEST_QUATERNION = 1e-9
+SHORTEST_BALL_QUATERNION = 1e-9
+"""Norm of the quaternion of a ball joint below which it defines no rotation [1]."""
 AT_BEFORE = 12
 """Offset in the scratch of :func:`fold`: first a pose, then the product before it."""
 
@@ -57,7 +58,7 @@ def fold(table, segments, start, count, out, scratch):
         x, y, z = table[frame, q], table[frame, q + 1], table[frame, q + 2]
         w, turn = table[frame, q + 3], abs(x) + abs(y) + abs(z)
         shift = abs(table[frame, p]) + abs(table[frame, p + 1]) + abs(table[frame, p + 2])
-        if not (math.isfinite(shift + turn + w) and turn + abs(w) > SHORTEST_QUATERNION):
+        if not (math.isfinite(shift + turn + w) and turn + abs(w) > SHORTEST_BALL_QUATERNION):
             return frame
         if shift == 0.0 and turn == 0.0:
             continue
@@ -137,7 +138,7 @@ def load_state(block, t, w):
                 for k in range(4):
                     w.current[at + k] = block.table[frame, layout.ROTATION + k]
                     total += w.current[at + k] * w.current[at + k]
-                if not (math.isfinite(total) and total > SHORTEST_QUATERNION):
+                if not (math.isfinite(total) and total > SHORTEST_BALL_QUATERNION):
                     return frame
     tighten_by_followers(block, t, w)
     for v in range(t.variable.shape[0]):

@@ -28,8 +28,8 @@ from ssik_ros.kernels.closed_form.certification import chain
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.paths import convex
 
-FREE, COLLIDES, DOUBTFUL = 0, 1, 2
-SHORTEST = 1e-3
+COLLISION_FREE, COLLIDES, DOUBTFUL = 0, 1, 2
+SHORTEST_MOTION = 1e-3
 """Part of a motion below which it is not followed further."""
 PARTS = 400
 """Most parts of one motion."""
@@ -69,7 +69,7 @@ class Bodies(NamedTuple):
     axis_of: np.ndarray
     """(p, 3) direction that separated a pair last."""
     room: np.ndarray
-    """(ROOM,)."""
+    """(BOUNDS_SCRATCH,)."""
 
 
 @kernel
@@ -158,7 +158,7 @@ def check_rows(
     """
     Write which postures are free, and a lower bound on the distance of the nearest pair of bodies in each posture.
 
-    :param verdicts: (k,) out: FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
+    :param verdicts: (k,) out: COLLISION_FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
     :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.
     :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
     :param q: (k, n) postures.
@@ -174,7 +174,7 @@ def check_rows(
     )  # fmt: skip
     for row in rows:
         _place(bodies, q[row])
-        verdicts[row], culprits[row], distances[row] = FREE, -1, wanted
+        verdicts[row], culprits[row], distances[row] = COLLISION_FREE, -1, wanted
         for pair in range(pairs.shape[0]):
             apart, high = _distance(bodies, pair, wanted, clearance)
             if apart < distances[row]:
@@ -251,7 +251,7 @@ def follow(
                 if way > 0.0 and apart - clearance < part * way:
                     part, culprits[row] = (apart - clearance) / way, pair
             reached[row] = min(1.0, reached[row] + max(part, 0.0))
-            if reached[row] == 1.0 or part < SHORTEST:
+            if reached[row] == 1.0 or part < SHORTEST_MOTION:
                 break
         if reached[row] == 1.0:
             culprits[row] = -1

@@ -30,12 +30,12 @@ POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
 points."""
 SIZES = 4
 """Numbers of a core: three sizes, then the radius around it."""
-ROOM = 4 * 3 + 4 + 4 + 12
+BOUNDS_SCRATCH = 4 * 3 + 4 + 4 + 12
 """Size of the scratch of :func:`bounds`, in numbers."""
 MOST_STEPS = 40
-CLOSE = 1e-3
-"""Relative gap of the bounds at which a search ends."""
-FLAT = 1e-12
+DISTANCE_GAP = 1e-3
+"""Gap between the bounds on a distance at which its search ends, as a share of the distance [1]."""
+PLANE_PIVOT = 1e-12
 """Relative pivot below which support points count as being in one plane."""
 
 
@@ -112,7 +112,7 @@ def _affine(room, count):
         largest = max(largest, room[at + 4 * i + i])
     for i in range(size):
         pivot = room[at + 4 * i + i]
-        if not pivot > FLAT * largest:
+        if not pivot > PLANE_PIVOT * largest:
             return False
         for k in range(i + 1, size):
             factor = room[at + 4 * k + i] / pivot
@@ -189,7 +189,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param axis: (3,) in and out: direction that separated them before; zero if unknown.
     :param wanted: a lower bound that suffices [m].
     :param hit: an upper bound that suffices [m].
-    :param room: (ROOM,) scratch.
+    :param room: (BOUNDS_SCRATCH,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]
     own, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
@@ -210,7 +210,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
         if bound > low:
             low = bound
             axis[0], axis[1], axis[2] = x
-        if low - radii >= wanted or (high < math.inf and high - low <= CLOSE * high):
+        if low - radii >= wanted or (high < math.inf and high - low <= DISTANCE_GAP * high):
             break
         room[3 * count], room[3 * count + 1], room[3 * count + 2] = s
         room[12 + count] = 0.0

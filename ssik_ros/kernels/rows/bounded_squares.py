@@ -34,11 +34,11 @@ import numpy as np
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.rows import householder, linalg
 
-FREE, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
+BETWEEN_BOUNDS, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
 """States of a variable."""
 MOST_PASSES = 4
 """Most passes for each variable."""
-NOTHING = 1e-15
+RANK_SHARE = 1e-15
 """Diagonal entry of a factorisation, relative to the first, that ends the rank."""
 
 
@@ -50,7 +50,7 @@ class SquaresScratch(NamedTuple):
     right: np.ndarray
     """(m,) right side, or the error that is left of it."""
     state: np.ndarray
-    """(n,) FREE, AT_LOWER, AT_UPPER or HELD."""
+    """(n,) BETWEEN_BOUNDS, AT_LOWER, AT_UPPER or HELD."""
     trial: np.ndarray
     """(n,) values without bounds."""
     columns: np.ndarray
@@ -114,7 +114,7 @@ def solve_within(x, table, lower, upper, scratch):
     room = view_scratch(scratch, table.shape[0], n)
     for v in range(n):
         x[v] = 0.0
-        room.state[v] = FREE if lower[v] < upper[v] else HELD
+        room.state[v] = BETWEEN_BOUNDS if lower[v] < upper[v] else HELD
     linalg.inner_gram(room.gram, table, 0.0)
     _descend(x, table, lower, upper, True, room)
     for v in range(n):
@@ -141,7 +141,7 @@ def _descend(x, table, lower, upper, is_quick, room):
             _solve_free(x, table, room)
         blocked, share = _first_beyond(x, trial, state, lower, upper)
         for v in range(n):
-            if state[v] == FREE:
+            if state[v] == BETWEEN_BOUNDS:
                 x[v] += share * (trial[v] - x[v])
         if blocked >= 0:
             is_lower = trial[blocked] < lower[blocked]
@@ -153,7 +153,7 @@ def _descend(x, table, lower, upper, is_quick, room):
         released = _most_pulled_quickly(x, room) if is_quick else _most_pulled(x, table, room)
         if released < 0:
             break
-        state[released] = FREE
+        state[released] = BETWEEN_BOUNDS
 
 
 @inline_kernel
@@ -179,14 +179,14 @@ def _solve_free_quickly(x, room):
     count = 0
     for v in range(n):
         room.trial[v] = x[v]
-        if room.state[v] == FREE:
+        if room.state[v] == BETWEEN_BOUNDS:
             columns[count] = v
             count += 1
     for i in range(count):
         row = int(columns[i])
         right[i] = room.gram[n, row]
         for v in range(n):
-            if room.state[v] != FREE:
+            if room.state[v] != BETWEEN_BOUNDS:
                 right[i] -= room.gram[max(row, v), min(row, v)] * x[v]
         for j in range(i + 1):
             normal[i, j] = room.gram[row, int(columns[j])]
@@ -206,7 +206,7 @@ def _solve_free(x, table, room):
         right[i] = table[i, n]
     for v in range(n):
         trial[v] = x[v]
-        if room.state[v] == FREE:
+        if room.state[v] == BETWEEN_BOUNDS:
             columns[count] = v
             for i in range(m):
                 copied[i, count] = table[i, v]
@@ -215,7 +215,7 @@ def _solve_free(x, table, room):
             for i in range(m):
                 right[i] -= table[i, v] * x[v]
     order = room.order
-    rank = householder.factorise(copied, m, count, room.factors, order, NOTHING)
+    rank = householder.factorise(copied, m, count, room.factors, order, RANK_SHARE)
     householder.solve_factorised(right, copied, m, room.factors, rank)
     for j in range(count):
         trial[int(columns[int(order[j])])] = right[j] if j < rank else 0.0
@@ -226,7 +226,7 @@ def _first_beyond(x, trial, state, lower, upper):
     """Return the free variable that leaves its bounds first on the way to the trial (-1: none), and the share of it."""
     blocked, share = -1, 1.0
     for v in range(x.shape[0]):
-        if state[v] != FREE or lower[v] <= trial[v] <= upper[v]:
+        if state[v] != BETWEEN_BOUNDS or lower[v] <= trial[v] <= upper[v]:
             continue
         bound = lower[v] if trial[v] < lower[v] else upper[v]
         part = (bound - x[v]) / (trial[v] - x[v])

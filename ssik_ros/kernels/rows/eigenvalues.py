@@ -40,7 +40,7 @@ SCRATCH_ROWS = 3
 """A matrix of n rows needs ``SCRATCH_ROWS * n`` floats of scratch."""
 
 EPSILON = 2.0**-52
-NOTHING = 2.0**-200
+NEGLIGIBLE_SHARE = 2.0**-200
 """Relative size of an entry below the diagonal that is negligible regardless of its neighbours."""
 SCALING_GAIN = 0.95
 """A row and a column are scaled if the sum of their norms falls below this share of its old value."""
@@ -379,7 +379,7 @@ def _iterate(real, imaginary, a, n, low, high):
         largest = max(largest, abs(h[i, i]), abs(h[i + 1, i]))
     while last >= low:
         k = last
-        while k > first and not _is_negligible(h, k, low, high, NOTHING * largest):
+        while k > first and not _is_negligible(h, k, low, high, NEGLIGIBLE_SHARE * largest):
             k -= 1
         first = k
         if first > low:

@@ -9,7 +9,7 @@ import math
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.rows import linalg
 
-NOTHING = 2.0**-400
+LARGEST_ZERO = 2.0**-400
 """Largest number that is treated as zero; squares of smaller numbers begin to lose digits."""
 
 
@@ -158,7 +158,7 @@ def reduce_complex(re, im, m, n, total, scratch, tolerance):
             v_re[i], v_im[i] = re[i, j], im[i, j]
         # Not hypot, which C libraries round differently.
         size = math.sqrt(v_re[j] * v_re[j] + v_im[j] * v_im[j])
-        phase = complex(v_re[j], v_im[j]) / size if size > NOTHING else 1.0 + 0j
+        phase = complex(v_re[j], v_im[j]) / size if size > LARGEST_ZERO else 1.0 + 0j
         v_re[j] += norm * phase.real
         v_im[j] += norm * phase.imag
         scale = 1.0 / (norm * (norm + size))

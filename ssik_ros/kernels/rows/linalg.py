@@ -5,7 +5,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry.vectors import add_scaled, inner
 
-TINY = 1e-150
+SMALLEST_PIVOT = 1e-150
 """Smallest pivot; directions with a smaller pivot are left out of the solution."""
 
 
@@ -56,7 +56,7 @@ def factorise(matrix, size):
     """
     for j in range(size):
         pivot = matrix[j, j]
-        inverse = 1.0 / pivot if pivot > TINY else 0.0
+        inverse = 1.0 / pivot if pivot > SMALLEST_PIVOT else 0.0
         matrix[j, j] = inverse
         for i in range(j + 1, size):
             factor = matrix[i, j] * inverse

@@ -39,7 +39,7 @@ from ssik_ros.kernels.rows.eigenvalues import (
     eigenvalues_of_two,
     EPSILON,
     EXCEPTIONAL,
-    NOTHING,
+    NEGLIGIBLE_SHARE,
     reflect_columns,
     reflect_rows,
     reflection,
@@ -318,7 +318,7 @@ def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
     last, steps = n - 1, 0
     most = STEPS * max(10, n)
     while last >= 0:
-        first = _first_row(h, last, NOTHING * size_a)
+        first = _first_row(h, last, NEGLIGIBLE_SHARE * size_a)
         zero = first
         while zero <= last and not abs(t[zero, zero]) <= EPSILON * size_b:
             zero += 1

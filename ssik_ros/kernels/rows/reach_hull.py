@@ -63,12 +63,12 @@ BLOCK = HULL + SIZE
 
 ANGLES = 256
 """Number of samples of a turn."""
-LEAST_SINE = 1e-6
+LEAST_NORMAL_SINE = 1e-6
 """If the sine of the angle between axes is larger, their common perpendicular is defined."""
-LEAST_SLOPE = 1e-4
+LEAST_PLANE_SLOPE = 1e-4
 """Ratio of distances from the first axis and from its point above which a position defines a plane through the axis."""
-ROUNDING = 1e-10
-"""Relative enlargement of the hull that covers rounding."""
+HULL_ENLARGEMENT = 1e-10
+"""Enlargement of the hull that covers rounding, as a share of its size."""
 
 
 @inline_kernel
@@ -148,7 +148,7 @@ def _finish(hull, table):
     """Enlarge the support by rounding, and write the ball inside the hull."""
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
-        table[i] += ROUNDING * size
+        table[i] += HULL_ENLARGEMENT * size
     centre = 0.5 * (table[DIRECTIONS - 1] - table[0])
     radius = math.inf
     for i in range(DIRECTIONS):
@@ -176,7 +176,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     count, begin, step = ANGLES, 0.0, 2.0 * math.pi / ANGLES
     first = _radial(axis, offset)
     raised, tilt = 1.0 - math.cos(0.5 * step), 0.0
-    if waiting == 0 and sine <= LEAST_SINE:
+    if waiting == 0 and sine <= LEAST_NORMAL_SINE:
         # Parallel axes: the largest value is in the direction of the offset.
         count, raised, tilt = 1, 0.0, 3.0 * sine * vectors.largest_of(behind, DIRECTIONS)
     elif waiting == 0:
@@ -224,7 +224,7 @@ def _radial(axis, offset):
     """Return the unit vector of an offset perpendicular to an axis, or any perpendicular if the offset has none."""
     across = vectors.subtract(offset, vectors.scale(vectors.dot(axis, offset), axis))
     length = vectors.norm(across)
-    if not length > LEAST_SINE * vectors.norm(offset):
+    if not length > LEAST_NORMAL_SINE * vectors.norm(offset):
         return vectors.perpendicular(axis)
     return vectors.scale(1.0 / length, across)
 
@@ -248,7 +248,7 @@ def meridian(hull, x, y, z):
     across = vectors.subtract(away, vectors.scale(height, axis))
     rho = vectors.norm(across)
     # On the axis, the remainder is rounding and has no direction: use any direction perpendicular to the axis.
-    is_clear = rho > LEAST_SLOPE * far
+    is_clear = rho > LEAST_PLANE_SLOPE * far
     unit = vectors.scale(1.0 / rho, across) if is_clear else vectors.perpendicular(axis)
     return rho, height, unit
 

@@ -41,7 +41,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.rows import layout, tree
 
-PARALLEL = 1e-12
+PARALLEL_SINE = 1e-12
 """If the sine is smaller, two z axes count as parallel: the rotation between them has no unique axis."""
 
 
@@ -312,7 +312,7 @@ def axis_alignment(frames, frame, spare, e, maps):
     local = spare[:9]
     vectors.fill(local, 0.0)
     e[5] = 0.0
-    if sine < PARALLEL:
+    if sine < PARALLEL_SINE:
         e[3], e[4] = (0.0 if t[2] > 0.0 else math.pi), 0.0
         local[0] = local[4] = 1.0
     else:
@@ -356,7 +356,7 @@ def spin_about_z(frames, e, maps):
     cosine = gx * bx + gy * by + gz * bz
     e[3], e[4] = 0.0, 0.0
     vectors.fill(maps[1], 0.0)
-    if cosine < -1.0 + PARALLEL:
+    if cosine < -1.0 + PARALLEL_SINE:
         # No shortest rotation exists: return an error beyond every tolerance.
         e[5] = math.pi
     else:

@@ -23,7 +23,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 
 SWEEPS = 30
 """Most sweeps. They converge quadratically."""
-ORTHOGONAL = 1e-9
+ORTHOGONAL_ROWS = 1e-9
 """Largest cosine between rows that count as orthogonal: singular values change by its square."""
 
 
@@ -53,7 +53,7 @@ def extreme_values(rows):
 def _turn(a, b):
     """Make two rows orthogonal by a rotation; return False if they are."""
     of_a, of_b, common = _product(a, a), _product(b, b), _product(a, b)
-    if abs(common) <= ORTHOGONAL * math.sqrt(of_a * of_b):
+    if abs(common) <= ORTHOGONAL_ROWS * math.sqrt(of_a * of_b):
         return False
     ratio = (of_b - of_a) / (2.0 * common)
     tangent = math.copysign(1.0, ratio) / (abs(ratio) + math.sqrt(1.0 + ratio * ratio))

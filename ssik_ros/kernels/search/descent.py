@@ -40,9 +40,9 @@ FINISH_STEPS = 5
 """Number of last steps of a start that go without damping, if the law's damping does not fade."""
 FINISH_GAIN = 0.5
 """Factor by which each of these steps must shrink the squared error."""
-EXACT = 1e-6
-"""Error norm to which a solution is polished [m, rad]."""
-SAME_POSE = 1e-10
+POLISHED_ERROR = 1e-6
+"""Largest error norm of a polished solution [m, rad]."""
+SEED_POSE_ERROR = 1e-10
 """Error norm below which the seed is returned unchanged: its pose differs from the target only by rounding [m, rad]."""
 LARGEST_POLISH = 0.2
 """Longest step of a revolute joint in a polish [rad]: near a singular posture a longer one leaves the branch."""
@@ -51,7 +51,7 @@ DAMPED_STEPS = 24
 MORE_DAMPING, LESS_DAMPING = 30.0, 0.1
 """Factors on the damping of a polish after a step that did not help, and after one that did."""
 MOST_DAMPING = 1e6
-LEAST_GAIN = 0.99
+LEAST_SHRINK = 0.99
 """Factor by which a step with damping must shrink the squared error."""
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
@@ -215,7 +215,7 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
         return 0.0
-    damping = laws.ROUNDING if finishing else damping_of(options, mu, square)
+    damping = laws.SINGULAR_DAMPING if finishing else damping_of(options, mu, square)
     return take_damped_step(
         ints, reals, options, work, damping, options[state.LARGEST_STEP], limited
     )
@@ -285,7 +285,7 @@ def polish(ints, reals, options, enough, work):
             take_back(ints, reals, options, work)
             break
         before = square
-    if not is_exact(w.errors, EXACT):
+    if not is_exact(w.errors, POLISHED_ERROR):
         polish_with_damping(ints, reals, options, work, before)
 
 
@@ -300,7 +300,7 @@ def polish_with_damping(ints, reals, options, work, before):
     mu = laws.LARGEST_MU
     for _ in range(DAMPED_STEPS):
         square = try_step(ints, reals, options, work, mu, before)
-        if not square <= LEAST_GAIN * before:
+        if not square <= LEAST_SHRINK * before:
             take_back(ints, reals, options, work)
             mu *= MORE_DAMPING
             if mu > MOST_DAMPING:
@@ -308,7 +308,7 @@ def polish_with_damping(ints, reals, options, work, before):
             continue
         before = square
         mu *= LESS_DAMPING
-        if is_exact(w.errors, EXACT):
+        if is_exact(w.errors, POLISHED_ERROR):
             return
 
 

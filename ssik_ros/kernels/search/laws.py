@@ -50,8 +50,8 @@ SUGIHARA = 4
 ADAPTIVE = 5
 POSE_IK = 6
 
-ROUNDING = 1e-13
-"""Damping that matters only if the normal equations are singular."""
+SINGULAR_DAMPING = 1e-13
+"""Least damping of each law; it matters only if the normal equations are singular."""
 FADE = 0.1
 """Error below which the damping of POSE_IK fades in proportion [m, rad]."""
 ERROR_DAMPING = 500.0
@@ -62,12 +62,12 @@ LARGEST_SQUARE = 16.0
 """Squared error above which the damping does not grow further: metres along a rail count like radians."""
 SMALLEST_MU = 1e-5
 LARGEST_MU = 10.0
-GROW = 3.0
-SHRINK = 0.7
+MU_GROWTH = 3.0
+MU_SHRINK = 0.7
 POOR = 0.25
-GOOD = 0.75
+GOOD_GAIN_RATIO = 0.75
 """Gain ratios below which the damping grows, and above which it shrinks."""
-SINGULAR = 1e-11
+SINGULAR_RATIO = 1e-11
 """If the ratio of the smallest to the largest pivot of J J^T is smaller, a plain inverse does not exist."""
 
 
@@ -83,9 +83,9 @@ def damping_of(law, gain, own, mu, square):
     :param square: |e|^2.
     """
     if law == ADAPTIVE:
-        return mu * min(square, LARGEST_SQUARE) + ROUNDING
+        return mu * min(square, LARGEST_SQUARE) + SINGULAR_DAMPING
     if law == CHAN:
-        return gain * 0.5 * square + ROUNDING
+        return gain * 0.5 * square + SINGULAR_DAMPING
     if law == WAMPLER:
         return gain
     if law == SUGIHARA:
@@ -94,7 +94,7 @@ def damping_of(law, gain, own, mu, square):
         error = math.sqrt(square)
         bounded = min(error, LARGEST_ERROR)
         return gain * (min(1.0, error / FADE) + ERROR_DAMPING * bounded * bounded)
-    return own + ROUNDING
+    return own + SINGULAR_DAMPING
 
 
 @inline_kernel
@@ -108,9 +108,9 @@ def follow(mu, before, left, after):
     """
     decrease, promised = before - after, before - left
     if decrease < POOR * promised:
-        return min(GROW * mu, LARGEST_MU)
-    if decrease > GOOD * promised:
-        return max(SHRINK * mu, SMALLEST_MU)
+        return min(MU_GROWTH * mu, LARGEST_MU)
+    if decrease > GOOD_GAIN_RATIO * promised:
+        return max(MU_SHRINK * mu, SMALLEST_MU)
     return mu
 
 
@@ -124,4 +124,4 @@ def is_singular(normal, free):
     for a in range(normal.shape[0]):
         # The diagonal holds the inverses of the pivots, zero for lost ones.
         smallest, largest = min(smallest, normal[a, a]), max(largest, normal[a, a])
-    return smallest <= SINGULAR * largest
+    return smallest <= SINGULAR_RATIO * largest

@@ -43,22 +43,22 @@ LARGEST_PULL = 0.3
 SMALLEST_PULL = 1e-4
 """Trust radius as the longest joint step: first, largest, smallest [rad or m]. At the smallest, the ascent ends."""
 STEPS = 60
-EXACT = 1e-20
-"""Squared error to which the targets are brought back; far below every tolerance."""
-DIFFERENCE = 1e-5
+RESTORED_SQUARE = 1e-20
+"""Largest squared error after the targets are restored [m^2, rad^2]; far below every tolerance."""
+CENTRAL_DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
-ROUNDING = 1e-14
-"""Damping of projections."""
+PROJECTION_DAMPING = 1e-14
+"""Damping of the projection into the null space; it matters only if the normal equations are singular."""
 CORRECTIONS = 6
 """Most Newton steps that bring the targets back after a step."""
 LARGEST_PULL_TO_SEED = 0.3
 """Longest pull towards the seed in one step [rad or m]: further, its linear model breaks the target."""
-SETTLED = 1e-2
+SETTLED_PULL = 1e-2
 """Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
 FINE_GAIN = 0.5
 """Pull gain of the last steps towards a solution that will be kept; halves the way to the nearest one."""
 FINELY_SETTLED = 1e-7
-"""As SETTLED, for a solution that will be kept."""
+"""As SETTLED_PULL, for a solution that will be kept."""
 MOST_IDLE = 5
 """Most steps towards a solution that will be kept that come no nearer, one after the other."""
 AT_REST = 3e-4
@@ -141,10 +141,10 @@ def gradient(ints, reals, options, work, q):
             vectors.copy(w.trial, q)
             vectors.fill(w.step, 0.0)
             # A ball joint turns by all three of its variables at once.
-            w.step[v] = sign * DIFFERENCE
+            w.step[v] = sign * CENTRAL_DIFFERENCE
             steps.advance(t.variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
             change += sign * manipulability(ints, reals, work, w.trial)
-        w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * DIFFERENCE)
+        w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * CENTRAL_DIFFERENCE)
 
 
 @kernel
@@ -166,7 +166,7 @@ def pulled_step(ints, reals, work, pull, limited):
         w.free[v] = 1.0
         if outward or w.lower[v] >= w.upper[v]:
             steps.drop_column(w.jacobian, v, w.free)
-    steps.damped_step(w.jacobian, w.residual, ROUNDING, w.normal, w.right, w.step)
+    steps.damped_step(w.jacobian, w.residual, PROJECTION_DAMPING, w.normal, w.right, w.step)
     vectors.fill(w.step, 0.0)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, w.gradient, w.free, w.step)
     longest = vectors.largest_of(w.step, nv)
@@ -225,7 +225,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
         square, inside = correct(ints, reals, options, work, limited)
         after = value_of(ints, reals, options, to_seed, work)
         fits = not limited or descent.within_limits(ints, reals, work, w.state)
-        if inside and square < EXACT and fits and after > value:
+        if inside and square < RESTORED_SQUARE and fits and after > value:
             value = after
             vectors.copy(w.kept, w.state)
             pull = min(2.0 * pull, LARGEST_PULL)
@@ -253,7 +253,7 @@ def correct(ints, reals, options, work, limited):
     w = layout.view_workspace(ints, work)
     square, inside = descent.measure(ints, reals, options, work, w.state)
     for _ in range(CORRECTIONS):
-        if square < EXACT:
+        if square < RESTORED_SQUARE:
             break
         descent.take_step(ints, reals, options, work, square, laws.SMALLEST_MU, limited)
         square, inside = descent.measure(ints, reals, options, work, w.state)
@@ -279,11 +279,11 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     :param bound: squared distance to the seed; only nearer solutions are kept.
     """
     w = layout.view_workspace(ints, work)
-    gain, settled = options[state.PULL_GAIN], SETTLED
+    gain, settled = options[state.PULL_GAIN], SETTLED_PULL
     vectors.copy(w.trial, w.state)
     nearest = squared_distance(ints, reals, work, w.trial)
     before = nearest
-    closing, iteration, exact = 0, 0, descent.EXACT * descent.EXACT
+    closing, iteration, exact = 0, 0, descent.POLISHED_ERROR * descent.POLISHED_ERROR
     idle = 0
     while iteration < options[state.MAX_ITERATIONS]:
         if descent.is_over(counters, cancel) != state.RUNNING:
@@ -302,7 +302,13 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
             if idle > MOST_IDLE:
                 break
         arrived = abs(before - distance) <= settled * gain * before
-        if arrived and iteration > 0 and gain > 0.0 and settled == SETTLED and distance < bound:
+        if (
+            arrived
+            and iteration > 0
+            and gain > 0.0
+            and settled == SETTLED_PULL
+            and distance < bound
+        ):
             gain, settled = max(gain, FINE_GAIN), FINELY_SETTLED
             arrived = False
         is_closing = (iteration > 0 and arrived) or closing > 0
@@ -318,11 +324,11 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
         counters[state.ITERATIONS] += 1
     vectors.copy(w.state, w.trial)
     descent.measure(ints, reals, options, work, w.state)
-    if not descent.is_exact(w.errors, descent.EXACT):
+    if not descent.is_exact(w.errors, descent.POLISHED_ERROR):
         # The start was left inexact near a singular posture. The nearest state is kept as it is or becomes exact.
         vectors.copy(w.kept, w.state)
-        descent.polish(ints, reals, options, descent.EXACT, work)
-        if not descent.is_exact(w.errors, descent.EXACT):
+        descent.polish(ints, reals, options, descent.POLISHED_ERROR, work)
+        if not descent.is_exact(w.errors, descent.POLISHED_ERROR):
             vectors.copy(w.state, w.kept)
             descent.measure(ints, reals, options, work, w.state)
             return

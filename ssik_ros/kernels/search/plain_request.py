@@ -34,9 +34,9 @@ from ssik_ros.kernels.search import descent, restart_search, state
 
 HEAD = 3
 """Number of sizes at the head of a search's block: of ints, reals and options."""
-TOLERANCE = 0
+SOLUTION_ERROR = 0
 """Index: largest norm over both errors of a solution."""
-FARTHEST = 1
+SEED_ERROR = 1
 """Index: error at the seed above which the closed form solves."""
 LONGEST_WAY = 2
 """Index: motion of a joint above which the closed form solves."""
@@ -138,7 +138,7 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
             written, branches, position, rotation = found
             # Not hypot, which C libraries round differently.
             norm = math.sqrt(position * position + rotation * rotation)
-            if written > 0 and norm <= numbers[TOLERANCE]:
+            if written > 0 and norm <= numbers[SOLUTION_ERROR]:
                 iterations, energy = counters[state.ITERATIONS], 0.5 * norm * norm
                 return state.FOUND, iterations, 1, norm, position, rotation, branches, energy
             # The tolerance of the closed form is wider, or the pose is singular: nothing is proved.
@@ -165,11 +165,11 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
     """Descend from the state if it is near the target; return RUNNING for a solution near the state, else EXHAUSTED."""
-    if not numbers[FARTHEST] > 0.0:
+    if not numbers[SEED_ERROR] > 0.0:
         return state.EXHAUSTED
     counters[state.SEARCHES] = 1
     limited = options[state.LIMITED] != 0.0
-    options[state.NEAR_SQUARED] = numbers[FARTHEST] * numbers[FARTHEST]
+    options[state.NEAR_SQUARED] = numbers[SEED_ERROR] * numbers[SEED_ERROR]
     code = descent.descend(ints, reals, options, limited, cancel, counters, work)
     options[state.NEAR_SQUARED] = 0.0
     if code != state.RUNNING or not restart_search.settle(ints, reals, options, 1, counters, work):

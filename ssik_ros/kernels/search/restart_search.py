@@ -15,9 +15,9 @@ Method
        the limits are the reason that the target cannot be reached.
     4. A solution is moved by full windings to the equivalent nearest to the seed, and measured again at exactly those
        numbers before it counts.
-    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.EXACT`, whatever the tolerance. If several are
-       wanted, or some may be refused, the polish goes on to rounding, so that one branch found twice is recognised as
-       one.
+    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.POLISHED_ERROR`, whatever the
+       tolerance. If several are wanted, or some may be refused, the polish goes on to rounding, so that one branch found
+       twice is recognised as one.
     6. Secondary objectives, and the pull towards the seed, move a solution within the null space
        (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
        alternate with starts anywhere, until the search's own time or budget of starts ends.
@@ -115,7 +115,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     w.scalars[state.BEST_SQUARE] = math.inf
     start_clock(options, timeout_ns, counters)
     for k in range(w.reference.shape[0]):
-        if not abs(w.reference[k]) <= joint_values.LARGEST:
+        if not abs(w.reference[k]) <= joint_values.LARGEST_JOINT_VALUE:
             return state.BAD_STATE
     vectors.copy(lower, state.joint_row(ints, options, state.LOWER))
     vectors.copy(upper, state.joint_row(ints, options, state.UPPER))
@@ -128,7 +128,7 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
         hold_seed(variable_i, lower, upper, w.reference, w.state)
     vectors.copy(w.best, w.state)
     for t in range(targets.shape[0]):
-        if not se3.is_rigid(w.matrices, 4 * t, options[state.RIGID]):
+        if not se3.is_rigid(w.matrices, 4 * t, options[state.RIGID_TOLERANCE]):
             return state.BAD_TARGET
         se3.from_matrix(targets[t], w.matrices, 4 * t)
         se3.orthonormalise(targets[t])
@@ -359,9 +359,9 @@ def settle(ints, reals, options, wanted, counters, work):
         _, inside = descent.look(ints, reals, options, work, w.state)
         if not inside:
             return False
-    enough = descent.EXACT
+    enough = descent.POLISHED_ERROR
     if counters[state.ITERATIONS] == 0:
-        enough = descent.SAME_POSE
+        enough = descent.SEED_POSE_ERROR
     if wanted > 1 or options[state.VALIDATED] != 0.0:
         enough = 0.0
     descent.polish(ints, reals, options, enough, work)
@@ -382,10 +382,10 @@ def stage(ints, reals, options, counters, work, out):
     if distance >= distance_bound(options, counters, out):
         return False
     for k in range(counters[state.COUNT]):
-        if is_same(ints, reals, out[k], w.state, options[state.SAME]):
+        if is_same(ints, reals, out[k], w.state, options[state.SOLUTION_SEPARATION]):
             return False
     for k in range(min(counters[state.REFUSALS], layout.REFUSED_ROWS)):
-        if is_same(ints, reals, w.refused[k], w.state, options[state.SAME]):
+        if is_same(ints, reals, w.refused[k], w.state, options[state.SOLUTION_SEPARATION]):
             return False
     vectors.put(out[row], w.state, nq)
     total = 0.0

@@ -25,7 +25,7 @@ SHIFT_30 = np.uint64(30)
 SHIFT_27 = np.uint64(27)
 SHIFT_31 = np.uint64(31)
 SHIFT_11 = np.uint64(11)
-UNIT = 1.0 / 9007199254740992.0
+RANDOM_UNIT = 1.0 / 9007199254740992.0
 """2^-53: turns 53 random bits into a number in [0, 1)."""
 
 
@@ -41,7 +41,7 @@ def uniform(random):
     z = (z ^ (z >> SHIFT_30)) * FIRST_FACTOR
     z = (z ^ (z >> SHIFT_27)) * SECOND_FACTOR
     z = z ^ (z >> SHIFT_31)
-    return float(z >> SHIFT_11) * UNIT
+    return float(z >> SHIFT_11) * RANDOM_UNIT
 
 
 @kernel

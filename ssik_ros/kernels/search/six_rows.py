@@ -106,7 +106,7 @@ def gram(jacobian, damping):
 @inline_kernel
 def inverse(pivot):
     """Return 1 / D; zero if rounding has removed the pivot."""
-    return 1.0 / pivot if pivot > linalg.TINY else 0.0
+    return 1.0 / pivot if pivot > linalg.SMALLEST_PIVOT else 0.0
 
 
 @inline_kernel

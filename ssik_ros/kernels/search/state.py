@@ -67,8 +67,9 @@ ERROR_SQUARED = 6
 """Largest |W^1/2 e|^2 of a solution, exclusive."""
 LIMITED = 7
 VALIDATED = 8
-RIGID = 9
-SAME = 10
+RIGID_TOLERANCE = 9
+SOLUTION_SEPARATION = 10
+"""If all joints of two solutions differ by less than this, they are one [rad or m]."""
 SEEDED = 11
 """Whether the caller gave a seed to start from."""
 RANDOM_SEED = 12

@@ -63,8 +63,8 @@ LEAST_EXTRA = 1e-3
 MOST_EXTRA = 1e9
 EXTRA_GROWTH = 30.0
 """Extra damping after an undone step: first value, largest value, growth factor."""
-SETTLED = 1e-6
-"""Relative decrease of the squared error below which the cycle is over."""
+SETTLED_CYCLE = 1e-6
+"""Relative decrease of the squared error below which the cycle ends [1]."""
 NEARLY_REACHED = 0.1
 """Largest squared error of a target out of reach that is approached."""
 KEEPS_TIP = 1e4
@@ -246,7 +246,7 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
         elif (
             not is_smooth
             and own[state.IMPROVES] != 0.0
-            and descent.is_exact(w.errors, descent.EXACT)
+            and descent.is_exact(w.errors, descent.POLISHED_ERROR)
         ):
             null_space.improve(ints, reals, own, cancel, counters, work)
     elif not is_smooth:
@@ -423,7 +423,7 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
     mu, extra = options[state.GAIN], 0.0
     square, inside = descent.measure(ints, reals, options, work, w.state)
     # However small a tolerance permits, a cycle follows every motion of its target.
-    inside = inside and descent.is_exact(w.errors, descent.SAME_POSE)
+    inside = inside and descent.is_exact(w.errors, descent.SEED_POSE_ERROR)
     iteration = 0
     while not inside and iteration < options[state.MAX_ITERATIONS]:
         if cancel[0] != 0:
@@ -442,11 +442,11 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
             )
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
-        inside = inside and descent.is_exact(w.errors, descent.EXACT)
+        inside = inside and descent.is_exact(w.errors, descent.POLISHED_ERROR)
         if after < square:
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH
-            settled = square - after < SETTLED * square
+            settled = square - after < SETTLED_CYCLE * square
             square = after
             if settled:
                 break

@@ -11,7 +11,7 @@ Search
     without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
     their targets than requested is left out. Every other start takes damped steps within limits,
 
-        dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (FAR |e|^2 + NEAR) bounded above,
+        dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (QUARTIC_DAMPING |e|^2 + QUADRATIC_DAMPING) bounded above,
 
     whose damping fades with the error, so that the end is a Newton iteration. A start that does not shrink its error
     to ``PROGRESS`` within three steps is given up. Within precision, steps go on as long as each is worth it, so
@@ -70,10 +70,10 @@ GIVE_UP = 2
 PROGRESS = 0.6
 WINDOW = 3
 POLISHING_STEPS = 12
-SLOW = 0.8
+LAST_STEP_GAIN = 0.8
 """A polishing step that leaves more than this share of the squared residual is the last one."""
-EXACT = 1e-13
-"""Residual below which nothing is left to polish."""
+LEAST_RESIDUAL = 1e-13
+"""Residual below which polishing ends [m, rad]."""
 
 # Single numbers of the workspace, next to the largest errors.
 WANTED = 2
@@ -250,7 +250,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
         if not (within and square <= last):
             vectors.copy(q, w.best)
             return FOUND
-        if square > SLOW * last or polished > POLISHING_STEPS:
+        if square > LAST_STEP_GAIN * last or polished > POLISHING_STEPS:
             return FOUND
     elif within:
         pass
@@ -266,7 +266,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
                 return GIVE_UP
             w.scalars[WANTED] = PROGRESS * PROGRESS * square
         return GO_ON
-    if square <= EXACT * EXACT:
+    if square <= LEAST_RESIDUAL * LEAST_RESIDUAL:
         return FOUND
     vectors.copy(w.best, q)
     w.scalars[POLISHED] = polished + 1.0

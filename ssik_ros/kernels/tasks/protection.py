@@ -50,8 +50,8 @@ COST = 0.5
 cost corrections even if all sets can reach their targets."""
 MET = 1e-8
 """A task is met if its distance and its angle are below this [m, rad]."""
-ROUNDING = 1e-8
-"""Relative error below which a set that is not met counts as unchanged."""
+ERROR_GROWTH = 1e-8
+"""Largest relative growth of the error of a set that is not met, if the set counts as unchanged."""
 CORRECTIONS = 6
 LEAST_SHARE = 1e-3
 """Shares of a motion below this one become zero."""
@@ -154,7 +154,7 @@ def is_protected(ints, reals, work, q, level):
     for g in range(level):
         alone = w.set_errors[packing.ALONE, g]
         gain = max(0.0, w.set_errors[packing.BEFORE, g] - alone)
-        bound = (1.0 + ROUNDING) * alone + COST * gain
+        bound = (1.0 + ERROR_GROWTH) * alone + COST * gain
         if not (set_error(ints, reals, work, q, g) <= bound or is_met(ints, reals, work, q, g)):
             return False
     return not is_too_far(ints, reals, work)

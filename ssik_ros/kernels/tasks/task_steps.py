@@ -39,8 +39,10 @@ LIMIT_SLACK = 1e-12
 """Rounding by which a step may end beyond a limit before it counts [rad or m]; the value itself is then clamped."""
 OWN_DAMPING = -1.0
 """Stands for the damping and the method of each set itself."""
-FAR = 0.05
-NEAR = 1e-3
+QUARTIC_DAMPING = 0.05
+"""Factor of |e|^4 in the damping lambda."""
+QUADRATIC_DAMPING = 1e-3
+"""Factor of |e|^2 in the damping lambda."""
 LARGEST_DAMPING = 1.0
 LEAST_DAMPING = 1e-13
 
@@ -53,7 +55,10 @@ LIMIT_HIT = 64
 @inline_kernel
 def fading_damping(square):
     """Return the damping for a squared residual: it grows with the error, and fades with it."""
-    return min(square * (FAR * square + NEAR), LARGEST_DAMPING) + LEAST_DAMPING
+    return (
+        min(square * (QUARTIC_DAMPING * square + QUADRATIC_DAMPING), LARGEST_DAMPING)
+        + LEAST_DAMPING
+    )
 
 
 @kernel
@@ -204,7 +209,7 @@ def gradient_step(rows, right, error, step):
             change += rows[a, v] * step[v]
         above += error[a] * change
         below += change * change
-    length = above / below if below > linalg.TINY else 0.0
+    length = above / below if below > linalg.SMALLEST_PIVOT else 0.0
     for v in range(nv):
         total = 0.0
         for a in range(m):

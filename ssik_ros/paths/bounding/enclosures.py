@@ -38,10 +38,16 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, Rows, WristArm
+from ssik_ros.paths.bounding.wrist_arms import (
+    BoolArray,
+    BOUND_ROUNDING,
+    ParameterCells,
+    Rows,
+    WristArm,
+)
 from ssik_ros.paths.tool_chain import ToolChain
 
-WIDER = 1.25
+FIRST_BOX_SIZE = 1.25
 """Size of the first box, as a multiple of the box that the derivatives give."""
 LARGEST_BOX = 10.0
 """Half widths with which nothing is tried to be proved [rad or m]; squares of larger ones would overflow in the end."""
@@ -52,8 +58,7 @@ NARROWINGS = 8
 """Number of times that a box is intersected with its Newton image N(b)."""
 TURN_ROUNDS = 3
 """Number of times that the bound on a rotation is improved with itself."""
-ROUNDING = 1e-9
-STEEPEST = 1e8
+SINGULAR_SLOPE = 1e8
 """Largest derivative of a joint by a parameter; above it a branch counts as singular."""
 
 
@@ -190,15 +195,15 @@ class _Expansion:
         self.slopes: FloatArray = np.zeros((k, n, free.shape[1]))
         self.slopes[rows, self.six] = -inverse @ outer
         self.slopes[rows, free] = np.eye(free.shape[1])
-        self.is_good = good & (np.abs(self.slopes).max(axis=(1, 2), initial=0.0) < STEEPEST)
+        self.is_good = good & (np.abs(self.slopes).max(axis=(1, 2), initial=0.0) < SINGULAR_SLOPE)
         self._lengths = (
             np.linalg.norm(inverse[:, :, :3], axis=2),
             np.linalg.norm(inverse[:, :, 3:], axis=2),
         )
-        self._still = np.abs(np.einsum('kij,kj->ki', inverse, self.miss)) + ROUNDING
+        self._still = np.abs(np.einsum('kij,kj->ki', inverse, self.miss)) + BOUND_ROUNDING
         levers, sines = _axes(self._moved)
         chords = np.linalg.norm(self._reached[:, :3, :3] - self._poses[:, :3, :3], axis=(1, 2))
-        angle = 2.0 * np.arcsin(np.minimum(chords / math.sqrt(8.0), 1.0)) + ROUNDING
+        angle = 2.0 * np.arcsin(np.minimum(chords / math.sqrt(8.0), 1.0)) + BOUND_ROUNDING
         miss = np.linalg.norm(self.miss[:, 3:], axis=1)
         self._start = _Start(levers, sines, miss, angle)
 
@@ -216,7 +221,7 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
     linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
-    box, proved = WIDER * linear + ROUNDING, np.zeros(len(q), dtype=bool)
+    box, proved = FIRST_BOX_SIZE * linear + BOUND_ROUNDING, np.zeros(len(q), dtype=bool)
     errors = np.zeros_like(q)
     six = arm.six
     for _ in range(ROUNDS):
@@ -224,7 +229,7 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
         within = (linear[:, six] + own[:, six] < box[:, six]).all(axis=1)
         errors = np.where(proved[:, None], np.minimum(errors, own), own)
         proved |= within
-        wider = np.minimum(WIDER * (linear + errors) + ROUNDING, LARGEST_BOX)
+        wider = np.minimum(FIRST_BOX_SIZE * (linear + errors) + BOUND_ROUNDING, LARGEST_BOX)
         box = np.where(proved[:, None], linear + errors, wider)
     is_proved = expansion.is_good & proved
     return _Tangents(q, linear + errors, cell, expansion.slopes, errors, is_proved)
@@ -257,7 +262,7 @@ def _narrowed(
     is_wide = (errors >= box) & ~is_free
     slopes[is_wide], errors[is_wide] = 0.0, box[is_wide]
     is_proved = expansion.is_good & np.isfinite(errors).all(axis=1)
-    is_empty = expansion.is_good & (np.abs(center - q) > box + halves + ROUNDING).any(axis=1)
+    is_empty = expansion.is_good & (np.abs(center - q) > box + halves + BOUND_ROUNDING).any(axis=1)
     return _Tangents(center, box, spans, slopes, errors, is_proved), is_empty
 
 

@@ -33,8 +33,8 @@ from ssik_ros.arrays import FloatArray, IntArray, TURN
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes, ROUNDING
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, ParameterCells, WristArm
+from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes
+from ssik_ros.paths.bounding.wrist_arms import BoolArray, BOUND_ROUNDING, ParameterCells, WristArm
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 
@@ -50,8 +50,8 @@ BITS = 16
 """Binary digits of a parameter that tell where a box is."""
 PAIRS_AT_ONCE = 120_000
 """Pairs of boxes of one kernel call: at most about 10 ms."""
-CLOSE = 1e-3
-"""Gap at which the search ends, as a part of the cost."""
+COST_GAP = 1e-3
+"""Gap between the bounds on the cost at which the search ends, as a share of the cost [1]."""
 MOST_ROUNDS = 60
 FOCUS = 0.1
 """Boxes are halved if their cost exceeds the cheapest one by at most this part of its gap to the known path."""
@@ -191,7 +191,7 @@ class RelaxedPaths:
         if self._is_over():
             return False
         kept = np.flatnonzero(through < cost)
-        if self.best >= (1.0 - CLOSE) * cost or not len(kept):
+        if self.best >= (1.0 - COST_GAP) * cost or not len(kept):
             self.best = self.best if len(kept) else cost
             return False
         if len(kept) > MOST_NODES:
@@ -250,7 +250,7 @@ class RelaxedPaths:
             least = np.minimum.reduceat((found.costs - stakes)[:end], blocks)
             bottom = np.minimum.reduceat(low[:end], blocks)
             top = np.maximum.reduceat(high[:end], blocks)
-            around = 0.5 * (bottom + top), 0.5 * (top - bottom) + ROUNDING, least
+            around = 0.5 * (bottom + top), 0.5 * (top - bottom) + BOUND_ROUNDING, least
             work = np.empty(3 * nodes.q.shape[1] + 2 * prices.shape[1] + len(blocks))
             step = max(layer, layer - sign)
             tail = limits.turning, limits.largest[step], limits.weights[step], limits.objective

@@ -48,7 +48,8 @@ Rows = IntArray | BoolArray | slice
 
 MEETING = 1e-9
 """Distance below which axes count as meeting in a common point [m]."""
-ROUNDING = 1e-9
+BOUND_ROUNDING = 1e-9
+"""Distance that each bound is widened by, so that it holds in spite of rounding [rad or m]."""
 SIX = 6
 LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 """(8, 3) which answer each branch takes of each subproblem."""
@@ -178,7 +179,12 @@ class WristArm:
             place = np.einsum('kij,kj->ki', motion, place)
             whole = motion @ whole
         turns = own.kinds[self.parameters] != JointKind.PRISMATIC
-        return whole[:, :3, :3], place[:, :3], away + ROUNDING, cells.halves @ turns + ROUNDING
+        return (
+            whole[:, :3, :3],
+            place[:, :3],
+            away + BOUND_ROUNDING,
+            cells.halves @ turns + BOUND_ROUNDING,
+        )
 
     def boxes(self, cells: ParameterCells, poses: FloatArray) -> LooseBoxes:
         """
@@ -202,7 +208,7 @@ class WristArm:
         # 2: the two axes in S.
         arm = self._w - self._points[2]
         p = self._points[2] + _turned(h[2], q3, arm) - self._s
-        p_away = np.linalg.norm(np.cross(h[2], arm)) * d3 + ROUNDING
+        p_away = np.linalg.norm(np.cross(h[2], arm)) * d3 + BOUND_ROUNDING
         along = p @ h[1]
         across = np.sqrt(np.maximum((p * p).sum(axis=2) - along**2, 0.0))
         c12, s12 = float(h[0] @ h[1]), float(np.linalg.norm(np.cross(h[0], h[1])))
@@ -288,10 +294,10 @@ def _arc_cosine(
 
     The two last arrays tell whether any value of the interval has an acos, and whether all have.
     """
-    low, high = np.minimum(low, high) - ROUNDING, np.maximum(low, high) + ROUNDING
+    low, high = np.minimum(low, high) - BOUND_ROUNDING, np.maximum(low, high) + BOUND_ROUNDING
     there, sure = (low <= 1.0) & (high >= -1.0), (low > -1.0) & (high < 1.0)
     center, least, most = (np.arccos(np.clip(each, -1.0, 1.0)) for each in (middle, high, low))
-    width: FloatArray = np.maximum(most - center, center - least) + ROUNDING
+    width: FloatArray = np.maximum(most - center, center - least) + BOUND_ROUNDING
     return center, width, there, sure
 
 
@@ -303,7 +309,7 @@ def _swing(away: FloatArray, radius: FloatArray) -> FloatArray:
     :param radius: (k,) distance of the vector's end from the axis.
     """
     ratio = away / np.maximum(radius, 1e-300)
-    return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + ROUNDING, math.pi)
+    return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + BOUND_ROUNDING, math.pi)
 
 
 def _rotation(axis: FloatArray, angles: FloatArray) -> FloatArray:

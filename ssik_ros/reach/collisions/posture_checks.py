@@ -15,10 +15,10 @@ from ssik_ros.paths.bodies import make_bodies
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, ChainScene
 
-AT_ONCE = 4096
+CHECKS_PER_CALL = 4096
 """Postures of one kernel call."""
-FAR = 0.25
-"""Clearance above which larger values are not told apart [m]."""
+LARGEST_POSTURE_CLEARANCE = 0.25
+"""Largest clearance of a posture that is measured; larger clearances count as this [m]."""
 
 
 class PostureChecks:
@@ -48,29 +48,31 @@ class PostureChecks:
         """
         Return a mask (k,) of postures without collisions, and a lower bound on the least distance of each (k,) [m].
 
-        Hulls replace the meshes of links; the bound is 0 if hulls overlap, and :data:`FAR` at most.
+        Hulls replace the meshes of links; the bound is 0 if hulls overlap, and :data:`LARGEST_POSTURE_CLEARANCE` at most.
 
         :param q: (k, n).
         """
-        free, apart = self._check(q, FAR)
-        return free, np.where(free, np.clip(apart, 0.0, FAR), 0.0)
+        free, apart = self._check(q, LARGEST_POSTURE_CLEARANCE)
+        return free, np.where(free, np.clip(apart, 0.0, LARGEST_POSTURE_CLEARANCE), 0.0)
 
     def least_distance(self, q: FloatArray) -> float:
         """
-        Return the least distance of a free posture by the meshes themselves, :data:`FAR` at most [m].
+        Return the least distance of a free posture by the meshes themselves [m].
+
+        It is at most :data:`LARGEST_POSTURE_CLEARANCE`.
 
         :param q: (n,).
         """
-        return min(max(self._scene.least_distance(q), 0.0), FAR)
+        return min(max(self._scene.least_distance(q), 0.0), LARGEST_POSTURE_CLEARANCE)
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
         """Return a mask (k,) of free postures, and a lower bound on the distance of each, at most ``wanted`` [m]."""
         q = np.ascontiguousarray(q)
         verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))
         apart, every = np.full(len(q), wanted), np.arange(len(q))
-        for start in range(0, len(q), AT_ONCE):
-            rows = every[start : start + AT_ONCE]
+        for start in range(0, len(q), CHECKS_PER_CALL):
+            rows = every[start : start + CHECKS_PER_CALL]
             clearance.check_rows(verdicts, culprits, apart, q, rows, 0.0, wanted, *self._bodies)
         for row in np.flatnonzero(verdicts == clearance.DOUBTFUL).tolist():
             verdicts[row] = self._scene.colliding_pair(q[row]) is not None
-        return verdicts == clearance.FREE, apart
+        return verdicts == clearance.COLLISION_FREE, apart

@@ -18,8 +18,8 @@ from ssik_ros.ros.process.steady_timers import make_steady_timer
 
 _LOGGER = logging.getLogger('ssik_ros.input_topics')
 
-GRACE = 1.0
-"""Messages on the absolute name wait so long for publishers of the relative name to be discovered [s]."""
+DISCOVERY_TIME = 1.0
+"""Time in which publishers of the relative name are discovered; messages on the absolute name wait for it [s]."""
 MOST_HELD = 64
 """Messages that wait meanwhile; the newest ones count."""
 
@@ -80,7 +80,7 @@ class InputTopic:
             self._second = node.create_subscription(
                 kind, self.absolute, self._hear_absolute, qos, callback_group=callback_group
             )
-            self._grace = make_steady_timer(node, GRACE, self._end_grace, callback_group)
+            self._grace = make_steady_timer(node, DISCOVERY_TIME, self._end_grace, callback_group)
 
     @property
     def names(self) -> str:

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from ssik_ros.errors import list_names, quote
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.server.requests.ik_requests import FullState, StateGiven
-from ssik_ros.server.requests.poses import FARTHEST, IS_WITHIN
+from ssik_ros.server.requests.poses import IS_WITHIN, LARGEST_REQUEST_VALUE
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')
@@ -134,7 +134,9 @@ class LiveState:
 
     def _leave_out(self, names: tuple[str, ...], positions: Sequence[float]) -> list[float]:
         """Return positions with NaN for unusable values; log the first such joint."""
-        usable = [value if abs(value) <= FARTHEST else math.nan for value in positions]
+        usable = [
+            value if abs(value) <= LARGEST_REQUEST_VALUE else math.nan for value in positions
+        ]
         index = next(i for i, value in enumerate(usable) if math.isnan(value))
         _LOGGER.warning(
             'Joint %s has the position %g on %s, which is not a number within %g, so it is ignored: the '
@@ -142,7 +144,7 @@ class LiveState:
             quote(names[index]),
             positions[index],
             self.topics,
-            FARTHEST,
+            LARGEST_REQUEST_VALUE,
         )
         return usable
 

@@ -32,8 +32,8 @@ from rclpy.task import Task
 from ssik_ros.problem.scheduling import RequestQueue
 from ssik_ros.ros.process.wait_set import Ready, ReusedWaitSet
 
-PATIENCE = 0.004
-"""Between two looks at the leading thread [s]; a callback that both of them find counts as long."""
+LOOK_INTERVAL = 0.004
+"""Time between two looks at the leading thread [s]; a callback that both of them find counts as long."""
 LONGEST_WAIT = 0.2
 """Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
@@ -406,7 +406,7 @@ class InlineExecutor(SingleThreadedExecutor):
         while not self._is_over():
             self._active.wait()
             seen = self._callbacks
-            time.sleep(HASTE if hasty else PATIENCE)
+            time.sleep(HASTE if hasty else LOOK_INTERVAL)
             hasty = max(0, hasty - 1)
             if self._relieve(seen):
                 hasty = HASTY_LOOKS

@@ -5,8 +5,8 @@ import logging
 import time
 from typing import NamedTuple
 
-PERIOD = 5.0
-"""Between two lines of one cause [s]."""
+LOG_INTERVAL = 5.0
+"""Least time between two lines of one cause [s]."""
 MOST_CAUSES = 200
 """Causes that are remembered; more than the package has, for texts of others may be among them."""
 MOST_TEXTS = 10
@@ -43,7 +43,9 @@ class LogThrottle:
     without end, so of those a place in the source logs a bounded number.
     """
 
-    def __init__(self, period: float = PERIOD, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, period: float = LOG_INTERVAL, now: Callable[[], float] = time.monotonic
+    ) -> None:
         """
         Remember nothing yet.
 

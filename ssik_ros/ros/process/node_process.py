@@ -26,7 +26,7 @@ from ssik_ros.ros.process.early_end import (
 )
 from ssik_ros.ros.process.executors import InlineExecutor
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
-from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.log_throttle import LOG_INTERVAL
 from ssik_ros.ros.process.memory_bounds import bound_memory
 
 _LOGGER = logging.getLogger('ssik_ros.node')
@@ -51,7 +51,7 @@ class ProcessNode(Node):
         self.exit_code = 0
         self._bridge = bridge_logging(writer_of(self.get_logger()))
         self.create_timer(
-            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
+            LOG_INTERVAL, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
         )
 
     @property

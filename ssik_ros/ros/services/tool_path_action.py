@@ -28,8 +28,8 @@ from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 NAME = '~/plan_tool_path'
 LOOKS = 0.005
 """Time between two looks at whether a goal is cancelled [s]."""
-GRACE = 0.01
-"""How long a cancelled plan has to end by itself before its goal ends without it [s]."""
+CANCEL_TIME = 0.01
+"""Longest wait for a cancelled plan to end by itself before its goal ends without it [s]."""
 HANDOVER = 3.0
 """How long a goal waits for the place of one that ends [s]."""
 KEPT = 60
@@ -110,7 +110,7 @@ class ToolPathAction:
         is_cancelled = goal.is_cancel_requested
         if is_cancelled:
             cancelled.set()
-        work.join(GRACE if is_cancelled else None)
+        work.join(CANCEL_TIME if is_cancelled else None)
         result = results[0] if results else empty_result()
         if is_cancelled and not result.valid:
             result.reason = CANCELLED

@@ -35,7 +35,7 @@ ACTION = 'control_msgs/action/FollowJointTrajectory'
 DEPTH = 10
 RESPONSE = 5.0
 """An action that has not accepted a goal within this time gets a cancellation [s]."""
-GRACE = 10.0
+LATE_GOAL_TIME = 10.0
 """The same for a goal that is not reached this long after its duration [s]."""
 SUCCESSFUL = 0
 """Error code of FollowJointTrajectory."""
@@ -43,10 +43,10 @@ STOPPING = 0.2
 """Duration of the trajectory that holds the joints where they are [s]."""
 LAG = 0.2
 """A posture is sent only if each joint gets there within this time at its velocity limit, from its present position [s]."""
-LONGEST_STEP = 0.1
-"""A posture is at most this much further on the way than the one before, however long the process waited in between [s]."""
-PATIENCE = 2.0
-"""A robot that does not come closer within this time ends the motion [s]."""
+LONGEST_PLAYED_TIME = 0.1
+"""Longest part of the motion between two postures, however long the process waited in between [s]."""
+STANDSTILL_TIME = 2.0
+"""Time without progress towards the goal after which the motion ends [s]."""
 BETWEEN_GOALS = 0.5
 """Shortest time between two goals [s]."""
 BETWEEN_STOPS = 0.1
@@ -243,7 +243,7 @@ class _Way:
     def next(self, here: FloatArray) -> FloatArray | None:
         """Return the next posture; None while it is too far from the joints (n)."""
         now, motion = time.monotonic(), self.motion
-        part = self._part + min(now - self._time, LONGEST_STEP) / motion.seconds
+        part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds
         self._time = now
         posture = motion.goal if part >= 1.0 else motion.at(part)
         if (np.abs(posture - here) > LAG * motion.velocity).any():
@@ -253,7 +253,7 @@ class _Way:
 
     def has_waited(self) -> bool:
         """Return whether the robot has not followed for too long."""
-        return time.monotonic() - self._moved > PATIENCE
+        return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:
         """Return which joint is farthest from its command, and how far."""
@@ -362,7 +362,7 @@ class _Action:
         if sent.is_dropped:
             sent.drop()
             return
-        sent.deadline = time.monotonic() + seconds + GRACE
+        sent.deadline = time.monotonic() + seconds + LATE_GOAL_TIME
         self.status = f'Accepted: {seconds:.1f} s.'
         handle.get_result_async().add_done_callback(lambda f: self._take_result(sent, f))
 

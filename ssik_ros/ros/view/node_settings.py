@@ -20,11 +20,12 @@ DEFAULT_NODE = '/ssik_ros'
 """Asked where no node is named."""
 SEARCH_TIME = 1.0
 """The default node is looked for this long [s]."""
-PATIENCE = 5.0
-"""A node that the user named is waited for this long, and so is each response [s]."""
+NODE_RESPONSE_TIME = 5.0
+"""Longest wait for a node that the user named, and for each of its responses [s]."""
 LOADING_TIME = 20.0
 """A node that is there declares its planning groups within this time: it loads its robot meanwhile [s]."""
-PAUSE = 0.2
+NODE_LOOK_INTERVAL = 0.2
+"""Time between two looks for the node [s]."""
 MOST_PARAMETERS = 2000
 TEXTS = (URDF_TOPIC, SRDF_TOPIC, 'base_link', 'tip_link', 'group')
 
@@ -64,9 +65,11 @@ def read_settings(node: Node, name: str) -> NodeSettings:
         )
     )
     try:
-        if not listing.wait_for_service(PATIENCE if name else SEARCH_TIME):
+        if not listing.wait_for_service(NODE_RESPONSE_TIME if name else SEARCH_TIME):
             if name:
-                raise SolverError(f'There is no node {quote(wanted)} after {PATIENCE:g} s.')
+                raise SolverError(
+                    f'There is no node {quote(wanted)} after {NODE_RESPONSE_TIME:g} s.'
+                )
             return NodeSettings()
         names = _names_of_groups(listing, wanted)
         texts = [_text_of(getting, key, wanted) for key in TEXTS]
@@ -87,7 +90,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
         names = list(_call(listing, request, node).result.names[:MOST_PARAMETERS])
         if names or time.monotonic() > deadline:
             return names
-        time.sleep(PAUSE)
+        time.sleep(NODE_LOOK_INTERVAL)
 
 
 def _text_of(getting: Client, name: str, node: str) -> str:
@@ -121,7 +124,9 @@ def _call(client: Client, request: Any, node: str) -> Any:
     done = threading.Event()
     future = client.call_async(request)
     future.add_done_callback(lambda _: done.set())
-    if not done.wait(PATIENCE) or future.result() is None:
+    if not done.wait(NODE_RESPONSE_TIME) or future.result() is None:
         client.remove_pending_request(future)
-        raise SolverError(f'Node {quote(node)} has not told its parameters within {PATIENCE:g} s.')
+        raise SolverError(
+            f'Node {quote(node)} has not told its parameters within {NODE_RESPONSE_TIME:g} s.'
+        )
     return future.result()

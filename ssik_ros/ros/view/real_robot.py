@@ -17,14 +17,14 @@ from ssik_ros.view.browser.robot_panel import Whereabouts
 
 SPEED = 0.5
 """Part of the velocity limits that a goal may need."""
-LONGEST = 120.0
-"""No goal takes longer [s]."""
+LONGEST_MOTION = 120.0
+"""Longest motion that is sent to the robot [s]."""
 NO_FIGURE = 1.0
 """Velocity limit of a joint whose URDF has none, as in MoveIt [rad/s or m/s]."""
-NOISE = 1e-3
-"""A joint may be reported this far beyond a limit, and then counts as being at the limit [rad or m]."""
-FARTHEST = 1e3
-"""Positions of joints without limits that count as positions [rad or m]."""
+SENSOR_NOISE = 1e-3
+"""Largest distance of a reported joint beyond a limit at which the joint counts as at the limit [rad or m]."""
+LARGEST_POSITION = 1e3
+"""Largest position of a joint without limits; larger positions are refused [rad or m]."""
 MOST_NAMED = 3
 """Joints that a text names; of the others it gives the number."""
 
@@ -127,9 +127,14 @@ class RunningGroup:
         if there.state is None or not there.is_fresh:
             return None, there.text
         joints: FloatArray = there.state.positions[group.idx_q]
-        low, high = np.maximum(group.lower, -FARTHEST), np.minimum(group.upper, FARTHEST)
+        low, high = (
+            np.maximum(group.lower, -LARGEST_POSITION),
+            np.minimum(group.upper, LARGEST_POSITION),
+        )
         # In this form a value that is not a number is outside.
-        outside = np.flatnonzero(~((joints >= low - NOISE) & (joints <= high + NOISE)))
+        outside = np.flatnonzero(
+            ~((joints >= low - SENSOR_NOISE) & (joints <= high + SENSOR_NOISE))
+        )
         if outside.size:
             k = int(outside[0])
             return None, (
@@ -153,11 +158,15 @@ class RunningGroup:
             raise SolverError(f'Nothing is sent. {reason}')
         if names != group.joint_names:
             raise SolverError('Nothing is sent: a joint of the group has several values.')
-        if not ((goal >= group.lower) & (goal <= group.upper) & (np.abs(goal) <= FARTHEST)).all():
+        if not (
+            (goal >= group.lower) & (goal <= group.upper) & (np.abs(goal) <= LARGEST_POSITION)
+        ).all():
             raise SolverError('Nothing is sent: the goal is outside of the limits of a joint.')
         needed, joint = _least_time(names, goal - here, self._velocity())
-        if max(needed, seconds) > LONGEST:
-            raise SolverError(f'Nothing is sent: {quote(joint)} needs more than {LONGEST:g} s.')
+        if max(needed, seconds) > LONGEST_MOTION:
+            raise SolverError(
+                f'Nothing is sent: {quote(joint)} needs more than {LONGEST_MOTION:g} s.'
+            )
         self._sender.send(
             Motion(names, here, goal, max(needed, seconds), self._velocity() / SPEED)
         )

@@ -50,8 +50,8 @@ SEARCHES = 1000
 """Starts of such a search."""
 ONE_BRANCH = 0.05
 """Solutions of a search that are nearer than this in every joint count as one branch [rad or m]."""
-ROUNDING = 1e-7
-"""How far the error that a solver claims and the measured one may be apart [m or rad]."""
+CLAIMED_ERROR_SLACK = 1e-7
+"""Largest difference between the measured error and the error that the solver claims [m or rad]."""
 NO_POSES: FloatArray = np.empty((0, 0))
 """The pose of a goal of which only the link matters."""
 SEARCHED = 'several distinct solutions found by a search, not all there are'
@@ -292,10 +292,12 @@ class BranchFinder:
         """Return whether errors (t, 2) are as the solver claims (2 t), and within the tolerance."""
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
-        if not (used <= claims + ROUNDING).all():
+        if not (used <= claims + CLAIMED_ERROR_SLACK).all():
             return False
         norms = np.sqrt((used**2).sum(axis=1))
-        return options.tolerance <= 0.0 or bool((norms <= options.tolerance + ROUNDING).all())
+        return options.tolerance <= 0.0 or bool(
+            (norms <= options.tolerance + CLAIMED_ERROR_SLACK).all()
+        )
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
         """Return, for each tip, forward kinematics of the frame that is to be at its target."""

@@ -17,7 +17,7 @@ from ssik_ros.server.requests.ik_requests import (
     NOTHING_GIVEN,
     StateGiven,
 )
-from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.solvers.search.batches import BatchSolver
@@ -101,7 +101,7 @@ def read_poses(numbers: FloatArray) -> FloatArray:
     )
     poses[:, :3, 3] = rows[:, :3]
     # All numbers of an invalid pose become NaN: infinities would cause warnings on the way.
-    poses[~(np.abs(poses) <= FARTHEST).all(axis=(1, 2))] = np.nan
+    poses[~(np.abs(poses) <= LARGEST_REQUEST_VALUE).all(axis=(1, 2))] = np.nan
     return poses
 
 

@@ -28,8 +28,8 @@ from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import Frames, SearchSolver
 from ssik_ros.value_class import dataclass
 
-EXACT = 1e-6
-"""Largest error of a step that reaches the pose [m, rad]."""
+CYCLE_STEP_ERROR = 1e-6
+"""Largest error of the step of a control cycle that reaches the pose [m, rad]."""
 MOST_KEPT = 16
 """Most bounds of cycles that are kept."""
 LONGEST_PERIOD = 1e3
@@ -129,7 +129,9 @@ class StepFinder:
         tips[place] = goal.link or tips[place]
         key = tuple(tips)
         if key not in self._solvers:
-            settings = SearchSettings(law='adaptive', pos_tol=EXACT, rot_tol=EXACT)
+            settings = SearchSettings(
+                law='adaptive', pos_tol=CYCLE_STEP_ERROR, rot_tol=CYCLE_STEP_ERROR
+            )
             rows = position_rows() if server.kinematics.position_only else Rows()
             frames = Frames(solver.base_frame, key)
             made = SearchSolver(server.robot, server.group, settings, frames=frames, rows=rows)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.errors import counted, quote
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import position_rows
 from ssik_ros.results import Cause
@@ -33,8 +34,6 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 WITHOUT_LIMITS = SearchSettings(joint_limits=False, tolerance=1e-6, ilimit=200, slimit=1)
 """Settings of a descent that ignores the limits."""
-AT_LIMIT = 1e-9
-"""A joint that ends so little beyond its limit does not bind [rad or m]."""
 
 
 class BindingLimit(NamedTuple):
@@ -143,7 +142,7 @@ def _binding_limits(
         if is_angle and math.isfinite(low + high):
             value -= float(whole_turns(value - 0.5 * (low + high)))
         excess, limit = max((value - high, high), (low - value, low))
-        if excess > AT_LIMIT:
+        if excess > LIMIT_ROUNDING:
             found.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))
     return tuple(found)
 

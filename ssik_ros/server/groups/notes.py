@@ -14,8 +14,8 @@ from ssik_ros.server.requests.ik_requests import FramedPose, FullState, LinkGoal
 
 HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
 POSE_FREEDOMS = 6
-FAR = 100.0
-"""A goal that is farther away than so many lengths of the arm may be in millimetres."""
+MILLIMETRE_FACTOR = 100.0
+"""Distance of a goal, in lengths of the arm, above which its numbers may be millimetres [1]."""
 
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
@@ -68,7 +68,7 @@ def notes_on_failure(
             within = ' within the joint limits' if result.cause == Cause.LIMITS else ''
             ask = (
                 ' Are these millimetres? Lengths are in metres.'
-                if excess > FAR * max(reach, 0.01)
+                if excess > MILLIMETRE_FACTOR * max(reach, 0.01)
                 else ''
             )
             notes.append(f'It is at least {excess:.4g} m beyond reach{within}.{ask}')

@@ -23,8 +23,8 @@ from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
-SPACING = 0.1
-"""Distance of two postures of a curve where a request names none [rad]."""
+DEFAULT_SPACING = 0.1
+"""Distance of two postures of a curve if a request names none [rad]."""
 MOST_KEPT = 16
 """Chains with a link and a free axis of which the closed form is kept."""
 
@@ -66,7 +66,7 @@ class SelfMotionFinder:
         """
         server = self._finder.server
         solver = server.require_solver()
-        spacing = _read_positive('spacing', options.spacing) or SPACING
+        spacing = _read_positive('spacing', options.spacing) or DEFAULT_SPACING
         resolution = _read_positive('resolution', options.resolution)
         led = self._finder.led_link(solver, goal)
         q = server.robot.default_positions()[server.group.idx_q]

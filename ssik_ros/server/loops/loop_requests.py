@@ -14,8 +14,8 @@ from ssik_ros.server.requests.ik_requests import FramedPose, FullState, NOTHING_
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
 
-TOLERANCE = 1e-6
-"""Largest error of goals and loops if a request names none [m, rad]."""
+DEFAULT_LOOP_TOLERANCE = 1e-6
+"""Largest error of goals and loops if a request names no tolerance [m, rad]."""
 ITERATIONS = 100
 """Iterations of one chain if a request names none."""
 MOST_ITERATIONS = 1_000_000
@@ -49,9 +49,9 @@ class GoalsRequest:
     locked_joints: Sequence[str] = ()
     free_root: bool = False
     translation_tolerance: float = 0.0
-    """[m]; 0: ``TOLERANCE``."""
+    """[m]; 0: ``DEFAULT_LOOP_TOLERANCE``."""
     rotation_tolerance: float = 0.0
-    """[rad]; 0: ``TOLERANCE``."""
+    """[rad]; 0: ``DEFAULT_LOOP_TOLERANCE``."""
     timeout: float = 0.0
     """Budget of each chain, restarts included [s]; 0: no limit."""
     max_iterations: int = 0

@@ -20,6 +20,7 @@ from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.results import Cause
 from ssik_ros.server.loops.loop_requests import (
     CompletionRequest,
+    DEFAULT_LOOP_TOLERANCE,
     describe,
     GoalsRequest,
     ITERATIONS,
@@ -29,7 +30,6 @@ from ssik_ros.server.loops.loop_requests import (
     MOST_RESTARTS,
     MOST_STEPS,
     PoseGoal,
-    TOLERANCE,
 )
 from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
@@ -232,7 +232,7 @@ def _options(request: GoalsRequest) -> ClosedChainOptions:
         if not 0.0 <= value < np.inf:
             text = f'A tolerance is {value:g}; it has to be a finite number of at least zero.'
             raise Refusal.BAD_TOLERANCE.error(text)
-    translation, rotation = (value or TOLERANCE for value in tolerances)
+    translation, rotation = (value or DEFAULT_LOOP_TOLERANCE for value in tolerances)
     return ClosedChainOptions(
         translation_converge_threshold=translation,
         rotation_converge_threshold=rotation,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ssik_ros.errors import list_names, SsikError
 from ssik_ros.mechanisms.urdf_robot import CompletedState, UrdfRobot
 
-STEP = 0.05
-"""A joint that has moved by more than this since the last state gets there in parts [rad or m]."""
+LONGEST_PART = 0.05
+"""Longest motion of a joint between two states; a longer motion is divided into parts [rad or m]."""
 MOST_STEPS = 40
 
 
@@ -89,7 +89,7 @@ class PassiveJoints:
         before = dict(zip(robot.variable_names, self._good, strict=True))
         way = max(abs(value - before[name]) for name, value in self._reported.items())
         done = robot.complete_state(
-            self._reported, steps=min(MOST_STEPS, 1 + int(min(way, 1e6) / STEP))
+            self._reported, steps=min(MOST_STEPS, 1 + int(min(way, 1e6) / LONGEST_PART))
         )
         problem = self._describe_problem(done)
         if problem.startswith('!'):

@@ -22,7 +22,7 @@ from ssik_ros.server.paths.path_search import (
     PathSearch,
     SamplePostures,
 )
-from ssik_ros.server.paths.path_timing import LONGEST, time_path
+from ssik_ros.server.paths.path_timing import LONGEST_PATH, time_path
 from ssik_ros.server.paths.planned_lines import (
     JOINTS,
     LinePlanning,
@@ -179,10 +179,10 @@ class PathFollower:
         points = np.array(found.points)
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
             path = time_path(points, *limits, self._least_times(points))
-        if not path.times[-1] < LONGEST:
+        if not path.times[-1] < LONGEST_PATH:
             raise Refusal.BAD_TARGET.error(
                 f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
-                f'{LONGEST:g} s can be told.'
+                f'{LONGEST_PATH:g} s can be told.'
             )
         fraction, failed = 1.0, -1
         text = f'{counted(len(points), "point")} for {counted(len(steps), "sample")} of {counted(waypoints, "line")}.'

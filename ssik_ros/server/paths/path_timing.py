@@ -21,12 +21,12 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import with_default
 from ssik_ros.server.paths.path_requests import TimedPath
 
-LONGEST = 2.0**31
-"""Longest time of a path [s]: messages count seconds in 32 bits."""
+LONGEST_PATH = 2.0**31
+"""Bound of the duration of a path [s]: messages count seconds in 32 bits."""
 SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""
-SAME_POINT = 1e-12
-"""Points that differ by no more than this in every joint are one [rad or m]."""
+SAME_JOINT_POINT = 1e-12
+"""Largest difference of a joint between two points of a path that count as one [rad or m]."""
 
 
 def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
@@ -36,7 +36,7 @@ def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
     :param points: (k, n) as they were given to :func:`time_path`.
     :param path: the result of that function.
     """
-    moves = (np.abs(np.diff(points, axis=0)) > SAME_POINT).any(axis=1)
+    moves = (np.abs(np.diff(points, axis=0)) > SAME_JOINT_POINT).any(axis=1)
     index = np.append(0, np.cumsum(moves))
     # A path of one step has a point in its middle.
     step = 2 if index[-1] == 1 and len(path.times) == 3 else 1
@@ -59,7 +59,7 @@ def time_path(
     :param least_times: (k - 1) times that the lines take at least, in addition to the limits [s].
     """
     steps = np.diff(points, axis=0)
-    moves = (np.abs(steps) > SAME_POINT).any(axis=1)
+    moves = (np.abs(steps) > SAME_JOINT_POINT).any(axis=1)
     kept = np.concatenate([points[:1], points[1:][moves]])
     if len(kept) == 1:
         return TimedPath(kept, np.zeros(1), np.zeros_like(kept))

@@ -25,7 +25,7 @@ from ssik_ros.value_class import dataclass
 
 JOINTS = 7
 """Of an arm with one redundant joint."""
-LARGEST_TURN, LARGEST_SLIDE = 0.35, 0.1
+LARGEST_PLANNED_TURN, LARGEST_SLIDE = 0.35, 0.1
 """Largest steps of a plan; the search halves those that are longer than the thresholds of a request [rad, m]."""
 
 
@@ -121,7 +121,7 @@ def _plan(asked: LineRequest, poses: FloatArray) -> ToolPath:
 
     request = ToolPathRequest(
         objective=PathObjective.SQUARED_STEPS,
-        largest_turn=LARGEST_TURN,
+        largest_turn=LARGEST_PLANNED_TURN,
         largest_slide=LARGEST_SLIDE,
         tool=asked.tool,
         state=asked.state,

@@ -19,7 +19,7 @@ from ssik_ros.errors import (
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.paths.path_timing import LONGEST
+from ssik_ros.server.paths.path_timing import LONGEST_PATH
 from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
@@ -160,9 +160,11 @@ class ToolPathFinder:
         scales = goal.velocity_scale, goal.acceleration_scale
         limits = scaled_limits(self._scene.robot, self._group, *scales)
         path, waypoint_times = time_plan(plan, self._group, limits, poses, goal.settings)
-        if not path.times[-1] < LONGEST:
-            text = f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most {LONGEST:g} s '
-            raise RequestRefused(Refusal.BAD_OPTION, f'{text}can be told.')
+        if not path.times[-1] < LONGEST_PATH:
+            taken = f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s'
+            raise RequestRefused(
+                Refusal.BAD_OPTION, f'{taken}; at most {LONGEST_PATH:g} s can be told.'
+            )
         return response._replace(path=path, waypoint_times=waypoint_times)
 
 

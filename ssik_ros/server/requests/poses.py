@@ -12,12 +12,12 @@ from ssik_ros.server.requests.refusals import Refusal
 
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
-FARTHEST = 1e9
-"""Lengths and joint values beyond are taken for mistakes: their powers would leave the range of numbers [m or rad]."""
-IS_WITHIN = FARTHEST.__ge__
+LARGEST_REQUEST_VALUE = 1e9
+"""Largest length or joint value of a request [m or rad]; powers of larger values would overflow."""
+IS_WITHIN = LARGEST_REQUEST_VALUE.__ge__
 """Whether the absolute value of a number is finite and not larger; for NaN it is false."""
 FEW = 64
-TOO_FAR = f'beyond {FARTHEST:g} m'
+TOO_FAR = f'beyond {LARGEST_REQUEST_VALUE:g} m'
 
 
 def is_within_reason(values: ArrayLike) -> bool:
@@ -31,7 +31,7 @@ def is_within_reason(values: ArrayLike) -> bool:
         return all(map(IS_WITHIN, map(abs, values)))
     if isinstance(values, np.ndarray) and values.size <= FEW:
         return all(map(IS_WITHIN, map(abs, values.ravel().tolist())))
-    return bool((np.abs(values) <= FARTHEST).all())
+    return bool((np.abs(values) <= LARGEST_REQUEST_VALUE).all())
 
 
 NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 or above 1e150'

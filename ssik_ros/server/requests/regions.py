@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.server.requests.poses import FARTHEST, is_within_reason, TOO_FAR
+from ssik_ros.server.requests.poses import is_within_reason, LARGEST_REQUEST_VALUE, TOO_FAR
 from ssik_ros.server.requests.refusals import Refusal
 
 SURFACE = 1e-9
@@ -86,7 +86,9 @@ def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[Float
         )
     kind = Solid(part.kind)
     sizes = [float(value) for value in part.dimensions[: DIMENSIONS[kind]]]
-    if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size <= FARTHEST for size in sizes):
+    if len(sizes) < DIMENSIONS[kind] or not all(
+        0.0 <= size <= LARGEST_REQUEST_VALUE for size in sizes
+    ):
         raise Refusal.CONSTRAINTS.error(
             f'{noun} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
             f'{DIMENSIONS[kind]} finite ones of at least zero.'

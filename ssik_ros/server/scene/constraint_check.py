@@ -37,8 +37,8 @@ from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.requests.regions import Region
 from ssik_ros.server.scene.frames import FrameReader
 
-ROUNDING = 1e-9
-"""A value so far outside of its tolerance still holds [rad or m]."""
+CONSTRAINT_SLACK = 1e-9
+"""Distance by which rounding may put a value outside the tolerance of its constraint [rad or m]."""
 GIMBAL = 1e-7
 """Below this cosine of the middle angle the outer two cannot be told apart."""
 
@@ -173,7 +173,7 @@ class ConstraintCheck:
             off = float(state.positions[place]) - wish.position
             if wraps:
                 off = math.remainder(off, TURN)
-            holds = -wish.below - ROUNDING <= off <= wish.above + ROUNDING
+            holds = -wish.below - CONSTRAINT_SLACK <= off <= wish.above + CONSTRAINT_SLACK
             text = (
                 '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'
             )
@@ -224,7 +224,9 @@ class ConstraintCheck:
             difference[:3, :3] = wish.pose[:3, :3].T @ pose_in_frame(state)[:3, :3]
             choices = [[abs(angle) for angle in choice] for choice in angles(difference)]
             holds = any(
-                all(a <= t + ROUNDING for a, t in zip(choice, wish.tolerances, strict=True))
+                all(
+                    a <= t + CONSTRAINT_SLACK for a, t in zip(choice, wish.tolerances, strict=True)
+                )
                 for choice in choices
             )
             off = ', '.join(f'{angle:.4g}' for angle in choices[0])

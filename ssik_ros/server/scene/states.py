@@ -15,9 +15,9 @@ from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, StateGiven
 from ssik_ros.server.requests.index_ranges import index_range, Places
 from ssik_ros.server.requests.poses import (
-    FARTHEST,
     IS_WITHIN,
     is_within_reason,
+    LARGEST_REQUEST_VALUE,
     numbers_of_pose,
     TOO_FAR,
 )
@@ -162,7 +162,7 @@ class StateReader:
         if len(names) != len(positions):
             return current
         values = np.asarray(positions, dtype=np.float64)
-        finite = np.abs(values) <= FARTHEST
+        finite = np.abs(values) <= LARGEST_REQUEST_VALUE
         if not finite.all():
             names = [name for name, good in zip(names, finite.tolist(), strict=True) if good]
             values = values[finite]
@@ -189,9 +189,9 @@ class StateReader:
         if places.unknown:
             return self._unknown(places.unknown)
         pairs = zip(given.names, given.positions, strict=True)
-        bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
+        bad = [name for name, value in pairs if not abs(value) <= LARGEST_REQUEST_VALUE]
         return Refusal.BAD_STATE.error(
-            f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
+            f'robot_state is not finite, or beyond {LARGEST_REQUEST_VALUE:g}, at {list_names(bad)}.',
         )
 
     def _require_rotations(self, positions: FloatArray) -> None:

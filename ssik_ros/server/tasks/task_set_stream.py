@@ -28,8 +28,8 @@ from ssik_ros.value_class import dataclass
 ORIGIN: FloatArray = np.eye(4)
 UNLIMITED = math.pi
 """Velocity that counts for the lag of joints without a velocity limit [rad/s or m/s]."""
-NOISE = 1e-2
-"""No joint lags that is this close to its command [rad or m]."""
+LAG_TOLERANCE = 1e-2
+"""Largest distance of a joint from its command at which the joint does not lag [rad or m]."""
 CAREFUL = (0.1, 0.4, 1.6)
 """Damping of steps towards targets that cannot be met."""
 
@@ -155,7 +155,7 @@ class TaskSetStream:
         self._steps = velocity * settings.period * settings.speed_scale
         limits = task_sets.robot.tree.velocity[self.places]
         self._lags = np.maximum(
-            NOISE, settings.max_lag * np.where(np.isfinite(limits), limits, UNLIMITED)
+            LAG_TOLERANCE, settings.max_lag * np.where(np.isfinite(limits), limits, UNLIMITED)
         )
         self._cyclic = np.repeat(
             [joint.cyclic for joint in self.joints], [joint.size for joint in self.joints]

@@ -39,7 +39,7 @@ from ssik_ros.tasks.environment import TaskSet
 from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
 from ssik_ros.tasks.files.task_set_file import MOST_ITERATIONS, TaskSetFile
 from ssik_ros.tasks.joints import IkJoint, joint_values, value_places
-from ssik_ros.tasks.paths import PathResult, TOLERANCE
+from ssik_ros.tasks.paths import DEFAULT_TIP_TOLERANCE, PathResult
 from ssik_ros.tasks.solve_result import SolveResult
 
 SAMPLED_TIME = 10.0
@@ -176,7 +176,9 @@ class TaskSets:
         options: dict[str, Any] = {
             'partial': request.partial,
             'max_joint_step': request.max_joint_step or None,
-            'tolerance': None if request.tolerance < 0.0 else request.tolerance or TOLERANCE,
+            'tolerance': None
+            if request.tolerance < 0.0
+            else request.tolerance or DEFAULT_TIP_TOLERANCE,
         }
         with self.worlds.lent(state.positions) as world:
             task_set = world.task_sets[name]

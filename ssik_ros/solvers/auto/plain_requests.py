@@ -27,9 +27,9 @@ from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nano
 from ssik_ros.solvers.search.settings import tip_tolerances
 from ssik_ros.solvers.search.solver import SearchSolver
 
-FARTHEST = 0.3
-"""Largest error of the seed at which a descent starts there. It exceeds the error of joints off by 0.05 rad on a 1 m
-arm."""
+LARGEST_SEED_ERROR = 0.3
+"""Largest error of a seed at which a descent starts there [m, rad]. It exceeds the error of joints off by 0.05 rad on a
+1 m arm."""
 AT_THE_EDGE = 5.0
 """If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 LONGEST_WAY = 0.5
@@ -295,7 +295,7 @@ def _make_block(known: ClosedForm) -> BranchBlock:
         BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
     )
     numbers = np.zeros(plain_request.NUMBERS)
-    numbers[plain_request.TOLERANCE] = known.tolerance
-    numbers[plain_request.FARTHEST] = FARTHEST if known.follows_seed else 0.0
+    numbers[plain_request.SOLUTION_ERROR] = known.tolerance
+    numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if known.follows_seed else 0.0
     numbers[plain_request.LONGEST_WAY] = LONGEST_WAY
     return BranchBlock(prepared, numbers)

@@ -34,7 +34,7 @@ ONLY_OF_POSE_IK = (
     'gd_adaptive_threshold',
 )
 """Parameters that only PoseIK has."""
-TOLERANCE = 'target_tolerance'
+TARGET_TOLERANCE = 'target_tolerance'
 
 
 class Knowledge(IntEnum):
@@ -102,7 +102,9 @@ def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> boo
     :param knowledge: knowledge of the arm's closed form.
     :param parameters: parameters of ``ssik_ros/Auto`` by name. Any parameter except the tolerance requires the search.
     """
-    methods = choose(knowledge, Wanted.SEVERAL, is_tuned=bool(parameters.keys() - {TOLERANCE}))
+    methods = choose(
+        knowledge, Wanted.SEVERAL, is_tuned=bool(parameters.keys() - {TARGET_TOLERANCE})
+    )
     return methods[0] == SolveMethod.CLOSED_FORM
 
 

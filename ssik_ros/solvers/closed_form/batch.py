@@ -22,8 +22,8 @@ CHUNK = 256
 """Largest number of poses in one kernel call."""
 CHUNK_ROWS = 8192
 """Largest number of result rows in one kernel call, unless a single pose needs more."""
-ROOM = 1.3
-"""Factor on the rows allocated for all poses, relative to an estimate from the first chunks."""
+ROW_RESERVE = 1.3
+"""Factor by which the rows allocated for all poses exceed the estimate from the first chunks [1]."""
 
 
 class ManyBranches(NamedTuple):
@@ -199,7 +199,7 @@ class OrderedBranches:
 
     def _grow(self, rows: int, poses: int) -> None:
         """Allocate rows for all poses, from the number of rows per pose so far; unused rows take no memory."""
-        room = int(ROOM * rows * self._poses / poses) + 1
+        room = int(ROW_RESERVE * rows * self._poses / poses) + 1
         q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)
         q[: self._used] = self._q[: self._used]
         residuals[: self._used] = self._residuals[: self._used]

@@ -13,12 +13,12 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY, SAME
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, BRANCH_SEPARATION, LARGEST_CAPACITY
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
 WRAP_ONLY = ranking.WRAP_ONLY
-METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
+METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST_DIFFERENCE}
 
 
 class BranchRequest(NamedTuple):
@@ -121,7 +121,7 @@ def with_row(
     :param plan: plan of the chain.
     """
     n, chain = plan.size, plan.chain
-    same = SAME if request.same is None else request.same
+    same = BRANCH_SEPARATION if request.same is None else request.same
     away = chain.wrap_turns(found.q - row[:n])
     if (np.abs(away) < same).all(axis=1).any():
         return found

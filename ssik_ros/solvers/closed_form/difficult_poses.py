@@ -19,12 +19,12 @@ from ssik_ros.solvers.closed_form.branch_request import (
     with_row,
 )
 from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
+from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
-from ssik_ros.solvers.closed_form.request_arrays import AT_ONCE, RequestArrays
+from ssik_ros.solvers.closed_form.request_arrays import RequestArrays, SECOND_TRY_SAMPLES
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
 
-FINER_SAMPLES = (AT_ONCE, 256, 1024)
+FINER_SAMPLES = (SECOND_TRY_SAMPLES, 256, 1024)
 """Numbers of values of the held joint to try in turn while all branches are outside the limits."""
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
@@ -121,7 +121,7 @@ class DifficultPoses:
             # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
             if found.is_too_far or is_met(found, request):
                 break
-            if not found.branches and samples > AT_ONCE:
+            if not found.branches and samples > SECOND_TRY_SAMPLES:
                 break
             samples = max(samples, request.samples or 0)
             found = self._branches(pose, request._replace(samples=samples)) or found
@@ -242,7 +242,7 @@ class DifficultPoses:
         if self._requests.plan.held >= 0:
             chain = self._requests.chain
             limits = KeptLimits(chain.lower, chain.upper, True)
-            self._posture_search().find(pose, None, limits, TOLERANCE)
+            self._posture_search().find(pose, None, limits, CERTIFIED_ERROR)
 
     def _posture_search(self) -> PostureSearch:
         """Return the posture search; the first call creates it."""

@@ -25,15 +25,17 @@ from ssik_ros.solvers.closed_form.branch_request import PLAIN
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
 """Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
 
-LEAST_SINE = 1e-3
+LEAST_PROOF_SINE = 1e-3
 """Smallest useful sine between axes of wrist and of shoulder, and smallest useful lever of the elbow."""
 MOST_DRIFT = 0.5
 """Largest useful drift of a chain from the class, in sizes of the chain."""
 SHRINKING = 0.02
 """Largest drift for which joint ranges and drift are used to bound each other."""
-EXACT = 1e-9
-"""If the drift is smaller, the chain counts as a member of the class: the proof has a larger margin."""
-TINY = 1e-300
+EXACT_DRIFT = 1e-9
+"""Drift of axes below which the chain counts as a member of the class, in sizes of the arm; the margin of the proof is
+larger."""
+LEAST_DIVISOR = 1e-300
+"""Least size that lengths are divided by, so that a chain of size zero gives no NaN."""
 
 
 class Decisions(NamedTuple):
@@ -63,7 +65,7 @@ class HeldDecision:
         held = 6 if is_reversed else 0
         lower, upper = float(arm.chain.lower[held]), float(arm.chain.upper[held])
         low, high = held_search.turning_range(lower, upper, True)
-        beyond = hr.BESIDE if high - low < 2.0 * np.pi - hr.BESIDE else 0.0
+        beyond = hr.PROVED_OUTSIDE if high - low < 2.0 * np.pi - hr.PROVED_OUTSIDE else 0.0
         ints = arm.plan.ints
         is_class = ints[search.KIND] == candidates.SPHERICAL_WRIST
         is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12
@@ -92,7 +94,7 @@ class HeldDecision:
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         """
         count, prepared = len(poses), self._prepared
-        most = int(self._spread[held_decision.MOST])
+        most = int(self._spread[held_decision.CELL_COUNT])
         counters = np.zeros(search.COUNTERS + 1, dtype=np.int64)
         work = np.empty(search.work_size(7, 1))
         scratch = np.empty(held_decision.scratch_size(most))
@@ -177,7 +179,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     held = 6 if is_reversed else 0
     order = [5, 4, 3, 2, 1, 0] if is_reversed else [1, 2, 3, 4, 5, 6]
     size, sign = geometry.size, -1.0 if is_reversed else 1.0
-    h, o = sign * chain.axes[order], chain.points[order] / max(size, TINY)
+    h, o = sign * chain.axes[order], chain.points[order] / max(size, LEAST_DIVISOR)
     a, w = _nearest_point(h, o, 0), _nearest_point(h, o, 3)
     if a is None or w is None:
         return None
@@ -187,14 +189,17 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     beside -= (beside * h).sum(axis=1, keepdims=True) * h
     drift = 2.0 * float(np.linalg.norm(beside, axis=1).sum())
     numbers = _numbers(h, a - o[2], w - o[2])
-    if min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_SINE or drift > MOST_DRIFT:
+    if (
+        min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_PROOF_SINE
+        or drift > MOST_DRIFT
+    ):
         return None
     axis = chain.axes[held]
     numbers[hr.S1U], numbers[hr.SIGN] = _across(h[0], axis), -sign
-    numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT else drift
+    numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT_DRIFT else drift
     if drift > SHRINKING:
         # The proof can split the drift only if joint 6 causes all of it.
-        if np.abs(beside[:5]).max() > EXACT:
+        if np.abs(beside[:5]).max() > EXACT_DRIFT:
             return None
         numbers[hr.SPLIT] = float(np.linalg.norm(beside[5]))
     table = _vectors(h, a, w, a - o[2], w - o[2])
@@ -206,7 +211,7 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
 def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:
     """Return the point nearest to the axes ``first`` and ``first + 1``, or None if they are nearly parallel."""
     across = [np.eye(3) - np.outer(h[k], h[k]) for k in (first, first + 1)]
-    if _across(h[first], h[first + 1]) < LEAST_SINE:
+    if _across(h[first], h[first + 1]) < LEAST_PROOF_SINE:
         return None
     return np.asarray(
         np.linalg.solve(across[0] + across[1], across[0] @ o[first] + across[1] @ o[first + 1])

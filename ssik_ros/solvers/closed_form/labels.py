@@ -21,14 +21,14 @@ from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.rules import RULES
 
-VANISHES = 1e-9
+BORDER_FACTOR = 1e-9
 """Factor [m, or a sine] below which the posture lies on the border of two branches."""
 ALWAYS = 1e-8
 """Sine or cosine between neighbouring axes below which they count as parallel or perpendicular."""
-ALONG = 1e-13
+ORIGIN_WEIGHT = 1e-13
 """Weight that pulls the nearest point to the origin if the axes do not define it."""
-ROUNDING = 1e-6
-"""Angles are rounded to this before branches are sorted [rad]."""
+SORTING_STEP = 1e-6
+"""Angles are rounded to multiples of this before branches are sorted [rad]."""
 
 
 class BranchLabel(NamedTuple):
@@ -103,7 +103,7 @@ class Lines(NamedTuple):
         across = np.eye(3) - a[..., :, None] * a[..., None, :]
         right = (across @ p[..., None]).sum(axis=1)
         # A held joint can make the axes parallel; then any point on them will do.
-        normal = across.sum(axis=1) + ALONG * np.eye(3)
+        normal = across.sum(axis=1) + ORIGIN_WEIGHT * np.eye(3)
         return np.asarray(np.linalg.solve(normal, right)[..., 0])
 
 
@@ -246,7 +246,7 @@ def label_branches(plan: AnalyticPlan, q: FloatArray) -> list[BranchLabel]:
     if factors is None or not len(q):
         return [NO_LABEL] * len(q)
     values = np.array(factors(_free_lines(plan, q)))
-    signs = np.where(np.abs(values) < VANISHES, 0.0, np.sign(values)).astype(np.int64)
+    signs = np.where(np.abs(values) < BORDER_FACTOR, 0.0, np.sign(values)).astype(np.int64)
     if plan.ints[search.REVERSED]:
         signs = signs[::-1]
     return [BranchLabel(*row) for row in signs.T.tolist()]
@@ -292,7 +292,7 @@ def number_branches(q: FloatArray) -> list[int]:
 
     :param q: (k, n) joint angles [rad].
     """
-    wrapped = np.round(wrap_angles(q) / ROUNDING)
+    wrapped = np.round(wrap_angles(q) / SORTING_STEP)
     order = np.lexsort(wrapped.T[::-1])
     numbers: IntArray = np.empty(len(q), dtype=np.int64)
     numbers[order] = np.arange(1, len(q) + 1)

@@ -35,7 +35,7 @@ NEARBY_PARALLEL = 0.02
 """Largest sine of an angle between axes that a nearby chain may treat as parallel."""
 NEARBY_MEETING = 0.01
 """Largest distance of axes from a point, relative to the chain's size, that a nearby chain may treat as meeting."""
-SHORTEST = 0.1
+LEAST_TRAVEL = 0.1
 """Least travel of prismatic joints in the test poses [m], for chains whose points coincide."""
 PROBE_SEED = 20_250_607
 PREFERRED = (6, 0, 2, 4, 1, 5, 3)
@@ -44,20 +44,20 @@ HELD_PROBES = (0.0, 0.7, -1.9, 2.6)
 """Values of a held joint at which a rule is tested [rad or m]."""
 LARGEST_CAPACITY = 4096
 """Most branches kept for one pose."""
-TOLERANCE = 1e-9
+CERTIFIED_ERROR = 1e-9
 """Largest Frobenius norm of FK - T of a certified branch."""
-NEAR = 1e-2
-"""Candidates of an exact class with a larger residual are dropped without a Newton step."""
+CANDIDATE_RESIDUAL = 1e-2
+"""Largest residual of a candidate of an exact class that gets a Newton step (Frobenius norm of FK - T)."""
 EXACT_FIT = 1e-10
 """Largest drift of axes of a class whose candidates may prove that a pose has no solution, in sizes of the chain. It is
 above the rounding of right angles that makers write, such as 1.57079632679."""
 EXACT_DIGITS = 8.0
 """Digits to which an elimination must find known postures, if its candidates may prove that a pose has no solution."""
-NEARBY = 20.0
+RESIDUAL_PER_DRIFT = 20.0
 """Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
-SAME = 1e-3
-"""If all joints of two branches differ by less than this, they may be one branch [rad]."""
-FOUND = 1e-6
+BRANCH_SEPARATION = 1e-3
+"""If all joints of two branches differ by less than this, they may be one branch [rad or m]."""
+TEST_POSTURE_DISTANCE = 1e-6
 """Largest difference of a joint if a test posture counts as found [rad, or lengths of the chain]."""
 
 
@@ -94,10 +94,14 @@ class AnalyticPlan:
         """Return the kernel options of a search for all branches, regardless of limits."""
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
-        options[search.TOLERANCE] = TOLERANCE
-        options[search.NEAR] = NEAR if self.drift == 0.0 else max(NEAR, NEARBY * self.drift)
-        options[search.SAME] = SAME
-        options[search.RIGID] = DEFAULT_TOLERANCES.rigid
+        options[search.ERROR_OPTION] = CERTIFIED_ERROR
+        options[search.RESIDUAL_OPTION] = (
+            CANDIDATE_RESIDUAL
+            if self.drift == 0.0
+            else max(CANDIDATE_RESIDUAL, RESIDUAL_PER_DRIFT * self.drift)
+        )
+        options[search.SEPARATION_OPTION] = BRANCH_SEPARATION
+        options[search.RIGID_OPTION] = DEFAULT_TOLERANCES.rigid
         return options
 
 
@@ -286,7 +290,7 @@ def _pack(
     if not is_near_allowed:
         nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
-    is_exact = is_exact and NEARBY * drift <= NEAR
+    is_exact = is_exact and RESIDUAL_PER_DRIFT * drift <= CANDIDATE_RESIDUAL
     cut, constants, _ = (-1, np.zeros(0), 0.0) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
@@ -330,7 +334,7 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
     ints[search.KIND], ints[search.CASE], ints[search.CUT] = kind, case, cut
     ints[search.SLIDES] = chain.packed.slides
     free = [joint for joint in range(n) if joint != held]
-    ints[search.FREE : search.FREE + len(free)] = free
+    ints[search.JOINT_INDICES : search.JOINT_INDICES + len(free)] = free
     return ints
 
 
@@ -369,7 +373,7 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
     geometry = AxisGeometry.of_chain(plan.chain)
-    slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
+    slides, size = sorted(geometry.slides), max(geometry.size, LEAST_TRAVEL)
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
@@ -383,5 +387,5 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
         found = arrays.rows[: arrays.search(prepared, target), : plan.size]
         differences = np.abs(np.exp(1j * found) - np.exp(1j * posture))
         differences[:, slides] = np.abs(found - posture)[:, slides] / size
-        missed += not (differences.max(axis=1) < FOUND).any()
+        missed += not (differences.max(axis=1) < TEST_POSTURE_DISTANCE).any()
     return missed <= may_miss

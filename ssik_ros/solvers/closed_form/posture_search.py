@@ -34,20 +34,20 @@ from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
-NEAR = 1e-3
+PATIENT_ERROR = 1e-3
 """Norm of position [m] and rotation [rad] error at which a patient descent takes over."""
 MOST_STARTS = 64
 """Most starts of a search."""
-PATIENCE = 100
+MOST_PATIENT_STEPS = 100
 """Most steps of one patient descent."""
 MOST_STEPS = 3000
 """Most steps of all patient descents together."""
-CLOSE = 3e-5
-"""Largest error at which the edge of reach is tried."""
+EDGE_ERROR = 3e-5
+"""Largest error of a posture near which the edge of reach is tried [m, rad]."""
 FOLLOWED = 8
 """Most starts for the edge; the nearest to the pose come first."""
-APART = 0.1
-"""If some joint of two postures differs by more than this, both are followed [rad or m]."""
+START_SEPARATION = 0.1
+"""Difference of a joint above which two postures are both followed [rad or m]."""
 ROTATION = math.sqrt(2.0)
 """Frobenius norm of the difference of two rotations, divided by the small angle between them."""
 
@@ -121,8 +121,8 @@ class PostureSearch:
         finite = np.isfinite(chain.upper - chain.lower)
         low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
         self._middle = 0.5 * (low + high)
-        near = SearchSettings(tolerance=NEAR, slimit=MOST_STARTS)
-        exact = SearchSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
+        near = SearchSettings(tolerance=PATIENT_ERROR, slimit=MOST_STARTS)
+        exact = SearchSettings(law='gauss', slimit=1, ilimit=MOST_PATIENT_STEPS, gives_up=False)
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
         self._exact = exact.pack(problem, self._middle, True)
@@ -162,7 +162,7 @@ class PostureSearch:
         Return the postures (n,) at which descents end, and the number of descents.
 
         Descents begin at the seeds and at spread starts. They converge slowly at singular poses, so the postures may
-        miss the pose by up to CLOSE.
+        miss the pose by up to EDGE_ERROR.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seeds: (n,) each; one descent begins at each.
@@ -187,7 +187,7 @@ class PostureSearch:
         """
         arrays = self._take_arrays()
         try:
-            return self._run(arrays, pose, limits, NEAR).proves_none()
+            return self._run(arrays, pose, limits, PATIENT_ERROR).proves_none()
         finally:
             self._pool.append(arrays)
 
@@ -218,7 +218,9 @@ class PostureSearch:
         """
         if code != state.OUT_OF_REACH:
             return False
-        return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
+        return bool(self._turns.all()) or self._unlimited.refuses(
+            pose, PATIENT_ERROR, PATIENT_ERROR
+        )
 
     def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
         """Return arrays that no other thread uses."""
@@ -284,7 +286,7 @@ class _Run:
             code = self._kernel(options, state.REFUSED, near, out)
         places = _choose_different(stopped)
         for place in places:
-            ends = self._ends_at_edge(place.q) if place.error <= CLOSE else ()
+            ends = self._ends_at_edge(place.q) if place.error <= EDGE_ERROR else ()
             reached = next((end.q for end in ends if end.error <= self._tolerance), None)
             if reached is not None:
                 return Searched(reached, int(near.counters[state.SEARCHES]))
@@ -293,7 +295,7 @@ class _Run:
             int(near.counters[state.SEARCHES]),
             owner.is_too_far(self._pose, code),
             code == state.OUT_OF_REACH or bool(near.counters[state.LIMITS_SEEN]),
-            tuple(place.q for place in places if place.error <= NEAR),
+            tuple(place.q for place in places if place.error <= PATIENT_ERROR),
         )
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
@@ -312,7 +314,7 @@ class _Run:
         code = self._kernel(options, state.FRESH, near, out)
         while code == state.CANDIDATE:
             place = self._approach(out[-1, : self._n])
-            if place.error <= CLOSE:
+            if place.error <= EDGE_ERROR:
                 found.append(place.q)
             code = self._kernel(options, state.REFUSED, near, out)
         self.starts += int(near.counters[state.SEARCHES])
@@ -373,6 +375,6 @@ def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
     """Return at most FOLLOWED places, smallest error first; places close to a better one are left out."""
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
-        if all(np.abs(place.q - other.q).max() > APART for other in chosen):
+        if all(np.abs(place.q - other.q).max() > START_SEPARATION for other in chosen):
             chosen.append(place)
     return chosen[:FOLLOWED]

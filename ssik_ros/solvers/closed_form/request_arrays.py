@@ -19,14 +19,19 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, WITHIN_LIMITS
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY, make_plan, TOLERANCE
+from ssik_ros.solvers.closed_form.plan import (
+    AnalyticPlan,
+    CERTIFIED_ERROR,
+    LARGEST_CAPACITY,
+    make_plan,
+)
 from ssik_ros.solvers.closed_form.posture_search import KeptLimits
 
 SMALL_ARM = 3e-4
 """Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
-ROUNDING = 1e-13
+ORIENTATION_ROUNDING = 1e-13
 """Frobenius norm of FK - T that rounding of the orientation can cause."""
-AT_ONCE = 50
+SECOND_TRY_SAMPLES = 50
 """Number of values of a sampled joint in the second try, if the first one found no branch."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed along the range of the held joint."""
@@ -98,7 +103,9 @@ class RequestArrays:
         low, high = self.held_range(self.plan_for(request.held).held, request)
         wanted = request.samples or self.samples
         spread = np.array([low, high, wanted, 0.0])
-        return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
+        return self._prepared(request, spread, 3 * wanted + SECOND_TRY_SAMPLES)._replace(
+            is_on_arcs=True
+        )
 
     def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
         """Return a request as arrays with ``samples`` of the held joint, and room for branches at ``values`` values."""
@@ -117,8 +124,8 @@ class RequestArrays:
 
         :param tolerance: the norm for larger arms; None means the default.
         """
-        wanted = TOLERANCE if tolerance is None else tolerance
-        return max(wanted * self._share, min(wanted, ROUNDING))
+        wanted = CERTIFIED_ERROR if tolerance is None else tolerance
+        return max(wanted * self._share, min(wanted, ORIENTATION_ROUNDING))
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
         """Return the options of a request as the kernel reads them; recent results are cached."""
@@ -130,9 +137,9 @@ class RequestArrays:
             options[search.MODE], options[search.METRIC] = request.mode, request.metric
             options[search.MAX_SOLUTIONS] = min(request.max_solutions, LARGEST_CAPACITY)
             options[search.HAS_SEED] = has_seed
-            options[search.TOLERANCE] = self.accepted(request.tolerance)
+            options[search.ERROR_OPTION] = self.accepted(request.tolerance)
             if request.same is not None:
-                options[search.SAME] = request.same
+                options[search.SEPARATION_OPTION] = request.same
             if len(self._options) >= MOST_OPTIONS:
                 self._options.clear()
             self._options[key] = options

@@ -14,16 +14,15 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.placing import place
+from ssik_ros.solvers.closed_form.plan import BRANCH_SEPARATION
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement, unlimited
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""
 DIRECTIONS = 4
 """Number of perturbations of each size."""
-MOST = 64
+MOST_RESCUE_CANDIDATES = 64
 """Most candidates of one perturbed target."""
-SAME = 1e-3
-"""If all joints of two solutions differ by less than this, they are one [rad or m]."""
 _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
@@ -58,7 +57,7 @@ def rescue(
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
     bounds = unlimited(n)
-    near = request._replace(mode=KEEP_ALL, max_solutions=MOST)
+    near = request._replace(mode=KEEP_ALL, max_solutions=MOST_RESCUE_CANDIDATES)
     for number in range(len(SHIFTS) * DIRECTIONS):
         branches = arm.branches(_perturbed(target, number), near)
         for q in () if branches is None else branches.q:
@@ -93,4 +92,4 @@ def _perturbed(target: FloatArray, number: int) -> FloatArray:
 
 def _is_same(chain: SerialChain, q: FloatArray, row: FloatArray) -> bool:
     """Return whether a posture (n,) agrees with a solution (n + 3,) in all joints, up to whole turns."""
-    return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < SAME)
+    return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < BRANCH_SEPARATION)

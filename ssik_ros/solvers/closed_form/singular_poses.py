@@ -20,6 +20,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
+from ssik_ros.kernels.closed_form.elimination.general_search import CURVE_REFERENCE
 from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
@@ -30,14 +31,13 @@ from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 STARTS = (16, 128), (512,)
 """Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose, the
 second tuple if no descent has ended within the limits at a posture that is accepted."""
-SAME = 1e-5
-"""If all joints of two postures differ by less than this, they count as one [rad or m]."""
-NEARLY_SAME = 1e-3
-"""Like SAME, for postures whose midpoint reaches the pose, too [rad or m]."""
+COPY_DISTANCE = 1e-5
+"""If all joints of two postures differ by less than this, one is a copy of the other [rad or m]."""
+NEARLY_COPY_DISTANCE = 1e-3
+"""If all joints of two postures differ by less than this, and their midpoint reaches the pose, too, one is a copy of
+the other [rad or m]."""
 SAFE = 10.0
 """Largest residual of the midpoint of two equal postures, as a multiple of the rounding of the pose."""
-ASIDE = 0.1
-"""Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
 """With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
 
@@ -183,9 +183,13 @@ class SingularPoses:
         """Return isolated solutions and curve points (k, n), and curves (k, n + 2); refine ``rows`` in place."""
         n = self._n
         joints = np.arange(1.0, n + 1.0)
-        wish = ASIDE * (1.0 + 0.37 * joints) if seed is None else seed + LITTLE_ASIDE * joints
-        out = np.empty((singular_postures.MOST, n))
-        curves = np.empty((singular_postures.MOST, n + 2))
+        wish = (
+            CURVE_REFERENCE * (1.0 + 0.37 * joints)
+            if seed is None
+            else seed + LITTLE_ASIDE * joints
+        )
+        out = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n))
+        curves = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n + 2))
         isolated = np.empty(len(rows))
         count = singular_postures.settle_rows(
             out,
@@ -232,7 +236,7 @@ class SingularPoses:
         hardly moves.
         """
         moved = self._moved_inside(q, limits)
-        if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.BESIDE_LIMIT:
+        if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.FOLD_LIMIT_ROUNDING:
             return None
         return measure(self._plan, moved, pose)
 
@@ -244,12 +248,12 @@ class SingularPoses:
         largest = np.abs(differences).max(axis=2)
         kept: list[int] = []
         for number in np.argsort(errors, kind='stable').tolist():
-            near = [other for other in kept if largest[number, other] < NEARLY_SAME]
+            near = [other for other in kept if largest[number, other] < NEARLY_COPY_DISTANCE]
             # Where curves cross, each of them has the same point.
             is_copy = any(largest[number, other] <= search.SAME_VALUE for other in near)
             for other in [] if curves[number].any() else near:
                 middle = settled[other] + 0.5 * differences[number, other]
-                is_copy = is_copy or largest[number, other] < SAME
+                is_copy = is_copy or largest[number, other] < COPY_DISTANCE
                 is_copy = is_copy or bool(measure(self._plan, middle, pose)[-1] <= enough)
             if not is_copy:
                 kept.append(number)

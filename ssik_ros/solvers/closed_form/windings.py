@@ -10,8 +10,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.kernels.closed_form.certification import windings
 
-MOST = 1_000_000
-"""Most postures that are listed."""
+MOST_WINDINGS = 1_000_000
+"""Most windings of postures that are listed."""
 
 
 class Windings(NamedTuple):
@@ -53,10 +53,10 @@ def enumerate_windings(
     windings.count_windings(sizes, branches, lower, upper, slides)
     total = sum(math.prod(row) for row in sizes.tolist())
     count = total if most is None else min(most, total)
-    if count > MOST or total > np.iinfo(np.int64).max:
+    if count > MOST_WINDINGS or total > np.iinfo(np.int64).max:
         raise InvalidOption(
             f'The windings of the joints make {counted(total, "posture")} of {counted(b, "branch")}; say with max_solutions how many '
-            f'are wanted, at most {MOST}.',
+            f'are wanted, at most {MOST_WINDINGS}.',
             total=total,
         )
     widest = int(sizes.max(initial=1))

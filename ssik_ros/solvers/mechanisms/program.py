@@ -16,7 +16,7 @@ from ssik_ros.solvers.mechanisms.tables import MechanismTables
 
 FIRST_TURN = layout.FIRST_TURN
 BAD_FRAME = layout.BAD_FRAME
-ENDLESS = 1e9
+ENDLESS_TIME = 1e9
 """Times of at least thirty years mean no limit, because their nanoseconds do not fit an integer [s]."""
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
@@ -103,7 +103,7 @@ class ChainProgram:
             or cancel is not held[3]
         ):
             self._bind(table, flags, options, cancel)
-        stop = 0 if max_time >= ENDLESS else time.monotonic_ns() + int(1e9 * max_time)
+        stop = 0 if max_time >= ENDLESS_TIME else time.monotonic_ns() + int(1e9 * max_time)
         status: int = self._solve(self._address, seed, stop)
         if status == BAD_FRAME:
             self._refuse_bad(int(self._counters[layout.BAD]))

@@ -15,9 +15,9 @@ POSTURES = 16
 """Number of random postures at which bounds are compared."""
 SHARES = (0.125, 0.25, 0.5)
 """Candidates for the length that counts as one radian, as shares of the arm's length."""
-STILL = 0.05
+HARDLY_MOVING = 0.05
 """Largest component of the held joint in the unit tangent at which it counts as hardly moving."""
-REACHES = 1e-4
+CANDIDATE_ENTRY_ERROR = 1e-4
 """Largest error in an entry of the pose at which a candidate is a solution: near a fold, rounding grows to its square
 root."""
 
@@ -129,7 +129,7 @@ def find_gap(
     if len(knots) and proof.prove(is_on, knots, goes_on, candidates, bound, *where) >= 0:
         return 'a curve passes too near a singular posture for a proof'
     for q in candidates[is_on == 0]:
-        if np.abs(pose.plan.chain.pose(q) - _matrix(pose.target)).max() < REACHES:
+        if np.abs(pose.plan.chain.pose(q) - _matrix(pose.target)).max() < CANDIDATE_ENTRY_ERROR:
             return _name_gap(pose.plan.chain, pose.plan.held, q)
     return ''
 
@@ -144,7 +144,7 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     """
     moved = chain.moved(q[None])
     tangent = np.linalg.svd(moved.jacobians(moved.points[:, 0])[0])[2][6]
-    if abs(tangent[held]) > STILL:
+    if abs(tangent[held]) > HARDLY_MOVING:
         return 'a posture was not proved to lie on a curve'
     values = ', '.join(f'{value:.4g}' for value in q)
     return (

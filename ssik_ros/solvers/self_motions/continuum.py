@@ -16,9 +16,10 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan, TOLERANCE
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, CERTIFIED_ERROR
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
@@ -28,18 +29,16 @@ SEVEN = len(JOINTS)
 LEAST_JOINTS = 2
 STANDS = 1e-7
 """Largest motion of an added joint along a curve that counts as rounding [rad]."""
-SINGULAR = 1e-6
+SINGULAR_VALUE = 1e-6
 """Smallest singular value below which a posture counts as singular, with metres as shares of the arm's size."""
 RESOLVED = 1e-4
 """Smallest useful singular value of the Jacobian of all seven joints."""
 STARTS = 256
 """Number of starts of Newton's method in the search for further curves of a pose."""
-SPACING = 0.03
+COMPARED_SPACING = 0.03
 """Spacing of the points of a curve that are compared with postures [rad]."""
 REFERENCES = 8
 """Most postures that are tried as the reference of the joints added at the tip."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 PER_JOINT = ('joint_names', 'kinds', 'axes', 'points', 'lower', 'upper', 'joint_indices', 'idx_q')
 """Attributes of a chain with one entry for each joint."""
 OPEN = 'only the curves through the postures that were met are followed: six joints have curves at singular poses only'
@@ -130,17 +129,17 @@ def _follow_best(
 
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
-    """Return whether each posture lies on a curve (k,): within SPACING of one of many points on the curve."""
+    """Return whether each posture lies on a curve (k,): within COMPARED_SPACING of one of many points on the curve."""
     points = []
     for a, b in itertools.pairwise(part):
         width = b[segments.ARC] - a[segments.ARC]
-        u = np.linspace(0.0, 1.0, int(np.ceil(width / SPACING)) + 1)[:, None]
+        u = np.linspace(0.0, 1.0, int(np.ceil(width / COMPARED_SPACING)) + 1)[:, None]
         v, m, k = 1.0 - u, segments.TANGENT, rows.shape[1]
         rise = v * width * a[m : m + k] - u * width * b[m : m + k]
         ends = v * v * (1.0 + 2.0 * u) * a[:k] + u * u * (1.0 + 2.0 * v) * b[:k]
         points.append(ends + u * v * rise)
     away = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
-    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < SPACING)
+    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < COMPARED_SPACING)
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
@@ -170,7 +169,7 @@ def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     moved = chain.moved(rows)
     jacobians = moved.jacobians(moved.points[:, -1], _size(chain))
     least = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
-    return np.asarray(np.flatnonzero(least < SINGULAR), dtype=np.int64)
+    return np.asarray(np.flatnonzero(least < SINGULAR_VALUE), dtype=np.int64)
 
 
 def insert_joint(
@@ -254,7 +253,7 @@ def _share(
     se3.from_matrix(numbers, target, 0)
     se3.orthonormalise(numbers)
     limits = whole.lower, whole.upper
-    return TracedPose(plan, dof, plan.reals, numbers, TOLERANCE, *limits, clearance)
+    return TracedPose(plan, dof, plan.reals, numbers, CERTIFIED_ERROR, *limits, clearance)
 
 
 def _follow(
@@ -270,7 +269,9 @@ def _follow(
     """
     own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+    is_inside = (
+        (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+    ).all(axis=1)
     found = [seeds[is_inside].clip(own.lower, own.upper)]
     free = _still_parts(*follow_curves(own._replace(reals=_free_reals(own)), seeds), added)
     for part in free:

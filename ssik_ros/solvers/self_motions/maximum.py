@@ -7,7 +7,7 @@ CANDIDATES = 3
 """Number of best places on the grid around which the maximum is refined."""
 SECTION = 0.5 * (math.sqrt(5.0) - 1.0)
 """Fraction of an interval that a golden-section step keeps."""
-NARROWEST = 1e-9
+NARROWEST_BRACKET = 1e-9
 """Width of an interval at which the refinement ends."""
 
 
@@ -37,7 +37,7 @@ def _golden(function: Callable[[float], float], low: float, high: float) -> tupl
     """Return the place in an interval at which a function is largest, and its value; it must have a single maximum."""
     a, b = high - SECTION * (high - low), low + SECTION * (high - low)
     f_a, f_b = _value(function, a), _value(function, b)
-    while high - low > NARROWEST:
+    while high - low > NARROWEST_BRACKET:
         if f_a >= f_b:
             high, b, f_b = b, a, f_a
             a = high - SECTION * (high - low)

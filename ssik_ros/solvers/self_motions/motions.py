@@ -65,7 +65,7 @@ class SelfMotions:
     def curves(self) -> tuple[SelfMotion, ...]:
         """Return the curves, split at folds of the held joint and at crossings."""
         size = len(self._knots)
-        knots = np.empty((folds.ROOM * size, segments.COLUMNS))
+        knots = np.empty((folds.ROWS_PER_KNOT * size, segments.COLUMNS))
         heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)
         at, work, pose = np.empty(size, dtype=np.int64), np.empty(folds.scratch_size()), self._pose
         where = pose.plan.ints, pose.reals, pose.target, JOINTS, work

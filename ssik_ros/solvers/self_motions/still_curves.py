@@ -8,6 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, wrap_angles
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -23,16 +24,15 @@ SLOW_JOINTS = 2
 """Number of joints that elimination holds if the arm has no closed form with any joint held."""
 NEAREST, SLIDES, FINE = 8, 4, 128
 """Two joints turn against each other: at most NEAREST postures, by SLIDES of FINE equally spaced angles."""
-WIDE, ALIGNED = 0.5, 0.1
+ALIGNED_START_DISTANCE, ALIGNED_DISTANCE = 0.5, 0.1
 """Largest distance of the joint between from its aligned angle: in starts, and in solutions [rad]."""
 AROUND = 64
 """Number of starts with four parallel axes."""
-SAME = 1e-9
-"""Tolerance for parallel and for collinear axes: sine of the angle, or distance as a share of the arm's size."""
-NEAR = 0.02
+ALIGNMENT_TOLERANCE = 1e-9
+"""Largest deviation of parallel or collinear axes: sine of their angle [1], or distance as a share of the arm's size
+[1]."""
+PARALLEL_AXES_DISTANCE = 0.02
 """Largest distance from the pose at which four parallel axes are tried, as a share of the arm's size."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 
 
 class Alignment(NamedTuple):
@@ -70,7 +70,7 @@ class StillCurves:
             count = VALUES if self._joints else MORE_VALUES
             self._requests.append(self._request(arm.plan.held, count))
         # Constants that wind joints into their limits; prismatic joints have no windings.
-        self._lower, self._upper = chain.lower - BESIDE, chain.upper + BESIDE
+        self._lower, self._upper = chain.lower - LIMIT_ROUNDING, chain.upper + LIMIT_ROUNDING
         has_middle, self._middle = np.isfinite(chain.upper - chain.lower), np.zeros(7)
         self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
         self._turn = np.where(chain.kinds == JointKind.PRISMATIC, 0.0, 2.0 * np.pi)
@@ -99,7 +99,9 @@ class StillCurves:
         free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
         met = _descend(pose, seeds, free)
         away = np.abs(wrap_angles(met[:, each.between] - each.angle))
-        met = met[np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED)][:NEAREST]]
+        met = met[
+            np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_DISTANCE)][:NEAREST]
+        ]
         found = []
         for q in met:
             turned = np.repeat(q[None], FINE, axis=0)
@@ -127,7 +129,11 @@ class StillCurves:
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
         """Return postures (m, 7) near those with four parallel axes; empty if these miss the pose by too much."""
         chain = self._arm.chain
-        rows = [q for q, miss in align(chain, target, each) if miss < NEAR * self._size]
+        rows = [
+            q
+            for q, miss in align(chain, target, each)
+            if miss < PARALLEL_AXES_DISTANCE * self._size
+        ]
         if not rows:
             return np.empty((0, 7))
         seeds = np.repeat(rows, AROUND // len(rows), axis=0)
@@ -164,16 +170,18 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
         between, last = first + 1, first + 2
         a, m, b = chain.axes[[first, between, last]]
         has_slide = (chain.kinds[[first, between, last]] == JointKind.PRISMATIC).any()
-        is_fixed = np.linalg.norm(_cross(a, m)) < SAME
-        if has_slide or is_fixed or abs(side * (a @ m) - b @ m) > SAME:
+        is_fixed = np.linalg.norm(_cross(a, m)) < ALIGNMENT_TOLERANCE
+        if has_slide or is_fixed or abs(side * (a @ m) - b @ m) > ALIGNMENT_TOLERANCE:
             continue
         angle = _angle(m, b, side * a)
         beyond = max(chain.lower[between] - angle, angle - chain.upper[between])
-        if beyond > ALIGNED:
+        if beyond > ALIGNED_DISTANCE:
             continue
         point = _moved(chain, between, angle, chain.points[last])
         miss = np.linalg.norm(_cross(point - chain.points[first], a))
-        found.append(Alignment(first, between, last, angle, side, bool(miss < SAME * size)))
+        found.append(
+            Alignment(first, between, last, angle, side, bool(miss < ALIGNMENT_TOLERANCE * size))
+        )
     return found
 
 
@@ -184,7 +192,7 @@ def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
     is_there = each.first in (1, 3) and not covered & set(four)
     turns = (chain.kinds != JointKind.PRISMATIC).all()
     across = [np.linalg.norm(_cross(chain.axes[k], chain.axes[three[0]])) for k in three]
-    return bool(is_there and turns and max(across) < SAME)
+    return bool(is_there and turns and max(across) < ALIGNMENT_TOLERANCE)
 
 
 def slide(rows: FloatArray, each: Alignment) -> FloatArray:
@@ -195,7 +203,11 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     :param each: the two joints.
     """
     away = np.abs(wrap_angles(rows[:, each.between] - each.angle))
-    rows = rows[np.argsort(away, kind='stable')[: np.count_nonzero(away < WIDE)][:NEAREST]]
+    rows = rows[
+        np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_START_DISTANCE)][
+            :NEAREST
+        ]
+    ]
     angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
     seeds = np.repeat(rows, SLIDES, axis=0)
     turned = np.tile(angles, len(rows))
@@ -221,12 +233,12 @@ def align(
     # The direction of the four axes has fixed angles to the first axis and to the last axis.
     cosine, normal = base @ tip, _cross(base, tip)
     square = normal @ normal
-    if square < SAME:
+    if square < ALIGNMENT_TOLERANCE:
         return []
     a, b = near @ base, far @ tip
     along = ((a - b * cosine) * base + (b - a * cosine) * tip) / square
     left = (1.0 - along @ along) / square
-    if left < -NEAR:
+    if left < -PARALLEL_AXES_DISTANCE:
         return []
     rise = (_moved(chain, each.between, each.angle, chain.points[5]) - chain.points[1]) @ near
     found = []

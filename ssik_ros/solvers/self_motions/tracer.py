@@ -20,6 +20,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
@@ -35,11 +36,9 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
 """Number of knots allocated at first."""
-WIDER = 0.5
+WIDENED_LIMITS = 0.5
 """Widening of joint limits that finds curves with short stretches inside [rad]; for ranges below 1, a share of the
 range."""
-BESIDE = 1e-9
-"""Distance by which rounding may put a posture beyond a limit [rad or m]."""
 SECOND = (2, 4)
 """Joints that may be held in a second search, if the arm has no exact closed form with followed arcs."""
 LEAST_SECOND = 8
@@ -53,7 +52,7 @@ SHARES, MORE_SHARES, MOST_SHARES = 16, 64, 1024
 joint are not searched, it is divided by the second one. The finest resolution is the range divided by the third."""
 RIGHT_ANGLES = (0, 1, 4, 5)
 """Joints whose axes must be perpendicular to the next axis if the elbow moves on a circle."""
-ACROSS = 1e-9
+PERPENDICULAR_COSINE = 1e-9
 """Largest scalar product of perpendicular axes; the kernel also checks the residual of the pose."""
 
 
@@ -235,7 +234,7 @@ class SelfMotionTracer:
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
         """Like :meth:`_seeds`, but trace curves within wider limits first, to find short stretches inside."""
-        wide = WIDER * (own.upper - own.lower).clip(0.0, 1.0)
+        wide = WIDENED_LIMITS * (own.upper - own.lower).clip(0.0, 1.0)
         request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
         seeds = self._seeds(own, pose, request)
         if seeds is None:
@@ -244,7 +243,9 @@ class SelfMotionTracer:
         seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
         knots, rows = self._trace(widened, seeds)
         # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
-        is_inside = ((seeds >= own.lower - BESIDE) & (seeds <= own.upper + BESIDE)).all(axis=1)
+        is_inside = (
+            (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+        ).all(axis=1)
         found, work = (
             [seeds[is_inside].clip(own.lower, own.upper)],
             np.empty(inside.scratch_size()),
@@ -283,7 +284,7 @@ class SelfMotionTracer:
         return [
             part
             for part in parts
-            if bool(np.median(np.abs(part[:, column])) <= folds.STILL) == is_still
+            if bool(np.median(np.abs(part[:, column])) <= folds.STILL_COMPONENT) == is_still
         ]
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -439,7 +440,7 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
     chain = arm.plan.chain
     angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None
     cosines = [chain.axes[k] @ chain.axes[k + 1] for k in RIGHT_ANGLES]
-    if angles is None or np.abs(cosines).max() > ACROSS:
+    if angles is None or np.abs(cosines).max() > PERPENDICULAR_COSINE:
         return None
     return np.concatenate([angles.shoulder, angles.wrist])
 

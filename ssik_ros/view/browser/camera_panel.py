@@ -12,10 +12,10 @@ from ssik_ros.view.posture_session import PostureSession
 ROBOT, TARGET = 'zoom to robot (Z)', 'frame target (F)'
 KEYS = {ROBOT: 'Z', TARGET: 'F'}
 """viser moves the camera with W, A, S, D, Q, E and the arrows."""
-AROUND = 0.3
+TARGET_BOX = 0.3
 """Half the edge of the box around a target that fills the picture, as a part of the robot's size."""
-ROOM = 1.05
-"""Distance of the camera, divided by the distance at which a sphere around the box touches the edges."""
+CAMERA_MARGIN = 1.05
+"""Distance of the camera, divided by the distance at which a sphere around the box touches the edges [1]."""
 
 
 class CameraPanel:
@@ -57,7 +57,7 @@ class CameraPanel:
     def _target_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of a box around all targets [m]."""
         places = np.array([pose[:3, 3] for pose in self._page.session.targets.values()])
-        margin = AROUND * self._page.size
+        margin = TARGET_BOX * self._page.size
         return np.array((places.min(axis=0) - margin, places.max(axis=0) + margin))
 
     def show(self, session: PostureSession) -> None:
@@ -95,4 +95,4 @@ def distance_to_fit(bounds: FloatArray, fov: float, aspect: float) -> float:
     """
     radius = 0.5 * float(np.linalg.norm(bounds[1] - bounds[0]))
     half = 0.5 * fov if aspect >= 1.0 else math.atan(aspect * math.tan(0.5 * fov))
-    return ROOM * radius / math.sin(half)
+    return CAMERA_MARGIN * radius / math.sin(half)

@@ -5,8 +5,8 @@ from typing import Any
 
 from ssik_ros.view.browser.guard import LONGEST_TEXT
 
-SLACK = 1e-6
-"""A slider may be this part of its range beyond its ends: browsers round."""
+SLIDER_SLACK = 1e-6
+"""Distance of a slider beyond its ends, as a share of its range [1]: browsers round."""
 
 
 def on_change(handle: Any, react: Callable[[Any], None]) -> None:
@@ -50,7 +50,7 @@ def fits(handle: Any, value: Any) -> bool:
         return value in options
     low, high = getattr(handle, 'min', None), getattr(handle, 'max', None)
     if low is not None and high is not None:
-        slack = SLACK * (high - low)
+        slack = SLIDER_SLACK * (high - low)
         return type(value) in (int, float) and low - slack <= value <= high + slack
     # The value of a button is whether it is pressed; the value of a text field is the typed text.
     now = getattr(handle, 'value', None)

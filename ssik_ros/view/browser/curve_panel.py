@@ -16,8 +16,8 @@ MOST_CURVES = 6
 """Curves that have a slider."""
 MOST_DRAWN = 24
 """Points of the line of an elbow."""
-NEAR = 0.15
-"""A posture this near to a curve is on it [rad]."""
+ON_CURVE_DISTANCE = 0.15
+"""If a posture is nearer to a curve than this, it counts as on the curve [rad]."""
 NO_LINE = np.zeros((1, 2, 3), dtype=np.float32)
 
 
@@ -94,7 +94,7 @@ class CurvePanel:
         """Put the slider of the curve that the posture is on where the posture is."""
         for slider, (arcs, postures) in zip(self._sliders, session.curve_postures):
             apart = np.abs(postures - session.joints).max(axis=1)
-            if apart.min() < NEAR:
+            if apart.min() < ON_CURVE_DISTANCE:
                 slider.value = round(100.0 * arcs[apart.argmin()] / max(arcs[-1], 1e-9), 1)
 
 

@@ -28,7 +28,7 @@ from ssik_ros.view.browser.page_script import add_script
 LARGEST_MESSAGE = 1 << 20
 """Bytes of a message from a page."""
 LONGEST_TEXT = 8192
-FARTHEST = 1e4
+LARGEST_PAGE_COORDINATE = 1e4
 """Largest coordinate in a message [m]."""
 HEADERS = (
     ('X-Frame-Options', 'DENY'),
@@ -159,7 +159,7 @@ def _key_of_headers(headers: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= FARTHEST
+    return type(value) in (int, float) and abs(value) <= LARGEST_PAGE_COORDINATE
 
 
 def _are_numbers(count: int) -> Callable[[Any], bool]:

@@ -12,7 +12,7 @@ from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.obstacles import KINDS, make_solid, MOST, OBSTACLE, obstacle_surface
+from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE, obstacle_surface
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.posture_session import PostureSession
 
@@ -26,8 +26,8 @@ HELD = 'the chosen obstacle'
 """Name under which the page knows that the handle is held; no link has it."""
 TURN = 0.7
 """Between two new obstacles, as seen from the target [rad]."""
-HANDLE = 0.18
-"""Size of the handle, as a part of the robot's size."""
+OBSTACLE_HANDLE = 0.18
+"""Size of the handle of an obstacle, as a share of the robot's size [1]."""
 
 
 class ObstaclePanel:
@@ -55,7 +55,7 @@ class ObstaclePanel:
         self._text = gui.add_markdown('')
         self._choice.on_update(self._on_choice)
         self._handle = page.scene.add_transform_controls(
-            '/obstacle_handle', scale=HANDLE * page.size, depth_test=False, visible=False
+            '/obstacle_handle', scale=OBSTACLE_HANDLE * page.size, depth_test=False, visible=False
         )
         self._handle.on_update(self._on_handle)
 
@@ -82,8 +82,8 @@ class ObstaclePanel:
 
         def add() -> None:
             session = page.session
-            if len(session.obstacles) >= MOST:
-                raise InvalidOption(f'There are {MOST} obstacles; remove one first.')
+            if len(session.obstacles) >= MOST_OBSTACLES:
+                raise InvalidOption(f'There are {MOST_OBSTACLES} obstacles; remove one first.')
             names = {item.name for item in session.obstacles}
             self._added = next(
                 k for k in itertools.count(self._added + 1) if f'{kind} {k}' not in names

@@ -41,12 +41,12 @@ _LOGGER = logging.getLogger('ssik_ros.view')
 AT_LIMIT: Colour = (0.98, 0.68, 0.15)
 COLLIDING: Colour = (0.9, 0.15, 0.15)
 MISSING = (242, 115, 25)
-HANDLE = 0.22
-"""Size of a handle, as a part of the robot's size."""
+TARGET_HANDLE = 0.22
+"""Size of the handle of a target, as a share of the robot's size [1]."""
 VIEW = np.array((0.79, -0.79, 0.47))
 """Where the camera is, as seen from the middle of the robot and divided by its size."""
-CLOSE = 0.8
-"""Distance of the first camera of a wide screen, as a part of :data:`VIEW`."""
+FIRST_DISTANCE = 0.8
+"""Distance of the first camera of a wide screen, as a share of :data:`VIEW` [1]."""
 LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
@@ -54,8 +54,9 @@ SKY, GROUND = (255, 255, 255), (190, 190, 200)
 HEAD = 0.04
 """Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
 HIDDEN = np.zeros((1, 2, 3))
-PAUSE = 0.25
-"""Ghosts are shown when a handle that is held has not moved for so long: to draw them takes a browser without a graphics card long [s]."""
+GHOST_DELAY = 0.25
+"""Time without motion of a held handle before ghosts are shown: a browser without a graphics card takes long to
+draw them [s]."""
 HEAD_START = 0.002
 """Delay from the panels' values to the scene [s]: a browser shows values at once if no scene comes with them."""
 LOCAL = ('127.0.0.1', 'localhost', '::1')
@@ -217,7 +218,7 @@ class Page:
         )
         self._light()
         camera = self._viser.initial_camera
-        camera.position = tuple(middle + CLOSE * self.size * VIEW)
+        camera.position = tuple(middle + FIRST_DISTANCE * self.size * VIEW)
         camera.look_at = tuple(middle)
 
         async def step_back(client: Any) -> None:
@@ -253,7 +254,7 @@ class Page:
         wxyz, position = page_pose(self.session.targets[link])
         handle = self._viser.scene.add_transform_controls(
             f'/targets/{link}',
-            scale=HANDLE * self.size,
+            scale=TARGET_HANDLE * self.size,
             wxyz=wxyz,
             position=position,
             depth_test=False,
@@ -350,7 +351,7 @@ class Page:
 
     def _pause(self) -> float:
         """Return how long to wait for the next motion of a handle [s]; the cause of a pose that is not reached is shown at once."""
-        return PAUSE if self.is_dragging and self.session.outcome.solved else 0.0
+        return GHOST_DELAY if self.is_dragging and self.session.outcome.solved else 0.0
 
     def _show_details(self, is_shown: bool) -> None:
         """Show or hide ghosts and their labels."""

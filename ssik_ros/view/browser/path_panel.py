@@ -12,8 +12,8 @@ from ssik_ros.view.browser.link_meshes import page_colour
 from ssik_ros.view.browser.panels import Host
 from ssik_ros.view.posture_session import PostureSession
 
-PERIOD = 0.04
-"""Of the postures that are shown while a path plays [s]."""
+FRAME_INTERVAL = 0.04
+"""Time between two postures while a path plays [s]."""
 SPEEDS = {'1/4': 0.25, '1': 1.0, '4': 4.0}
 LINE = page_colour((0.1, 0.55, 0.75))
 
@@ -74,7 +74,7 @@ class PathPanel:
         speed, start = SPEEDS[str(self._speed.value)], time.monotonic()
         self._page.post(lambda: self._go(begun), 'path', gesture='path')
         while self._page.is_playing and begun < self._path.duration:
-            time.sleep(PERIOD)
+            time.sleep(FRAME_INTERVAL)
             if run is not self._run:
                 return
             seconds = begun + speed * (time.monotonic() - start)

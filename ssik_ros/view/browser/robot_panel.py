@@ -18,7 +18,8 @@ from ssik_ros.view.session import Session
 
 REAL: Colour = (0.2, 0.45, 0.95)
 STALE: Colour = (0.45, 0.45, 0.45)
-OPACITY = 0.45
+REAL_ROBOT_OPACITY = 0.45
+"""Opacity of the real robot [1]."""
 DURATIONS = (1.0, 60.0)
 """Range of the slider [s]."""
 USUAL_DURATION = 5.0
@@ -78,7 +79,7 @@ class RobotPanel:
         """
         self._page, self._robot = page, robot
         solids = RobotSolids(page.session.robot, segments=SEGMENTS)
-        self._meshes = RobotMeshes(page.scene, solids, '/real', OPACITY)
+        self._meshes = RobotMeshes(page.scene, solids, '/real', REAL_ROBOT_OPACITY)
         self._meshes.root.visible = False
         self._is_wanted = True
         self._was_fresh: bool | None = None

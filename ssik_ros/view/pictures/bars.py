@@ -8,8 +8,8 @@ from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
 
-SHORTEST = 1e-3
-"""Joints nearer to each other have no bar between them [m]."""
+SHORTEST_BAR = 1e-3
+"""Shortest bar between two joints [m]."""
 
 
 def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
@@ -24,7 +24,7 @@ def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
     for carrier, placement in zip(tree.link_joints.tolist(), tree.link_placements):
         ends.setdefault(carrier, []).append(placement[:3, 3])
     return {
-        carrier: [end for end in found if np.linalg.norm(end) > SHORTEST]
+        carrier: [end for end in found if np.linalg.norm(end) > SHORTEST_BAR]
         for carrier, found in ends.items()
     }
 

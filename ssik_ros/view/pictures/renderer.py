@@ -17,12 +17,12 @@ from ssik_ros.view.pictures.solids import join, Surface
 
 OVERSAMPLING = 2
 """Samples along each edge of a pixel."""
-AT_ONCE = 1 << 21
+SAMPLES_PER_BLOCK = 1 << 21
 """Samples that are compared with triangles at the same time."""
 LIGHTS = (((-0.35, -0.5, 0.8), 0.75), ((0.8, 0.3, 0.4), 0.25))
 """Directions to the lights in the world, and their strengths."""
-NEAREST = 1e-3
-"""Triangles nearer than this to the camera are left out [m]."""
+NEAREST_TRIANGLE = 1e-3
+"""Distance from the camera below which triangles are left out [m]."""
 SAME_DEPTH = 1.0 - 2e-4
 """A ghost shows only where it is nearer than this part of the depth of the opaque solids: equal surfaces do not mix."""
 MARGIN = 1.04
@@ -205,7 +205,7 @@ class Picture:
         """Return the depth of all samples; of those that are hit the triangle, and the weights of its corners."""
         height, width = self._shape
         flat = self._project(corners.reshape(-1, 3)).reshape(-1, 3, 3)
-        flat[flat[:, :, 2].min(axis=1) < NEAREST] = np.nan
+        flat[flat[:, :, 2].min(axis=1) < NEAREST_TRIANGLE] = np.nan
         planes = _weight_planes(flat)
         inverse = planes.sum(axis=1)
         triangle, row = _spread(*_bounds(flat[:, :, 1], height))
@@ -288,12 +288,12 @@ def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
 
 
 def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of lines with about ``AT_ONCE`` samples each."""
+    """Yield ranges of lines with about ``SAMPLES_PER_BLOCK`` samples each."""
     sums = np.cumsum(counts)
     low = 0
     while low < len(counts):
         before = sums[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(sums, before + AT_ONCE)))
+        high = max(low + 1, int(np.searchsorted(sums, before + SAMPLES_PER_BLOCK)))
         yield low, high
         low = high
 

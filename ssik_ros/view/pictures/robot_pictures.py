@@ -25,10 +25,11 @@ GHOSTS: tuple[Colour, ...] = (
     (0.45, 0.4, 0.35),
 )
 """Colours of ghosts, one after the other."""
-OPACITY = 0.3
+PICTURED_GHOST_OPACITY = 0.3
+"""Opacity of a ghost in a picture [1]."""
 FRAME = 0.16
 """Length of the arrows of a frame, as a part of the robot's size."""
-LINE = 0.006
+LINE_RADIUS = 0.006
 """Radius of a line, as a part of the robot's size."""
 NEARLY_WHITE = 250
 """Colours of a palette that are lighter than this are white: a palette averages colours."""
@@ -93,12 +94,12 @@ class RobotPictures:
             picture.add(solid, colour)
         for number, state in enumerate(states[1:]):
             colour = GHOSTS[number % len(GHOSTS)]
-            picture.add_ghost(self.solids.at(state, colour), OPACITY)
+            picture.add_ghost(self.solids.at(state, colour), PICTURED_GHOST_OPACITY)
         for pose in frames:
             for solid, colour in make_frame(FRAME * self._size):
                 picture.add(solid.moved(pose), colour)
         for points in lines:
-            picture.add(make_tube(points, LINE * self._size), LINE_COLOUR)
+            picture.add(make_tube(points, LINE_RADIUS * self._size), LINE_COLOUR)
         return picture.draw(self._floor, is_transparent=is_transparent)
 
 

@@ -14,8 +14,8 @@ SEGMENTS = 28
 SMOOTH = np.cos(np.radians(40.0))
 """Cosine of the largest angle between two triangles of a mesh that share one smooth surface."""
 
-FINEST = 1e-5
-"""Corners nearer than this are one vertex of a surface that is simplified, as a part of its size."""
+MERGED_CORNERS = 1e-5
+"""Distance below which corners of a simplified surface become one, as a share of its size [1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ def simplify(surface: Surface, most: int) -> Surface:
         return surface
     corners, cell = surface.corners.reshape(-1, 3), size / 256.0
     # Each vertex is the corner of several triangles.
-    first, vertex = find_equal_rows(np.round((corners - low) / (FINEST * size)))
+    first, vertex = find_equal_rows(np.round((corners - low) / (MERGED_CORNERS * size)))
     vertices, uses = corners[first], np.bincount(vertex)
     while True:
         _, which = find_equal_rows(np.floor((vertices - low) / cell))

@@ -26,8 +26,8 @@ Method
 Degeneracies
 ------------
 If an arc is a single value (two joints on their limits, or one that touches its limit), the bounds close in on it down
-to NARROWEST. A branch that bends sharply next to a singular posture has large slopes, so more values are tried there.
-Any detour of a curve between two values that leaves its slopes unchanged is missed.
+to NARROWEST_ARC. A branch that bends sharply next to a singular posture has large slopes, so more values are tried
+there. Any detour of a curve between two values that leaves its slopes unchanged is missed.
 
 Cost
 ----
@@ -51,19 +51,19 @@ LEAST_BEND = 0.03
 """Extra deviation of a joint from its chord, beyond the deviation that its slopes show, per width of the interval."""
 GROWTH = 1.5
 """Largest factor by which slopes of the room inside an interval exceed the measured slopes."""
-LEAST_SLOPE = 0.1
+LEAST_ROOM_SLOPE = 0.1
 """Least assumed slope of the room [1/rad]."""
 STEADY = 0.1
 """A joint moves steadily if its changes next to an interval reverse by at most this share of the change in the
 interval."""
-LARGEST_TURN = 2.0
+LARGEST_KNOWN_CHANGE = 2.0
 """If a joint changes by more than this between two places, its direction is unknown [rad]."""
 NEIGHBOURS = 2e-4
 """Arcs next to a sampled one and nearer to it than this [rad] are not searched for."""
-NARROWEST = 1e-12
-"""Width of an interval at which it is not divided any further [rad]."""
-MOST = 600
-"""Most values that are tried for one pose between the scanned values."""
+NARROWEST_ARC = 1e-12
+"""Width of an interval of an arc below which it is not divided any further [rad]."""
+MOST_TRIED_VALUES = 600
+"""Most values of the held joint that are tried for one pose between the scanned values."""
 COLUMNS = 4
 """Numbers of an interval on the stack: the place before it, both ends, the place after it."""
 STACK_HEAD = LANES + 3
@@ -94,7 +94,7 @@ def places_needed(last):
 
     :param last: index of the last scanned place.
     """
-    return last + 1 + MOST
+    return last + 1 + MOST_TRIED_VALUES
 
 
 @inline_kernel
@@ -105,7 +105,7 @@ def stack_size(last):
     :param last: index of the last scanned place.
     """
     # A round removes at least one interval and adds one more than it has values.
-    return COLUMNS * (STACK_HEAD + last + 2 * MOST)
+    return COLUMNS * (STACK_HEAD + last + 2 * MOST_TRIED_VALUES)
 
 
 @inline_kernel
@@ -177,8 +177,8 @@ def _shares_inside(start, change, reach):
 @inline_kernel
 def _rooms(places, n, interval):
     """Return the rooms of all branches at a and at b, and a mask of the branches with known negative rooms at both."""
-    a = lanes.load(places, hb.row_at(interval.a, n + hb.ROOM, n))
-    b = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
+    a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
+    b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
     return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
 
 
@@ -195,13 +195,13 @@ def existing(places, n, interval):
     if lanes.bits_of(is_absent) == 0:
         return hb.EVERY
     a, b = lanes.select(is_absent, a, 0.0), lanes.select(is_absent, b, 0.0)
-    p = lanes.load(places, hb.row_at(interval.p, n + hb.ROOM, n))
-    r = lanes.load(places, hb.row_at(interval.r, n + hb.ROOM, n))
+    p = lanes.load(places, hb.row_at(interval.p, n + hb.RESIDUAL_ROW, n))
+    r = lanes.load(places, hb.row_at(interval.r, n + hb.RESIDUAL_ROW, n))
     p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
     slope = lanes.absolute(b - a) * interval.between
     slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)
     slope = lanes.greater(lanes.absolute(b - r) * interval.after, slope)
-    reach = a + b + (GROWTH * slope + LEAST_SLOPE) * interval.width
+    reach = a + b + (GROWTH * slope + LEAST_ROOM_SLOPE) * interval.width
     return hb.EVERY & ~lanes.bits_of(is_absent & (reach < 0.0))
 
 
@@ -268,13 +268,13 @@ def is_doubtful(places, ranges, n, interval):
     low, high = lanes.spread(0.0), lanes.spread(1.0)
     leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
     margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
-    is_forward = (margins < hb.INSIDE) | (rooms < 0.0)
+    is_forward = (margins < hb.INSIDE_MARGIN) | (rooms < 0.0)
     for place in range(int(ranges[2 * n])):
         joint = int(ranges[2 * n + 1 + place])
         half = ranges[n + joint]
         start, change, before, after, bend = _step(places, ranges, n, interval, joint)
         if hidden != 0:
-            first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
+            first, last = _shares_inside(start, change, bend + (half - hb.INSIDE_MARGIN))
             low, high = lanes.greater(low, first), lanes.lesser(high, last)
             # Joints of a branch that exists only in between leave their chords like a square root.
             hidden &= lanes.bits_of((low <= high) | is_absent)
@@ -284,7 +284,7 @@ def is_doubtful(places, ranges, n, interval):
             continue
         stays = _stays(start, change, bend, half)
         # A change of nearly pi may be a rotation in the other direction.
-        is_large = lanes.absolute(change) > LARGEST_TURN
+        is_large = lanes.absolute(change) > LARGEST_KNOWN_CHANGE
         leaving = leaving + lanes.select(
             stays, 0.0, lanes.select(is_large, 2.0, lanes.spread(1.0))
         )
@@ -370,10 +370,10 @@ def choose_values(places, ranges, n, pending, stack, size, values):
         interval = _interval(places, n, stack[row], a, b, stack[row + 3])
         if not is_doubtful(places, ranges, n, interval):
             continue
-        if interval.width < NARROWEST:
+        if interval.width < NARROWEST_ARC:
             # A single value within rounding: let certification decide.
-            hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
-            hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
+            hb.keep_place(places, a, -hb.CANDIDATE_ERROR, ranges, pending, n)
+            hb.keep_place(places, b, -hb.CANDIDATE_ERROR, ranges, pending, n)
             continue
         for column in range(COLUMNS):
             stack[COLUMNS * count + column] = stack[row + column]
@@ -427,4 +427,4 @@ def _keep_chain(places, ranges, n, pending, chain, count):
     for k in range(2, count + 2):
         p, a, b, r = chain[k - 2], chain[k - 1], chain[k], chain[k + 1]
         _inherit(places, ranges, n, p, a, b, r, a)
-        hb.keep_place(places, b, hb.INSIDE, ranges, pending, n)
+        hb.keep_place(places, b, hb.INSIDE_MARGIN, ranges, pending, n)

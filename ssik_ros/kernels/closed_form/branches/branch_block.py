@@ -95,7 +95,7 @@ def solve(address, pose, seed):
         put(own_pose[i], pose[i], 4)
     for k in range(n):
         own_seed[k] = seed[k]
-        if not abs(seed[k]) <= joint_values.LARGEST:
+        if not abs(seed[k]) <= joint_values.LARGEST_JOINT_VALUE:
             return BAD_SEED
     count = search_block(address, own_pose, own_seed)
     rows, found = rows_of(address, n), floats(address, FOUND)

@@ -21,9 +21,9 @@ BRANCHES = LANES
 EVERY = (1 << BRANCHES) - 1
 """Bit mask of all branches."""
 
-MARGIN, ROOM = 0, 1
-"""Rows of a place after the rows of its n joints. MARGIN: least distance to a limit [rad]. ROOM: 0 if the branch
-exists, otherwise minus its residual."""
+MARGIN, RESIDUAL_ROW = 0, 1
+"""Rows of a place after the rows of its n joints. MARGIN: least distance to a limit [rad]. RESIDUAL_ROW: 0 if the
+branch exists, otherwise minus its residual."""
 NUMBERS = 2
 """The row after these rows holds single numbers."""
 ROWS = 3
@@ -32,17 +32,17 @@ VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS, NEXT = 0, 1, 2, 3, 4
 the branches whose stretch within the limits has been sampled; bits of the branches that stay within the limits up to
 the next scanned place; index of the place with the next larger value."""
 
-INSIDE = -1e-10
+INSIDE_MARGIN = -1e-10
 """Least margin of a branch within the limits [rad]; certification moves tiny excesses onto the limit."""
-ROUNDING = 1e-6
+CANDIDATE_ERROR = 1e-6
 """Largest distance of candidates of an exact class from the solution [rad], and largest pose error of double
 candidates."""
 EVERYTHING = -1e300
 """Margin that every existing candidate exceeds."""
 MISSING = 2.0
 """Mark of a branch without a candidate."""
-FAR = 0.6
-"""If a branch is farther outside the limits than this, its existence is not checked [rad]."""
+UNCHECKED_DISTANCE = 0.6
+"""Distance of a branch outside the limits above which its existence is not checked [rad]."""
 
 VALUES = held_wrist_lanes.SCRATCH
 """Offsets in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
@@ -98,7 +98,7 @@ def row_at(at, row, n):
     Return the offset of a row of a place.
 
     :param at: index of the place.
-    :param row: index of a joint, or n + MARGIN, n + ROOM.
+    :param row: index of a joint, or n + MARGIN, n + RESIDUAL_ROW.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + row)
@@ -248,7 +248,7 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
         vector(scratch, SPECIAL, 6),
     )
     for column in range(held_wrist_lanes.COLUMNS):
-        row = n + ROOM
+        row = n + RESIDUAL_ROW
         if column < 6:
             row = 5 - column if is_reversed else column
             row += held == 0
@@ -283,7 +283,7 @@ def take_candidates(places, at, raw, count, n):
             # A subproblem that is tangent or out of reach returns one candidate twice.
             if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
                 mark = 1.0
-        places[row_at(at, n + ROOM, n) + branch] = mark
+        places[row_at(at, n + RESIDUAL_ROW, n) + branch] = mark
 
 
 @inline_kernel
@@ -316,19 +316,19 @@ def write_margins(run, places, at, ranges, rounding, scratch):
         away = lanes.load(places, row_at(at, k, n)) - ranges[k]
         away = lane_angles.wrapped(away)
         least = lanes.lesser(ranges[n + k] - lanes.absolute(away), least)
-    marks, room = lanes.load(places, row_at(at, n + ROOM, n)), lanes.spread(0.0)
+    marks, room = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n)), lanes.spread(0.0)
     is_marked = marks > 0.0
     if lanes.bits_of(is_marked) != 0:
         least = lanes.select(marks == MISSING, -math.inf, least)
         room = lanes.select(is_marked, -math.inf, room)
-        is_near = is_marked & (least >= -FAR)
+        is_near = is_marked & (least >= -UNCHECKED_DISTANCE)
         if lanes.bits_of(is_near) != 0:
             miss = misses(run, places, at, scratch)
             miss = lanes.select(miss < rounding, 0.0, -miss)
             room = lanes.select(is_near, miss, room)
     lanes.store(places, row_at(at, n + MARGIN, n), least)
-    lanes.store(places, row_at(at, n + ROOM, n), room)
-    bits = lanes.bits_of((least >= INSIDE) & (room == 0.0))
+    lanes.store(places, row_at(at, n + RESIDUAL_ROW, n), room)
+    bits = lanes.bits_of((least >= INSIDE_MARGIN) & (room == 0.0))
     places[number_at(at, INSIDE_BITS, n)] = float(bits)
     places[number_at(at, HIT_BITS, n)] = 0.0
 
@@ -360,15 +360,15 @@ def keep_place(places, at, least, ranges, pending, n):
 
     :param places: flat table of places.
     :param at: index of the place; its appended branches are marked as hit.
-    :param least: least margin: INSIDE; -ROUNDING if certification shall decide; EVERYTHING for all candidates, whether
-        or not they reach the pose.
+    :param least: least margin: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
+        candidates, whether or not they reach the pose.
     :param ranges: from :func:`write_ranges`; joints outside by rounding are moved onto the limit.
     :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
         each.
     :param n: number of joints.
     """
     margins = lanes.load(places, row_at(at, n + MARGIN, n))
-    rooms = lanes.load(places, row_at(at, n + ROOM, n))
+    rooms = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n))
     hit = bits_at(places, at, HIT_BITS, n)
     bits = lanes.bits_of(margins >= least) & ~hit
     if least > EVERYTHING:
@@ -382,7 +382,7 @@ def keep_place(places, at, least, ranges, pending, n):
         for k in range(n):
             pending[start + k] = places[row_at(at, k, n) + branch]
         outside = places[row_at(at, n + MARGIN, n) + branch]
-        if -ROUNDING <= outside < 0.0:
+        if -CANDIDATE_ERROR <= outside < 0.0:
             _put_on_limits(pending, start, ranges, n)
         pending[start + n] = float(at)
         pending[0] += 1.0

@@ -149,7 +149,7 @@ def search(
         put(values, vector(fill, first, count), count)
         write_places(run, places, beside, count, ranges, scratch)
         for i in range(count):
-            hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
+            hb.keep_place(places, beside + i, hb.INSIDE_MARGIN, ranges, pending, n)
     spread[TRIED] = found.tried + added
     _certify(run, pending, found.seeds, scratch)
     return common.finish(out, run)
@@ -241,10 +241,10 @@ def write_places(run, places, first, count, ranges, scratch):
     :param ranges: from :func:`held_branches.write_ranges`.
     :param scratch: scratch after :func:`held_branches.prepare`.
     """
-    n, rounding = run.ints[common.N], hb.ROUNDING
+    n, rounding = run.ints[common.N], hb.CANDIDATE_ERROR
     if run.ints[common.CUT] >= 0:
         # The true chain may have a branch where the nearby chain misses the pose by less than this.
-        rounding = DRIFT * run.options[common.NEAR]
+        rounding = DRIFT * run.options[common.RESIDUAL_OPTION]
     useless = hb.write_by_lanes(places, first, count, run.ints, run.reals, scratch)
     for lane in range(count):
         at, value = first + lane, scratch[hb.VALUES + lane]
@@ -278,17 +278,17 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     for i in range(every // 2, last, every):
         value = places[hb.number_at(i, hb.VALUE, n)]
         if i > 0 and not abs(value - seeded) < common.SAME_VALUE:
-            hb.keep_place(places, i, hb.INSIDE, ranges, pending, n)
+            hb.keep_place(places, i, hb.INSIDE_MARGIN, ranges, pending, n)
     for i in range(last + 1):
         places[hb.number_at(i, hb.NEXT, n)] = float(i + 1 if i < last else -1)
     _keep_runs(places, ranges, n, pending, last)
-    hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
+    hb.keep_place(places, 0, -hb.CANDIDATE_ERROR, ranges, pending, n)
     low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
     if high - low > 2.0 * math.pi - common.SAME_VALUE:
         # Both ends of a full turn are the same value.
         hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
         places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)
-    hb.keep_place(places, last, -hb.ROUNDING, ranges, pending, n)
+    hb.keep_place(places, last, -hb.CANDIDATE_ERROR, ranges, pending, n)
 
 
 @kernel
@@ -315,7 +315,7 @@ def _keep_runs(places, ranges, n, pending, last):
             if i > start or hb.bits_at(places, i, hb.INSIDE_BITS, n) & bit != 0:
                 middle = (start + i + 1) // 2
                 if not sampled and 0 < middle < last:
-                    hb.keep_place(places, middle, hb.INSIDE, ranges, pending, n)
+                    hb.keep_place(places, middle, hb.INSIDE_MARGIN, ranges, pending, n)
                     sampled = True
                 for k in range(start, i + 1 if sampled else start):
                     hit = hb.bits_at(places, k, hb.HIT_BITS, n) | bit

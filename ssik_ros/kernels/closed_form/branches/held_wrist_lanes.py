@@ -196,7 +196,7 @@ def _write_arms(scratch, axes, points, special):
         for k in range(3):
             start = ARMS + (2 * side * ARM + 6 + k) * LANES
             lanes.store(scratch, start + ARM * LANES, lanes.load(scratch, start))
-    return 255 if s2 < sp2.PARALLEL else lanes.bits_of(is_odd)
+    return 255 if s2 < sp2.PARALLEL_SQUARE else lanes.bits_of(is_odd)
 
 
 @kernel

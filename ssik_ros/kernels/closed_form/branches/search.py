@@ -23,9 +23,9 @@ from ssik_ros.kernels.rows.places import after, at
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
-FREE = 7
-"""First of the N places with the indices of the joints; the held joint is not among the joints that may move."""
-CUT = FREE + 8
+JOINT_INDICES = 7
+"""Index of the first of N joint indices; the held joint is not among the joints that may move."""
+CUT = JOINT_INDICES + 8
 """Joint where an elimination cuts the loop of the chain; -1 for classes without elimination."""
 SLIDES = CUT + 1
 """Bit mask of the prismatic joints: bit i for joint i from zero, see :mod:`chain`."""
@@ -34,8 +34,26 @@ INEXACT = SLIDES + 1
 PLAN_INTS = INEXACT + 1
 
 # Options of a call.
-MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2, 3, 4, 5, 6, 7
-RIGID = 8
+(
+    MODE,
+    METRIC,
+    HAS_SEED,
+    MAX_SOLUTIONS,
+    ERROR_OPTION,
+    RESIDUAL_OPTION,
+    SEPARATION_OPTION,
+    OFFERED,
+) = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+)
+RIGID_OPTION = 8
 OPTIONS = 9
 
 # Counters of a call.
@@ -71,7 +89,7 @@ gains nothing."""
 IRREGULAR = 1e-4
 """Smallest pivot of the Jacobian, relative to its largest entry; if not larger, other postures may be near a
 solution."""
-OUTSIDE = 1e-5
+SURELY_OUTSIDE = 1e-5
 """If a joint is farther outside its limits than this, it is surely outside [rad or m]."""
 SAME_VALUE = 1e-9
 """Largest difference between two values of a held joint that count as one [rad or m]."""
@@ -355,7 +373,7 @@ def _is_proof(run, count):
 
     :param count: as for :func:`note_doubt`.
     """
-    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, FREE, run.ints[N])
+    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, JOINT_INDICES, run.ints[N])
     raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
     axes, points, home = chain_of(run)
     lower, upper = limits_of(run)
@@ -365,16 +383,18 @@ def _is_proof(run, count):
     for row in range(count):
         copy(q, raw[row])
         _measure(run, q, left)
-        if left[2] > run.options[NEAR]:
+        if left[2] > run.options[RESIDUAL_OPTION]:
             continue
         error = certify.certify(
             axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
         )
-        if error > max(closing * (1.0 + aim.unit), run.options[TOLERANCE]):
+        if error > max(closing * (1.0 + aim.unit), run.options[ERROR_OPTION]):
             continue
-        is_clear = error <= run.options[TOLERANCE]
+        is_clear = error <= run.options[ERROR_OPTION]
         is_clear = is_clear and singular_refinement.is_regular(q, aim, IRREGULAR, scratch)
-        if not is_clear or ranking.place_beside(q, n, slides, lower, upper, q, mode, OUTSIDE):
+        if not is_clear or ranking.place_beside(
+            q, n, slides, lower, upper, q, mode, SURELY_OUTSIDE
+        ):
             return False
     return True
 
@@ -383,7 +403,7 @@ def _is_proof(run, count):
 def _offered_angle(run):
     """Return the angle [rad] for a joint that the pose leaves free: the seed's, else OFFERED; moved into the limits."""
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
-    joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
+    joint = ints[JOINT_INDICES] if ints[REVERSED] != 0 else ints[JOINT_INDICES + min(n, 6) - 1]
     if is_slide(slides, joint):
         for i in range(n):
             # Prismatic joints after the last revolute joint occur only if the class fits the chain without reversal.
@@ -404,7 +424,7 @@ def begin(run, matrix_t):
     :param matrix_t: as for :func:`search`.
     """
     fill(run.counters[:COUNTERS], 0)
-    if not se3.is_rigid(matrix_t, 0, run.options[RIGID]):
+    if not se3.is_rigid(matrix_t, 0, run.options[RIGID_OPTION]):
         return False
     target = target_of(run)
     se3.from_matrix(target, matrix_t, 0)
@@ -418,7 +438,7 @@ def begin(run, matrix_t):
 def is_refused(run):
     """Return whether the reach hull proves that the target is out of reach, whatever the limits."""
     hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
-    tolerance = run.options[TOLERANCE]
+    tolerance = run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
     if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
         run.counters[PROVED] = 1
@@ -455,7 +475,7 @@ def finish(out, run):
             for k in range(3):
                 out[written, n + k] = left[k]
         # A value that was clipped to its limit moves the tip, so check the residual again.
-        is_good = out[written, n + 2] <= run.options[TOLERANCE]
+        is_good = out[written, n + 2] <= run.options[ERROR_OPTION]
         if is_good and not (run.ints[HELD] >= 0 and _is_copy(run, i)):
             written += 1
         else:
@@ -501,11 +521,11 @@ def _keep_refined(run, count, nudge, first):
     """
     n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
     q, raw, scratch = _candidate(run), candidates_of(run), certification_scratch(run)
-    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
+    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
     aim = aim_at(run, free, moving, _extent(run))
     smallest = math.inf
     for row in range(count):
-        if certify.repeats(raw, row, n, slides, run.options[SAME]):
+        if certify.repeats(raw, row, n, slides, run.options[SEPARATION_OPTION]):
             continue
         for k in range(n):
             # A fixed pattern of shifts leaves the singular posture in every direction.
@@ -557,7 +577,7 @@ def _keep_group(run, start, group, first):
     :param first: as for :func:`keep`.
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
-    mode, same, near = int(options[MODE]), options[SAME], options[NEAR]
+    mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[RESIDUAL_OPTION]
     raw, area, q, target = candidates_of(run), _area_of(run), _candidate(run), target_of(run)
     lower, upper = limits_of(run)
     axes, points, home = chain_of(run)
@@ -567,7 +587,7 @@ def _keep_group(run, start, group, first):
     if _has_seed(run):
         metric = int(options[METRIC])
         lane_pipeline.write_distances(area, run.seed, n, slides, lower, upper, metric)
-    enough = min(certify.rounding(target), options[TOLERANCE])
+    enough = min(certify.rounding(target), options[ERROR_OPTION])
     # Branches that were kept in another way have no bits to compare.
     value = raw[start, run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
     dropped = run.counters[DROPPED] - 1
@@ -663,7 +683,7 @@ def _is_dropped_at(run, number, value):
     row, held = run.capacity - 1 - number, run.ints[HELD]
     if number < 0 or row <= run.counters[KEPT]:
         return False
-    return held < 0 or abs(_rows_of(run)[row, held] - value) <= run.options[SAME]
+    return held < 0 or abs(_rows_of(run)[row, held] - value) <= run.options[SEPARATION_OPTION]
 
 
 @inline_kernel
@@ -702,12 +722,12 @@ def _keep_one(run, first):
     lower, upper = limits_of(run)
     left, q = vector(run.work, LEFT, 3), _candidate(run)
     placed = vector(run.work, at(AT_PLACED, n), n)
-    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
-    target, near, scratch = target_of(run), options[NEAR], certification_scratch(run)
+    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
+    target, near, scratch = target_of(run), options[RESIDUAL_OPTION], certification_scratch(run)
     error = certify.certify(
         axes, points, home, n, slides, q, free, moving, target, near, left, scratch
     )
-    if not error <= options[TOLERANCE]:
+    if not error <= options[ERROR_OPTION]:
         return error
     counters[CERTIFIED] += 1
     mode, wishes = int(options[MODE]), run.seed if _has_seed(run) else q
@@ -716,7 +736,7 @@ def _keep_one(run, first):
     if is_inside and not _are_equal(placed, q, n):
         # A joint that was clipped to its limit may require the other joints to follow.
         _measure(run, placed, left)
-        is_inside = left[2] <= options[TOLERANCE]
+        is_inside = left[2] <= options[ERROR_OPTION]
     is_inside = is_inside or _put_on_limits(run, wishes)
     if _is_known(run, first, q, error, is_inside):
         return error
@@ -801,11 +821,11 @@ def _put_on_limits(run, wishes):
     placed = vector(run.work, at(AT_PLACED, n), n)
     free, on_limit = vector(run.counters, COUNTERS, n), 0
     lower, upper = limits_of(run)
-    scratch, tolerance = certification_scratch(run), run.options[TOLERANCE]
+    scratch, tolerance = certification_scratch(run), run.options[ERROR_OPTION]
     copy(placed, _candidate(run))
     for _ in range(n):
         if not ranking.place_beside(
-            placed, n, slides, lower, upper, wishes, mode, ranking.BESIDE_LIMIT
+            placed, n, slides, lower, upper, wishes, mode, ranking.FOLD_LIMIT_ROUNDING
         ):
             return False
         moving = 0
@@ -863,7 +883,7 @@ def _is_same_as(run, row, q, error):
         _rows_of(run),
         certification_scratch(run),
     )
-    if not certify.are_near(rows, row, q, n, slides, run.options[SAME]):
+    if not certify.are_near(rows, row, q, n, slides, run.options[SEPARATION_OPTION]):
         return False
     axes, points, home = chain_of(run)
     there = rows[row, n + 2]

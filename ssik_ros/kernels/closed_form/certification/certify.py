@@ -38,18 +38,18 @@ from ssik_ros.kernels.rows.places import at
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
-ROUNDING = 1e-13
-"""Residual, relative to the size of the target, below which Newton steps gain nothing."""
-LEAST_GAIN = 0.9
-"""If a step leaves more than this share of the residual, it is the last step."""
+RESIDUAL_ROUNDING = 1e-13
+"""Residual below which Newton steps gain nothing, as a share of the size of the target."""
+LAST_STEP_SHARE = 0.9
+"""If a step leaves more than this share of the residual, it is the last step [1]."""
 PIVOT = 1e-10
 """Pivot, relative to the largest entry of the Jacobian, below which the damped step is taken."""
-DAMPING = 1e-6
+DAMPED_STEP_DAMPING = 1e-6
 """Damping of the damped step, relative to the squared size of the Jacobian."""
-SMALL, SMALLEST = 0.01, 1e-9
+SMALL_ARM_SIZE, SMALLEST = 0.01, 1e-9
 """Size of an arm below which positions are scaled by the size, and the smallest such scale [m]."""
-LONGEST_STEP = 0.5
-"""Largest change of a joint in one Newton step [rad or m]."""
+LONGEST_CERTIFIED_STEP = 0.5
+"""Largest change of a joint in one Newton step of a certification [rad or m]."""
 
 SCREWS, POSE, POSTURE, SYSTEM, NORMAL, END = (0, 0), (6, 0), (6, 12), (7, 12), (7, 54), (7, 96)
 """Places in the scratch: screws (6 n,), a pose (12,), a posture (n,), two systems of equations (6, 7)."""
@@ -117,7 +117,7 @@ def residual(pose, target):
 @inline_kernel
 def rounding(target):
     """Return the residual at a target (12,) below which Newton steps gain nothing."""
-    return ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
+    return RESIDUAL_ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
 
 
 @kernel
@@ -249,7 +249,7 @@ def _solve_damped(normal, system, count):
             size += system[i, j] * system[i, j]
     write_normal(normal, system, count)
     for a in range(count):
-        normal[a, a] += DAMPING * size
+        normal[a, a] += DAMPED_STEP_DAMPING * size
     _solve_regular(normal, count)
 
 
@@ -282,7 +282,7 @@ def _step(q, screws, slides, free, count, pose, target, system, normal):
         regular = _solve_regular(normal, 6)
     if not regular:
         _solve_damped(normal, system, count)
-    move(q, q, free, count, normal, LONGEST_STEP)
+    move(q, q, free, count, normal, LONGEST_CERTIFIED_STEP)
 
 
 @kernel
@@ -319,7 +319,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
         evaluate(axes, points, home, n, slides, q, screws, pose)
         now = residual(pose, target)
         if now < smallest:
-            is_slow = now > LEAST_GAIN * smallest
+            is_slow = now > LAST_STEP_SHARE * smallest
             smallest = now
             copy(best, q)
             write_errors(errors, pose, target)
@@ -380,11 +380,11 @@ def repeats(store, row, n, slides, same):
 
 @inline_kernel
 def share_of(points, n):
-    """Return the scale of positions [m]: 1 for arms of at least the size SMALL, the size of smaller arms."""
+    """Return the scale of positions [m]: 1 for arms of at least the size SMALL_ARM_SIZE, the size of smaller arms."""
     total = 0.0
     for i in range(3 * n - 3):
         total += abs(points[i + 3] - points[i])
-    return 1.0 if total >= SMALL else max(total, SMALLEST)
+    return 1.0 if total >= SMALL_ARM_SIZE else max(total, SMALLEST)
 
 
 @kernel

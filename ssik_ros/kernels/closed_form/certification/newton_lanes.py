@@ -17,7 +17,7 @@ Method
 
 Degeneracies
 ------------
-At a singular posture J J^T is singular, so it is damped by DAMPING. Candidates that do not arrive are left to the
+At a singular posture J J^T is singular, so it is damped by TRACE_DAMPING. Candidates that do not arrive are left to the
 certification of one candidate. With seven joints, a fold of the branches of six joints does not make J J^T singular.
 
 Cost
@@ -34,7 +34,7 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 STEPS = 4
 """Most steps; three lead from an error of 1e-2 to rounding at a regular posture."""
-DAMPING = 1e-14
+TRACE_DAMPING = 1e-14
 """Damping of the equations, relative to the sum of the diagonal."""
 ROWS = 6
 COLUMNS = ROWS + 1
@@ -169,7 +169,7 @@ def _write_equations(area, axes, points, home, n, held, target, scratch):
             lanes.store(scratch, _entry(n, column, row), total)
         trace = trace + lanes.load(scratch, _entry(n, row, row))
     for row in range(ROWS):
-        total = lanes.load(scratch, _entry(n, row, row)) + DAMPING * trace
+        total = lanes.load(scratch, _entry(n, row, row)) + TRACE_DAMPING * trace
         lanes.store(scratch, _entry(n, row, row), total)
     way, turn = error_at(x, y, z, t, target)
     for k in range(3):
@@ -231,5 +231,5 @@ def polish(area, axes, points, home, n, held, target, scratch):
                 step = step + column * lanes.load(scratch, _entry(n, row, ROWS))
             # A huge or undefined step belongs to a singular posture: leave the joint where it is.
             size = lanes.absolute(step)
-            step = lanes.select(size <= certify.LONGEST_STEP, step, 0.0)
+            step = lanes.select(size <= certify.LONGEST_CERTIFIED_STEP, step, 0.0)
             lanes.store(area, LANES * i, lanes.load(area, LANES * i) + step)

@@ -5,14 +5,13 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 
 TWO_PI = 2.0 * math.pi
 PER_RADIAN = 1.0 / TWO_PI
 """Number of turns in a radian [1/rad]."""
-NEAR_LIMIT = 1e-9
-"""Largest distance outside a limit at which a value is moved onto it [rad or m]."""
-BESIDE_LIMIT = 1e-6
-"""Like NEAR_LIMIT, for solutions near a fold, which are known only to the square root of rounding [rad or m]."""
+FOLD_LIMIT_ROUNDING = 1e-6
+"""LIMIT_ROUNDING of solutions near a fold, which are known only to the square root of rounding [rad or m]."""
 FARTHEST_WISH = 1e6
 """Largest wish for a joint without limits [rad]; for larger ones rounding would lose a turn."""
 
@@ -21,7 +20,7 @@ WITHIN_LIMITS = 1
 WRAP_ONLY = 2
 
 SUM_OF_SQUARES = 0
-LARGEST = 1
+LARGEST_DIFFERENCE = 1
 
 
 @inline_kernel
@@ -51,7 +50,7 @@ def place_in_limits(value, lower, upper, wish):
     :param lower, upper: limits; may be infinite.
     :param wish: preferred value.
     """
-    return _place_beside_limits(value, lower, upper, wish, NEAR_LIMIT)
+    return _place_beside_limits(value, lower, upper, wish, LIMIT_ROUNDING)
 
 
 @inline_kernel
@@ -87,7 +86,7 @@ def place(q, n, slides, lower, upper, wishes, mode):
     :param mode: WITHIN_LIMITS; KEEP_ALL, which only wraps to (-pi, pi]; or WRAP_ONLY, which moves joints into their
         limits if possible. The last two return True for every solution.
     """
-    return place_beside(q, n, slides, lower, upper, wishes, mode, NEAR_LIMIT)
+    return place_beside(q, n, slides, lower, upper, wishes, mode, LIMIT_ROUNDING)
 
 
 @kernel
@@ -127,14 +126,14 @@ def distance(q, seed, n, slides, lower, upper, metric):
     :param q, seed: (n,).
     :param slides: bit mask of the prismatic joints.
     :param lower, upper: (n,) limits; may be infinite.
-    :param metric: SUM_OF_SQUARES, or LARGEST.
+    :param metric: SUM_OF_SQUARES, or LARGEST_DIFFERENCE.
     """
     total = 0.0
     for i in range(n):
         d = q[i] - seed[i]
         if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
             d = so3.wrap_to_pi(d)
-        if metric == LARGEST:
+        if metric == LARGEST_DIFFERENCE:
             total = max(total, abs(d))
         else:
             total += d * d

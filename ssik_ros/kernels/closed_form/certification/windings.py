@@ -27,24 +27,24 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.vectors import fill
 
 TWO_PI = 2.0 * math.pi
-NEAR_LIMIT = ranking.NEAR_LIMIT
 
 
 @inline_kernel
 def has_windings(lower, upper, slides):
     """Return whether a joint with these limits has several windings for some angles; False for prismatic joints."""
-    is_long = upper - lower > TWO_PI + NEAR_LIMIT
+    is_long = upper - lower > TWO_PI + LIMIT_ROUNDING
     return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
     """Return the smallest and the largest k with value + 2 pi k inside the limits; (0, 0) if no winding is inside."""
-    first = math.ceil((lower - NEAR_LIMIT - value) / TWO_PI)
-    last = math.floor((upper + NEAR_LIMIT - value) / TWO_PI)
+    first = math.ceil((lower - LIMIT_ROUNDING - value) / TWO_PI)
+    last = math.floor((upper + LIMIT_ROUNDING - value) / TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)
 
 
@@ -107,7 +107,7 @@ def _distance(costs, places, metric):
     total = 0.0
     for i in range(places.shape[0]):
         cost = costs[i, places[i]]
-        total = max(total, cost) if metric == ranking.LARGEST else total + cost * cost
+        total = max(total, cost) if metric == ranking.LARGEST_DIFFERENCE else total + cost * cost
     return total
 
 
@@ -170,7 +170,7 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
     :param out: (k, n) out: joint values; k is at most the number of all combinations.
     :param of_branch: (k,) out: index of the branch of each combination.
     :param values, costs, sizes: from :func:`write_windings`.
-    :param metric: SUM_OF_SQUARES or LARGEST of :mod:`ranking`.
+    :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
     :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.
     :param places: (n,) integers of scratch.
     """

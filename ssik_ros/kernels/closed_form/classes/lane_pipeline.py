@@ -80,11 +80,16 @@ def _place_in_limits(value, lower, upper, wish):
     """Do :func:`ranking.place_in_limits` in each lane; return the values and a mask of lanes with a winding inside."""
     # No if: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
-    high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
-    down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.PER_RADIAN)
-    up = lanes.ceil((lower - ranking.BESIDE_LIMIT - value) * ranking.PER_RADIAN)
+    high, low = (
+        value > upper + ranking.FOLD_LIMIT_ROUNDING,
+        value < lower - ranking.FOLD_LIMIT_ROUNDING,
+    )
+    down = lanes.floor((upper + ranking.FOLD_LIMIT_ROUNDING - value) * ranking.PER_RADIAN)
+    up = lanes.ceil((lower - ranking.FOLD_LIMIT_ROUNDING - value) * ranking.PER_RADIAN)
     value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
-    is_inside = (value >= lower - ranking.BESIDE_LIMIT) & (value <= upper + ranking.BESIDE_LIMIT)
+    is_inside = (value >= lower - ranking.FOLD_LIMIT_ROUNDING) & (
+        value <= upper + ranking.FOLD_LIMIT_ROUNDING
+    )
     return lanes.lesser(lanes.greater(value, lanes.spread(lower)), lanes.spread(upper)), is_inside
 
 
@@ -111,8 +116,8 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
                 wish = lanes.spread(ranking.sensible_wish(seed[k], lower[k], upper[k]))
             placed, is_inside = _place_in_limits(value, lower[k], upper[k], wish)
             if not turns:
-                is_inside = (value >= lower[k] - ranking.BESIDE_LIMIT) & (
-                    value <= upper[k] + ranking.BESIDE_LIMIT
+                is_inside = (value >= lower[k] - ranking.FOLD_LIMIT_ROUNDING) & (
+                    value <= upper[k] + ranking.FOLD_LIMIT_ROUNDING
                 )
             value = lanes.select(is_inside, placed, value)
             lost = lost | (lanes.select(is_inside, 0.0, 1.0) > 0.0)
@@ -221,7 +226,9 @@ def write_distances(area, seed, n, slides, lower, upper, metric):
         if math.isinf(lower[k]) and math.isinf(upper[k]) and not is_slide(slides, k):
             d = lanes.wrap_to_pi(d)
         total = (
-            lanes.greater(total, lanes.absolute(d)) if metric == ranking.LARGEST else total + d * d
+            lanes.greater(total, lanes.absolute(d))
+            if metric == ranking.LARGEST_DIFFERENCE
+            else total + d * d
         )
     lanes.store(area, row_of(n, DISTANCE), total)
 

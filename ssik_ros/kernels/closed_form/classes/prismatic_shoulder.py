@@ -64,7 +64,7 @@ from ssik_ros.kernels.closed_form.classes import orientation_first, slide_length
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
 from ssik_ros.kernels.geometry.subproblems import sp4, sp6
-from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import ZERO_COEFFICIENT
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 WRIST_AXES = 9
@@ -186,7 +186,7 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
     swing = math.sqrt(a1 * a1 + b1 * b1)
     if abs(climb) * size <= LEVEL * swing:
         count = _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size)
-    elif swing + math.sqrt(a2 * a2 + b2 * b2) <= SMALL * size * size:
+    elif swing + math.sqrt(a2 * a2 + b2 * b2) <= ZERO_COEFFICIENT * size * size:
         count = 1
         out[0, 1], out[0, 2] = d1 / climb, 0.0
     else:
@@ -217,7 +217,7 @@ def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
     :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u.
     :param size: size of the lengths that give these coefficients.
     """
-    rounds = 4 if abs(climb) > SMALL else 1
+    rounds = 4 if abs(climb) > ZERO_COEFFICIENT else 1
     for row in range(4):
         s = 0.0
         for _ in range(rounds):

@@ -29,7 +29,7 @@ References
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, ZERO_COEFFICIENT
 
 
 @inline_kernel
@@ -42,7 +42,7 @@ def solve_two(a, b, r):
     """
     n = vectors.cross(a, b)
     nn = vectors.dot(n, n)
-    if nn <= SMALL * SMALL:
+    if nn <= ZERO_COEFFICIENT * ZERO_COEFFICIENT:
         return FREE, vectors.dot(a, r), 0.0
     x = vectors.dot(vectors.cross(r, b), n) / nn
     return EXACT, x, vectors.dot(vectors.cross(a, r), n) / nn
@@ -58,7 +58,7 @@ def solve_three(a, b, c, r):
     """
     bc, ca, ab = vectors.cross(b, c), vectors.cross(c, a), vectors.cross(a, b)
     volume = vectors.dot(a, bc)
-    if abs(volume) > SMALL:
+    if abs(volume) > ZERO_COEFFICIENT:
         share = 1.0 / volume
         x, y = share * vectors.dot(r, bc), share * vectors.dot(r, ca)
         return EXACT, x, y, share * vectors.dot(r, ab)

@@ -29,10 +29,10 @@ EDGE = 1e-5
 """Distance of a component from the end of its range below which a gate is uncertain, in sizes of the arm."""
 SHORT = 1e-6
 """Squared length of a vector below which its direction is uncertain, in squared sizes of the arm."""
-STRAIGHT = 1e-6
+STRAIGHT_SQUARE = 1e-6
 """Squared sine between two axes below which the angles about them are uncertain."""
-BESIDE = 1e-5
-"""Distance of a joint from a limit below which it is uncertain whether the joint is inside [rad]."""
+LIMIT_DOUBT = 1e-5
+"""Distance of a joint from a limit below which it is in doubt whether the joint is inside [rad]."""
 COARSEST = 1e-9
 """Largest rounding error of a sine or cosine."""
 MISSED = 1e-18
@@ -64,7 +64,7 @@ def write_limits(table, lower, upper, n, is_reversed):
         middle = 0.5 * (upper[joint] + lower[joint])
         table[at], table[at + 1] = math.cos(middle), math.sin(middle)
         table[at + 2] = math.cos(half)
-        table[at + 3] = BESIDE * math.sin(half) + COARSEST
+        table[at + 3] = LIMIT_DOUBT * math.sin(half) + COARSEST
 
 
 @inline_kernel

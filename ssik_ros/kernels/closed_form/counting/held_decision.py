@@ -45,7 +45,7 @@ from ssik_ros.kernels.geometry.lanes import LANES
 
 UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
 
-LOW, HIGH, BEYOND, REVERSED, MOST, PROBES = 0, 1, 2, 3, 4, 5
+LOW, HIGH, BEYOND, REVERSED, CELL_COUNT, PROBES = 0, 1, 2, 3, 4, 5
 """Numbers of a spread: range of the held joint [rad]; extension of the range for the cells; 1 if the class fits the
 reversed chain; most cells to examine; 1 if postures are searched, too."""
 SPREAD = 6
@@ -54,8 +54,8 @@ FIRST = 16
 ARMS = 4
 BOTH = 3
 """Bit mask of both wrists."""
-NARROWEST = 1e-7
-"""Half width of a cell at which it is not divided any further [rad]."""
+NARROWEST_CELL = 1e-7
+"""Half width of a cell below which it is not divided any further [rad]."""
 ROUNDS = 1
 """Number of rounds in which ranges of joints bound the drift, and the drift bounds the joints."""
 CELL = 12
@@ -99,14 +99,14 @@ def probe(run, values, count, places, ranges, scratch):
         if (useless >> lane) & 1 != 0:
             continue
         places[hb.number_at(lane, hb.VALUE, n)] = values[lane]
-        hb.write_margins(run, places, lane, ranges, hb.ROUNDING, scratch)
+        hb.write_margins(run, places, lane, ranges, hb.CANDIDATE_ERROR, scratch)
         margins = lanes.load(places, hb.row_at(lane, n + hb.MARGIN, n))
-        rooms = lanes.load(places, hb.row_at(lane, n + hb.ROOM, n))
+        rooms = lanes.load(places, hb.row_at(lane, n + hb.RESIDUAL_ROW, n))
         bits = lanes.bits_of((margins >= 0.0) & (rooms == 0.0))
         if bits == 0:
             continue
         missed = hb.misses(run, places, lane, scratch)
-        bits &= lanes.bits_of(missed <= run.options[common.TOLERANCE])
+        bits &= lanes.bits_of(missed <= run.options[common.ERROR_OPTION])
         for branch in range(hb.BRANCHES):
             found += (bits >> branch) & 1
     return found
@@ -137,7 +137,7 @@ def _begin_cells(queue, spread, arm):
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
     half, wrists = 0.5 * (high - low) / FIRST, 1 if drift == 0.0 else 2
     parts = LAST_FIRST if is_split else 1
-    last = min(arm.limits[11] + hr.BESIDE, math.pi) / parts
+    last = min(arm.limits[11] + hr.PROVED_OUTSIDE, math.pi) / parts
     for branch in range(ARMS * wrists * parts):
         wrist = branch // parts
         code = wrist // wrists + ARMS * (BOTH if wrists == 1 else 1 + wrist % 2)
@@ -230,7 +230,7 @@ def _write_drift(items, out, arm, pose):
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
     lift = _lifted(arm, pose, own)
-    radius = radius + own_radius + hr.ROUNDING
+    radius = radius + own_radius + hr.INTERVAL_ROUNDING
     before = lanes.load(items, hr.BALL * LANES)
     is_less = radius < before
     for i in range(3):
@@ -251,7 +251,7 @@ def _write_lift(items, arm, pose):
     for i in range(3):
         lanes.store(items, (hr.LIFT + i) * LANES, lift[i])
     half = lanes.load(items, (hr.LAST + 1) * LANES)
-    lanes.store(items, hr.BALL * LANES, arm.numbers[hr.SPLIT] * half + hr.ROUNDING)
+    lanes.store(items, hr.BALL * LANES, arm.numbers[hr.SPLIT] * half + hr.INTERVAL_ROUNDING)
 
 
 @inline_kernel
@@ -262,7 +262,7 @@ def _cut_last(items, out):
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
     away = centre - middle
     away = lane_angles.wrapped(away)
-    radius = radius + hr.BESIDE
+    radius = radius + hr.PROVED_OUTSIDE
     # Cut only if both ranges together are shorter than a turn; otherwise they overlap on both sides.
     is_narrow = radius + half < math.pi
     low, high = lanes.greater(away - radius, -half), lanes.lesser(away + radius, half)
@@ -326,7 +326,7 @@ def _divide(queue, size, most, items, start, bits, is_split):
     at, lane, place = CELL * start[0], start[1], CELL * size
     half, last = queue[at + 1], items[(hr.LAST + 1) * LANES + lane]
     is_last = is_split and items[hr.BALL * LANES + lane] > LAST_SHARE * half
-    if size + 2 > most or half < NARROWEST:
+    if size + 2 > most or half < NARROWEST_CELL:
         return most + 1
     for side in range(2):
         way = side - 0.5
@@ -369,7 +369,7 @@ def _decide(run, arm, pose, spread, scratch):
 
     :param run: arrays of the search, after ``begin``.
     """
-    most, n = int(spread[MOST]), 7
+    most, n = int(spread[CELL_COUNT]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
     at = hr.ITEMS + hr.RANGES
     values, at = vector(scratch, at, LANES), at + LANES + 12

@@ -48,11 +48,11 @@ from ssik_ros.kernels.closed_form.certification.chain import map_direction, map_
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
-PLAY = 1e-8
+POSE_PLAY = 1e-8
 """Play of the pose, in sizes of the arm and in radians; it exceeds rounding and the tolerance of a posture."""
-ROUNDING = 1e-10
-"""Play of a cosine, and of a point that does not depend on the pose."""
-BESIDE = 2e-6
+INTERVAL_ROUNDING = 1e-10
+"""Rounding of a cosine, and of a point that does not depend on the pose, in sizes of the arm; it widens each range."""
+PROVED_OUTSIDE = 2e-6
 """Least distance of a joint outside its limits for a proof [rad]; certification moves nearer joints onto the limit."""
 BULGE = 0.571
 """Constant of the bound asin(x) <= x (1 + BULGE x^2) for x from 0 to 1."""
@@ -225,10 +225,10 @@ def _arc_cosine(x):
 @inline_kernel
 def _between_cosines(low, high):
     """Return centre and radius of angles in [0, pi] with cosines in a range, and a mask of lanes with no such angle."""
-    low, high = low - ROUNDING, high + ROUNDING
+    low, high = low - INTERVAL_ROUNDING, high + INTERVAL_ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
     most = _arc_cosine(lanes.greater(lanes.lesser(low, 1.0), -1.0))
-    middle, radius = 0.5 * (least + most), 0.5 * (most - least) + ROUNDING
+    middle, radius = 0.5 * (least + most), 0.5 * (most - least) + INTERVAL_ROUNDING
     return (middle, radius), (low > 1.0) | (high < -1.0)
 
 
@@ -259,7 +259,7 @@ def _sines(low, high):
     far = lanes.greater(lanes.absolute(low), lanes.absolute(high))
     least = lanes.root(lanes.greater((1.0 - far) * (1.0 + far), 0.0))
     most = lanes.root(lanes.greater((1.0 - near) * (1.0 + near), 0.0))
-    return lanes.greater(least - ROUNDING, 0.0), most + ROUNDING
+    return lanes.greater(least - INTERVAL_ROUNDING, 0.0), most + INTERVAL_ROUNDING
 
 
 @inline_kernel
@@ -323,7 +323,7 @@ def _see_target(arm, pose, cells):
         vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift
     )
     way, slope = vectors.subtract(out, apart), vectors.cross(u, out)
-    half, play = cells.half, cells.ball + PLAY
+    half, play = cells.half, cells.ball + POSE_PLAY
     lever = _length(vectors.cross(u, apart))
     rest = 0.5 * lever_w * half * half + play
     # The square of the distance is a sinusoid with the amplitude 2 lever(A) lever(W).
@@ -341,7 +341,7 @@ def _see_target(arm, pose, cells):
     azimuth = _turning(along, across, way, slope, half, rest)
     # In the frame that rotates with the target, axis 6 is fixed; the line from A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
-    cone = _bulged((lever * half + play) * inverse) + PLAY
+    cone = _bulged((lever * half + play) * inverse) + POSE_PLAY
     slant = _length(vectors.cross(way, last)) * inverse
     base = _length(vectors.cross(way, h1)) * inverse
     beside = _azimuth_of_cone(cone, slant)
@@ -349,8 +349,8 @@ def _see_target(arm, pose, cells):
     return Target(
         shortest,
         longest,
-        low - ROUNDING,
-        high + ROUNDING,
+        low - INTERVAL_ROUNDING,
+        high + INTERVAL_ROUNDING,
         azimuth,
         (_dihedral(way, square, size, lane_angles.spread_vector(h1), last), roll),
         (vectors.dot(way, last) * inverse, slant, cone),
@@ -371,7 +371,7 @@ def _bend_elbow(arm, cells, shortest, longest):
     sine, cosine = lanes.sine_cosine(joint)
     arm3 = vectors.turn(h3, cosine, sine, triple(known, ELBOW))
     way, slope = vectors.subtract(arm3, triple(known, BASE)), vectors.cross(h3, arm3)
-    rest = 0.5 * numbers[LEVER_W] * width * width + ROUNDING
+    rest = 0.5 * numbers[LEVER_W] * width * width + INTERVAL_ROUNDING
     square = vectors.dot(way, way)
     size = lanes.root(square)
     inverse = _inverse(size)
@@ -382,7 +382,7 @@ def _bend_elbow(arm, cells, shortest, longest):
     azimuth = _turning(along, vectors.scale(-1.0, across), way, slope, width, rest)
     # In the frame of the body after joint 3, axis 4 is fixed; the line from A to W and axis 2 move.
     own = vectors.turn(h3, cosine, -sine, way)
-    cone = _bulged(numbers[LEVER_A] * width * inverse) + ROUNDING
+    cone = _bulged(numbers[LEVER_A] * width * inverse) + INTERVAL_ROUNDING
     slant = _length(vectors.cross(own, h4)) * inverse
     base = _length(vectors.cross(way, h2)) * inverse
     beside = _azimuth_of_cone(cone, slant)
@@ -393,8 +393,8 @@ def _bend_elbow(arm, cells, shortest, longest):
     )
     elbow = Elbow(
         (joint, width),
-        low - ROUNDING,
-        high + ROUNDING,
+        low - INTERVAL_ROUNDING,
+        high + INTERVAL_ROUNDING,
         azimuth,
         (_dihedral(way, square, size, lane_angles.spread_vector(h2), axis4), roll),
         (vectors.dot(own, h4) * inverse, slant, cone),
@@ -448,7 +448,7 @@ def _bend_wrist(arm, target, elbow, roll):
     y4, x4 = s6 * sine, c6 * s4 - s6 * c4 * cosine
     between = lanes.root(y4 * y4 + x4 * x4)
     angle = lanes.arc_tangent(between, c6 * c4 + s6 * s4 * cosine)
-    cones = cone4 + cone6 + PLAY
+    cones = cone4 + cone6 + POSE_PLAY
     width = cones + lanes.lesser(most6, most4) * roll[1]
     at4 = (lanes.arc_tangent(y4, x4), _azimuth_of_cone(cones + most6 * roll[1], between))
     at6 = (
@@ -473,11 +473,11 @@ def _place_wrist(arm, target, elbow, wrist, side):
     sine, cosine = lanes.sine_cosine(joint5)
     ahead = vectors.turn(h5, cosine, sine, lane_angles.spread_vector(h6))
     slope = vectors.cross(h5, ahead)
-    rest = (0.5 * numbers[S56]) * width * width + ROUNDING
+    rest = (0.5 * numbers[S56]) * width * width + INTERVAL_ROUNDING
     about4 = _turning(triple(known, X4), triple(known, Y4), ahead, slope, width, rest)
     back = vectors.turn(h5, cosine, -sine, lane_angles.spread_vector(h4))
     slope = vectors.cross(back, h5)
-    rest = (0.5 * numbers[S45]) * width * width + ROUNDING
+    rest = (0.5 * numbers[S45]) * width * width + INTERVAL_ROUNDING
     about6 = _turning(triple(known, X6), triple(known, Y6), back, slope, width, rest)
     at4, at6 = wrist.at4, wrist.at6
     joint4 = (at4[0] + elbow.first[0] - about4[0], at4[1] + elbow.first[1] + about4[1])
@@ -494,7 +494,7 @@ def _inside(limits, joint, place):
     away = place[0] - limits[joint]
     away = lane_angles.wrapped(away)
     margin = half - lanes.absolute(away)
-    return margin, margin + place[1] + BESIDE < 0.0
+    return margin, margin + place[1] + PROVED_OUTSIDE < 0.0
 
 
 @inline_kernel

@@ -8,8 +8,8 @@ from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.closed_form.certification.chain import screw
 from ssik_ros.kernels.geometry import lanes, vectors
 
-RIGID = 1e-9
-"""Largest deviation of a counted pose from a rigid transform; other poses are left to the search, which corrects
+COUNTED_POSE_DEVIATION = 1e-9
+"""Largest deviation of a counted pose from a rigid transform [1]; other poses are left to the search, which corrects
 them."""
 POSES = 12 * lanes.LANES
 """Size of eight poses, in numbers."""
@@ -93,14 +93,14 @@ def load_poses(area):
 
 @inline_kernel
 def are_rigid(g):
-    """Return a mask of lanes whose rotation is orthonormal up to :data:`RIGID`."""
+    """Return a mask of lanes whose rotation is orthonormal up to :data:`COUNTED_POSE_DEVIATION`."""
     x, y = columns_of(g)
     rest = vectors.subtract(vectors.cross(x, y), (g[2], g[5], g[8]))
     return (
-        (lanes.absolute(vectors.dot(x, x) - 1.0) <= RIGID)
-        & (lanes.absolute(vectors.dot(y, y) - 1.0) <= RIGID)
-        & (lanes.absolute(vectors.dot(x, y)) <= RIGID)
-        & (vectors.dot(rest, rest) <= RIGID * RIGID)
+        (lanes.absolute(vectors.dot(x, x) - 1.0) <= COUNTED_POSE_DEVIATION)
+        & (lanes.absolute(vectors.dot(y, y) - 1.0) <= COUNTED_POSE_DEVIATION)
+        & (lanes.absolute(vectors.dot(x, y)) <= COUNTED_POSE_DEVIATION)
+        & (vectors.dot(rest, rest) <= COUNTED_POSE_DEVIATION * COUNTED_POSE_DEVIATION)
     )
 
 

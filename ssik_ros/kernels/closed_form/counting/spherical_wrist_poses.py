@@ -148,7 +148,7 @@ def _count_wrists(arm, x, y, t, ok):
     inverse5 = 1.0 / r if r > 0.0 else 0.0
     across = vectors.cross(h4, image)
     tilt = vectors.dot(across, across)
-    doubt |= lanes.bits_of(ok) & gates.not_in(tilt > gates.STRAIGHT)
+    doubt |= lanes.bits_of(ok) & gates.not_in(tilt > gates.STRAIGHT_SQUARE)
     inverse = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
     for k in range(2):
         side = 1.0 - 2.0 * k

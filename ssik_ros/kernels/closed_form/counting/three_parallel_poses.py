@@ -119,7 +119,7 @@ def _count_wrists(arm, left, equation, ok1):
     turned = (vectors.dot(ax, h), vectors.dot(ay, h), vectors.dot(vectors.cross(ax, ay), h))
     across = vectors.cross(h6, turned)
     tilt = vectors.dot(across, across)
-    doubt = lanes.bits_of(ok1) & gates.not_in(tilt > gates.STRAIGHT)
+    doubt = lanes.bits_of(ok1) & gates.not_in(tilt > gates.STRAIGHT_SQUARE)
     inverse6 = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
     r5 = m1 * m1 + m2 * m2
     inverse5 = 1.0 / r5 if r5 > 0.0 else 0.0

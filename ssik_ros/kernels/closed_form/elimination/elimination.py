@@ -35,8 +35,8 @@ LEFT = 6
 PRODUCTS = 9
 SIZE = 12
 """Unknowns x_a^i x_b^j of the joints k+1 and k+2, i = 3..0, j = 2..0."""
-LARGEST = 16
-"""Largest size of the eigenvalue problem, and the largest number of solutions."""
+MOST_EIGENVALUES = 16
+"""Largest size of the eigenvalue problem, and so the largest number of solutions."""
 
 RANK_LOST = 1e-10
 """Relative size below which an equation of the joints k-1 and k-2 counts as zero."""
@@ -307,7 +307,7 @@ def _put(table, column, row):
         table[j, column + 1] = row[j]
 
 
-WIDTH = SIZE + LARGEST
+WIDTH = SIZE + MOST_EIGENVALUES
 """Columns of the transposed system: leading coefficients, then coefficients of the lower powers."""
 
 

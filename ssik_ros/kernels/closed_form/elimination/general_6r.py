@@ -89,15 +89,19 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_SPARE,
     WORKSPACE,
 )
-from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates, CLOSE, JOINED
+from ssik_ros.kernels.closed_form.elimination.root_candidates import (
+    add_candidates,
+    DOUBTFUL_MISS,
+    JOINED,
+)
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, fill, rotate
 from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
-MOST = 16
-"""Number of rows for candidates."""
+CANDIDATE_ROWS = 16
+"""Most candidates that are kept."""
 NUDGE = 3e-3
 """Motion of a target if nothing else removes a doubt, in link lengths and radians."""
 NEARER = 3e-4
@@ -105,8 +109,8 @@ NEARER = 3e-4
 NUDGE_AXIS = (0.48, -0.6, 0.64)
 NUDGE_SHIFT = (0.6, 0.64, -0.48)
 """Directions of the motion, unit vectors."""
-BESIDE = 6
-"""Number of moved targets for a target that is in doubt."""
+NUDGED_TARGETS = 6
+"""Number of moved targets that are solved for a target in doubt."""
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of tan of a real root, relative to 1 + |tan|^2."""
@@ -114,10 +118,10 @@ SPLIT_BY_ROUNDING, MOST_NEARLY_REAL = 2e-7, 0.05
 """Rounding may split two roots that coincide: NEARLY_REAL per largest entry of the eigenvalue problem, and at most."""
 SURELY_REAL = 1e-5
 """Like NEARLY_REAL, for roots that must have a solution. Others may belong to a pair that has just become complex."""
-GOOD = 100.0
-"""If no entry of the eigenvalue problem is larger, an origin is used at once."""
-DOUBTFUL = 1e6
-"""If an entry is larger, the eigenvalues are in doubt."""
+GOOD_ENTRY = 100.0
+"""Largest entry of the eigenvalue problem of an origin that is used at once [1]."""
+DOUBTFUL_ENTRY = 1e6
+"""Entry of the eigenvalue problem above which the eigenvalues are in doubt [1]."""
 PROVING = 3e5
 """If an entry is larger, missing solutions prove nothing, because the two roots of a fold may differ too much."""
 TRUSTED = 1e4
@@ -151,7 +155,7 @@ def _choose_matrix(elimination, work):
         if largest < best:
             size, origin, best = found, q, largest
             copy(vector(work, W_MATRIX, size * size), trial)
-        if best < GOOD:
+        if best < GOOD_ENTRY:
             break
     return size, origin, best
 
@@ -166,10 +170,10 @@ def _insert(out, count, q, part):
     place = count
     while place > 0 and out[place - 1] > q:
         out[place] = out[place - 1]
-        out[el.LARGEST + place] = out[el.LARGEST + place - 1]
+        out[el.MOST_EIGENVALUES + place] = out[el.MOST_EIGENVALUES + place - 1]
         place -= 1
     out[place] = q
-    out[el.LARGEST + place] = 2.0 * part if part > SURELY_REAL else 0.0
+    out[el.MOST_EIGENVALUES + place] = 2.0 * part if part > SURELY_REAL else 0.0
     return count + 1
 
 
@@ -183,7 +187,7 @@ def _write_roots(out, size, origin, largest, work):
     """
     nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
-    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
+    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.MOST_EIGENVALUES)
     if eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch) != 0:
         return -1
     count = 0
@@ -228,7 +232,7 @@ def _write_safe_roots(out, work):
     for i in range(n):
         x, y, z = real[i], imaginary[i], beta[i]
         square = x * x + y * y + z * z
-        if count < el.LARGEST and abs(y) * z <= NEARLY_REAL * square:
+        if count < el.MOST_EIGENVALUES and abs(y) * z <= NEARLY_REAL * square:
             q = wrap_to_pi(2.0 * math.atan2(x, z))
             count = _insert(out, count, q, abs(y) * z / square)
     return count
@@ -243,10 +247,10 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     :param is_careful: as for :func:`solve`.
     :returns: new number of filled rows, and whether every root has its candidate.
     """
-    roots = vector(work, W_ROOTS, 2 * el.LARGEST)
+    roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)
     work[W_LARGEST] = largest
-    if size > 0 and largest < DOUBTFUL:
+    if size > 0 and largest < DOUBTFUL_ENTRY:
         total = _write_roots(roots, size, origin, largest, work)
         if total >= 0:
             count, complete = add_candidates(
@@ -326,7 +330,7 @@ def _write_merits(merits, found, count):
                 nearest = min(nearest, _distance(found, i, j))
         miss = found[i, 6]
         merits[i] = nearest / (miss + NUDGE) + (1e4 if miss < 2.0 * NUDGE else 0.0)
-        merits[i] += 1e8 if miss < CLOSE and nearest > JOINED else 0.0
+        merits[i] += 1e8 if miss < DOUBTFUL_MISS and nearest > JOINED else 0.0
 
 
 @kernel
@@ -338,16 +342,16 @@ def _copy_best(out, found, count, merits):
     :param found: (ROWS, 7).
     :param merits: (ROWS,) scratch.
     """
-    if count > MOST:
+    if count > CANDIDATE_ROWS:
         _write_merits(merits, found, count)
     written = 0
     for i in range(count):
         better = 0
-        if count > MOST:
+        if count > CANDIDATE_ROWS:
             for j in range(count):
                 if merits[j] > merits[i] or (merits[j] == merits[i] and j < i):
                     better += 1
-        if better < MOST:
+        if better < CANDIDATE_ROWS:
             for j in range(JOINTS):
                 out[written, j] = wrap_to_pi(found[i, j])
             written += 1
@@ -424,7 +428,7 @@ def is_confirmed(count, constants, g, work, ints):
         return False
     closing = 0
     for row in range(rows):
-        closing += 1 if found[row, 6] < CLOSE else 0
+        closing += 1 if found[row, 6] < DOUBTFUL_MISS else 0
     return closing <= count
 
 
@@ -440,8 +444,8 @@ def solve_beside(constants, g, work, ints):
     """
     found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
-    for number in range(BESIDE):
-        if count + 2 * el.LARGEST > ROWS:
+    for number in range(NUDGED_TARGETS):
+        if count + 2 * el.MOST_EIGENVALUES > ROWS:
             break
         first = count
         _nudge(nudged, g, number, constants[FIRST_CUT + AT_SCALE])
@@ -455,8 +459,8 @@ def solve_beside(constants, g, work, ints):
 
 TRIALS = 8
 """Number of postures that rate a cut."""
-FOUND = 1e-3
-"""Largest difference from a known posture that counts as found [rad]."""
+KNOWN_POSTURE_DISTANCE = 1e-3
+"""Largest difference of a joint between a candidate and a known posture that counts as found [rad]."""
 DIGITS_FOR_SPEED = 1.0
 """Digits of accuracy that a faster cut may lose; its elimination is done once for all poses."""
 DIGITS_FOR_DOUBT = 8.0
@@ -497,7 +501,7 @@ def _rate_cut(
         turns = (found[:count, :JOINTS] - angles) / (2.0 * math.pi)
         distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))
-        if not nearest < FOUND:
+        if not nearest < KNOWN_POSTURE_DISTANCE:
             return 0.0, 0.0
         digits = min(digits, -math.log10(nearest + 1e-15))
         doubts += not certain

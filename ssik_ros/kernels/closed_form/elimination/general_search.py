@@ -44,7 +44,7 @@ AT_SINGULAR = after(AT_ROWS, ROWS, 0)
 
 STANDS_STILL = 1e-3
 """Largest angle of an added joint that counts as zero; the certification on the real joints decides [rad]."""
-ASIDE = 0.1
+CURVE_REFERENCE = 0.1
 """Without a seed, the wanted point of a curve is near this value of each joint [rad]. At zero, curves often cross."""
 LITTLE_ASIDE = 1e-6
 """With a seed, the wanted point is shifted by this times the joint's number, to break ties [rad]."""
@@ -133,7 +133,7 @@ def _keep_nearby(run, value):
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]
-    near = run.options[common.NEAR]
+    near = run.options[common.RESIDUAL_OPTION]
     count = common.write_candidates(run, value)
     smallest = common.keep(run, count, first)
     # Fewer candidates come from a class that returns only real ones: they do not prove that there are no others.
@@ -142,7 +142,7 @@ def _keep_nearby(run, value):
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
         return False
     axes, points, home = common.chain_of(run)
-    slides, free = ints[common.SLIDES], vector(ints, common.FREE, n)
+    slides, free = ints[common.SLIDES], vector(ints, common.JOINT_INDICES, n)
     raw = common.candidates_of(run)
     scratch = common.certification_scratch(run)
     return nearby_branches.are_all(axes, points, home, n, slides, free, raw, count, near, scratch)
@@ -171,10 +171,10 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
         if options[common.HAS_SEED] != 0.0:
             wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
-            wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
+            wish[k] = CURVE_REFERENCE * (1.0 + 0.37 * (k + 1))
     unit, free = (
         constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE],
-        vector(run.ints, common.FREE, n),
+        vector(run.ints, common.JOINT_INDICES, n),
     )
     aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, at(AT_SINGULAR, n), singular_postures.scratch_size(n))
@@ -197,7 +197,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     found = matrix(loop_work, W_FOUND, ROWS, 7)
     count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
-    choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
+    choice = singular_postures.Choice(exact, options[common.ERROR_OPTION], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)
     is_regular = singular_postures.are_regular(raw, count, aim, scratch)
     if is_regular and count > 0 and doubt == MULTIPLE:

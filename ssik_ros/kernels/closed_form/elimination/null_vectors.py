@@ -9,26 +9,33 @@ eigenvectors of both are the solutions.
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST, LEFT, PRODUCTS, SIZE
+from ssik_ros.kernels.closed_form.elimination.elimination import (
+    LEFT,
+    MOST_EIGENVALUES,
+    PRODUCTS,
+    SIZE,
+)
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
 from ssik_ros.kernels.rows.householder import factorise, solve_factorised
 
-TINY = 1e-15
+REPLACING_PIVOT = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
 TURN_A, TURN_B = 0.61, 1.13
 """Half-angles by which the origins of x_a and x_b are moved before a space is split; any half-angles that no solution has are suitable."""
 WEIGHT_B = 0.71
 """Share of x_b in the operator that separates the solutions of a space."""
 
-AT_TAU = 2 * SIZE * LARGEST
+AT_TAU = 2 * SIZE * MOST_EIGENVALUES
 """Place of a factorisation in the scratch of an operator."""
-AT_REAL = 2 * LARGEST * LARGEST
-AT_IMAGINARY = AT_REAL + LARGEST
-AT_REST = AT_IMAGINARY + LARGEST
+AT_REAL = 2 * MOST_EIGENVALUES * MOST_EIGENVALUES
+AT_IMAGINARY = AT_REAL + MOST_EIGENVALUES
+AT_REST = AT_IMAGINARY + MOST_EIGENVALUES
 """Places of the eigenvalues in the scratch of all vectors, after an operator and its modes."""
-SCRATCH = AT_REST + max(2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST))
+SCRATCH = AT_REST + max(
+    2 * SIZE * MOST_EIGENVALUES + 3 * MOST_EIGENVALUES, scratch_size(MOST_EIGENVALUES)
+)
 """Floats of scratch for :func:`split_space`."""
 
 
@@ -57,8 +64,8 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
         pivots[j] = place
         if place != j:
             linalg.exchange_rows(lu, j, place, 0, SIZE)
-        if not pivot > TINY * largest:
-            lu[j, j] = TINY * largest + 1e-300
+        if not pivot > REPLACING_PIVOT * largest:
+            lu[j, j] = REPLACING_PIVOT * largest + 1e-300
         inverse = 1.0 / lu[j, j]
         for i in range(j + 1, SIZE):
             factor = lu[i, j] * inverse
@@ -213,11 +220,11 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     :param space: (m, 12).
     :param turn: half-angle of the new origin.
     :param weight: factor.
-    :param scratch: (2 SIZE LARGEST + 3 LARGEST,).
+    :param scratch: (2 SIZE MOST_EIGENVALUES + 3 MOST_EIGENVALUES,).
     """
-    low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * LARGEST, m, SIZE)
-    tau = vector(scratch, AT_TAU, LARGEST)
-    order = vector(scratch, AT_TAU + LARGEST, LARGEST)
+    low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * MOST_EIGENVALUES, m, SIZE)
+    tau = vector(scratch, AT_TAU, MOST_EIGENVALUES)
+    order = vector(scratch, AT_TAU + MOST_EIGENVALUES, MOST_EIGENVALUES)
     c, s = math.cos(turn), math.sin(turn)
     rows = 0
     for i in range(SIZE - step):
@@ -244,9 +251,12 @@ def split_space(out, space, m, scratch):
     :param space: (m, 12) basis of the space.
     :param scratch: (SCRATCH,).
     """
-    size = LARGEST * LARGEST
+    size = MOST_EIGENVALUES * MOST_EIGENVALUES
     operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
-    real, imaginary = vector(scratch, AT_REAL, LARGEST), vector(scratch, AT_IMAGINARY, LARGEST)
+    real, imaginary = (
+        vector(scratch, AT_REAL, MOST_EIGENVALUES),
+        vector(scratch, AT_IMAGINARY, MOST_EIGENVALUES),
+    )
     rest = vector(scratch, AT_REST, SCRATCH - AT_REST)
     vectors.fill(vector(scratch, 0, m * m), 0.0)
     _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)

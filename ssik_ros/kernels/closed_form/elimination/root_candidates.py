@@ -39,25 +39,25 @@ from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 
 W_RIGHT, W_A, W_B, W_C = W_POSES + 12, W_POSES + 24, W_POSES + 36, W_POSES + 48
 """Offsets of further poses; the first is the left side of the loop."""
-AROUND = 4.0
+SPLIT_ROOT_FACTOR = 4.0
 """A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary part."""
 SPLIT = 3.0
 """If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split it."""
 JOINED = 1e-4
 """If the difference of roots is smaller, they share a null space [rad]."""
-SAME = 1e-9
-"""If all joints of two candidates differ by less, they are one [rad]."""
-FAR = 0.3
-"""If a candidate misses the target by more, it belongs to no solution; in link lengths and radians."""
-CLOSE = 1e-5
-"""If a candidate misses the target by more, its root is in doubt; in link lengths and radians."""
+CANDIDATE_SEPARATION = 1e-9
+"""If all joints of two candidates differ by less than this, they are one [rad]."""
+HOPELESS_MISS = 0.3
+"""Miss of the target above which a candidate belongs to no solution, in link lengths and radians."""
+DOUBTFUL_MISS = 1e-5
+"""Miss of the target above which the root of a candidate is in doubt, in link lengths and radians."""
 MISSES = 10.0
 """
 If all candidates of nearly complex roots miss the target by more than this times the imaginary part, the roots may be
 complex; in link lengths and radians.
 """
-APART = 1e-3
-"""If a joint of two close candidates differs by more, they belong to two solutions [rad]."""
+DIFFERENT_ROOTS = 1e-3
+"""Difference of a joint above which two close candidates belong to two solutions [rad]."""
 
 
 @kernel
@@ -99,12 +99,12 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 @kernel
 def _is_new(found, first, count):
     """Return whether row ``count`` is near a solution and differs from all rows from ``first`` on."""
-    if not found[count, 6] < FAR:
+    if not found[count, 6] < HOPELESS_MISS:
         return False
     for row in range(first, count):
         same = True
         for j in range(JOINTS):
-            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < SAME
+            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < CANDIDATE_SEPARATION
         if same:
             return False
     return True
@@ -115,12 +115,14 @@ def _count_apart(found, first, count):
     """Return the number of solutions that the close candidates in the rows ``first`` .. ``count`` - 1 belong to."""
     solutions = 0
     for row in range(first, count):
-        is_apart = found[row, 6] < CLOSE
+        is_apart = found[row, 6] < DOUBTFUL_MISS
         for other in range(first, row):
             largest = 0.0
             for j in range(JOINTS):
                 largest = max(largest, abs(wrap_to_pi(found[row, j] - found[other, j])))
-            is_apart = is_apart and (largest > APART or not found[other, 6] < CLOSE)
+            is_apart = is_apart and (
+                largest > DIFFERENT_ROOTS or not found[other, 6] < DOUBTFUL_MISS
+            )
         solutions += 1 if is_apart else 0
     return solutions
 
@@ -130,7 +132,7 @@ def _drop_others(found, first, count):
     """Drop candidates in rows ``first`` .. ``count`` - 1 that miss the target by CLOSE or more; return the count."""
     kept = first
     for row in range(first, count):
-        if found[row, 6] < CLOSE:
+        if found[row, 6] < DOUBTFUL_MISS:
             copy(found[kept], found[row])
             kept += 1
     return kept
@@ -199,7 +201,7 @@ def _are_complex(middle, part, work, ints):
         return False
     for i in range(12):
         nearness = math.sqrt(real[i] * real[i] + imaginary[i] * imaginary[i])
-        if not nearness * AROUND * part > 1.0:
+        if not nearness * SPLIT_ROOT_FACTOR * part > 1.0:
             continue
         if nearness * part > SPLIT or abs(imaginary[i]) < 0.5 * nearness:
             return False
@@ -210,13 +212,13 @@ def _are_complex(middle, part, work, ints):
 def _join_ends(roots, total):
     """Move roots from the end of the circle to its beginning if they are close together there."""
     for _ in range(total):
-        last, part = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
+        last, part = roots[total - 1] - 2.0 * math.pi, roots[el.MOST_EIGENVALUES + total - 1]
         if total < 2 or roots[0] - last > JOINED:
             break
         for i in range(total - 1, 0, -1):
             roots[i] = roots[i - 1]
-            roots[el.LARGEST + i] = roots[el.LARGEST + i - 1]
-        roots[0], roots[el.LARGEST] = last, part
+            roots[el.MOST_EIGENVALUES + i] = roots[el.MOST_EIGENVALUES + i - 1]
+        roots[0], roots[el.MOST_EIGENVALUES] = last, part
 
 
 @kernel
@@ -237,16 +239,16 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
         end, real, middle, part, first = begin, 0, 0.0, 0.0, count
         while end < total and (end == begin or roots[end] - roots[end - 1] < JOINED):
             middle += roots[end]
-            real += 1 if roots[el.LARGEST + end] == 0.0 else 0
-            part = max(part, roots[el.LARGEST + end])
+            real += 1 if roots[el.MOST_EIGENVALUES + end] == 0.0 else 0
+            part = max(part, roots[el.MOST_EIGENVALUES + end])
             end += 1
         for i in range(begin, end):
             count = _add_single(found, count, first, roots[i], elimination, k, work, ints)
         if end > begin + 1:
             count = _add_shared(found, count, roots, begin, end, elimination, k, work, ints)
-        missing, nearest = real, FAR
+        missing, nearest = real, HOPELESS_MISS
         for row in range(first, count):
-            missing -= 1 if found[row, 6] < CLOSE else 0
+            missing -= 1 if found[row, 6] < DOUBTFUL_MISS else 0
             nearest = min(nearest, found[row, 6])
         complete = complete and missing <= 0
         if real == 0 and nearest > MISSES * part:

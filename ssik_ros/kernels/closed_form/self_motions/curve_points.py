@@ -43,14 +43,14 @@ STEP, TANGENT = N, N + 1
 COLUMNS = N + 2
 MISS, PIVOT = 0, 1
 """Indices into ``facts``."""
-SINGULAR = 1e-12
+SINGULAR_EQUATIONS = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
-LONGEST = 0.3
+LONGEST_NEWTON_STEP = 0.3
 """Longest accepted Newton step [rad or m]."""
-EXACT = 1e-7
-"""If the last step is at most this, the point is exact up to rounding [rad or m]."""
+LAST_STEP = 1e-7
+"""Largest last Newton step of a point that is exact up to rounding [rad or m]."""
 EXACT_STEPS = 8
-ALONG = 1e-11
+LEAST_TANGENT = 1e-11
 """Least size of the tangent before it is normalized; below it, the tangent is undefined."""
 
 CLEAR = 0.02
@@ -158,7 +158,7 @@ def _eliminate(system):
                 best = i
         pivot = system[best, k]
         determinant *= pivot
-        if not abs(pivot) > SINGULAR * largest:
+        if not abs(pivot) > SINGULAR_EQUATIONS * largest:
             return 0.0, 0.0
         least = min(least, abs(pivot))
         if best != k:
@@ -230,7 +230,7 @@ def correct(c, q, aim, last, most):
         size = math.sqrt(size)
         if count == 0:
             c.facts[MISS] = size
-        if determinant == 0.0 or not size <= LONGEST:
+        if determinant == 0.0 or not size <= LONGEST_NEWTON_STEP:
             return 0.0
         for k in range(N):
             q[k] += c.system[k, STEP]
@@ -242,7 +242,7 @@ def correct(c, q, aim, last, most):
 @inline_kernel
 def correct_exactly(c, q, aim):
     """Move a posture onto the curve up to rounding, see :func:`correct`."""
-    return correct(c, q, aim, EXACT, EXACT_STEPS)
+    return correct(c, q, aim, LAST_STEP, EXACT_STEPS)
 
 
 @inline_kernel

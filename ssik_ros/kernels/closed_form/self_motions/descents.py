@@ -12,7 +12,8 @@ For each start at most one posture, on some curve.
 
 Method
 ------
-1. Move eight postures at a time by the shortest steps that remove the error to first order, none longer than LONGEST.
+1. Move eight postures at a time by the shortest steps that remove the error to first order, none longer than
+   LONGEST_DESCENT_STEP.
 2. Keep the postures that arrive within the limits, at the winding nearest to the middle of the limits.
 
 Degeneracies
@@ -41,15 +42,15 @@ from ssik_ros.kernels.geometry.lanes import LANES
 ERRORS = 3
 """Numbers that measure a posture."""
 STEPS = 40
-IDLE = -1.0
+NO_POSTURE = -1.0
 """Remaining steps of a lane without a posture."""
-LONGEST = 0.7
-"""Longest step [rad or m]."""
-EXACT = 1e-8
-"""If the last step is at most this, the posture is exact up to rounding [rad or m]."""
-NEAR = 1e-3
-"""Room of a knot below which a singular posture is near."""
-REACHES = 1e-9
+LONGEST_DESCENT_STEP = 0.7
+"""Longest step of a posture towards a curve [rad or m]."""
+LAST_DESCENT_STEP = 1e-8
+"""Largest last step of a posture that is exact up to rounding [rad or m]."""
+SINGULAR_PIVOT = 1e-3
+"""Least pivot of a knot (:data:`segments.LEAST_PIVOT`) below which a singular posture is near."""
+ARRIVED_ERROR = 1e-9
 """Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
 
@@ -69,7 +70,10 @@ def are_wanted(knots):
     :param knots: (k, segments.COLUMNS) knots of all curves.
     """
     for row in range(knots.shape[0]):
-        if knots[row, segments.KIND] >= trace.CROSSING or not knots[row, segments.ROOM] > NEAR:
+        if (
+            knots[row, segments.KIND] >= trace.CROSSING
+            or not knots[row, segments.LEAST_PIVOT] > SINGULAR_PIVOT
+        ):
             return True
     return False
 
@@ -96,27 +100,27 @@ def descend(rows, ints, reals, target, free, work):
     for lane in range(LANES):
         # Idle lanes are computed, too, so give them valid numbers.
         _begin(c, numbers, lane, rows[begun])
-        left[lane] = STEPS if lane < rows.shape[0] else IDLE
+        left[lane] = STEPS if lane < rows.shape[0] else NO_POSTURE
         active += lane < rows.shape[0]
         begun = min(begun + 1, rows.shape[0] - 1)
     begun = active
     while active > 0:
         lp.solve_there(c, numbers)
         for lane in range(LANES):
-            if left[lane] > 0.0 and _step(numbers, lane) > EXACT:
+            if left[lane] > 0.0 and _step(numbers, lane) > LAST_DESCENT_STEP:
                 left[lane] -= 1.0
                 continue
-            if left[lane] == IDLE:
+            if left[lane] == NO_POSTURE:
                 continue
             for k in range(N):
                 q[k] = lp.number_of(numbers, lp.Q + k, lane)
             certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors, scratch)
-            if errors[2] <= REACHES and inside.wind(c, q, 0.0):
+            if errors[2] <= ARRIVED_ERROR and inside.wind(c, q, 0.0):
                 # The overwritten row is free: its own posture has begun before.
                 for k in range(N):
                     rows[count, k] = q[k]
                 count += 1
-            left[lane] = IDLE
+            left[lane] = NO_POSTURE
             if begun < rows.shape[0]:
                 _begin(c, numbers, lane, rows[begun])
                 left[lane] = STEPS
@@ -144,7 +148,7 @@ def _step(numbers, lane):
         along += step * lp.number_of(numbers, lp.TANGENT + k, lane)
         square += step * step
     size = math.sqrt(max(square - along * along, 0.0))
-    share = LONGEST / size if size > LONGEST else 1.0
+    share = LONGEST_DESCENT_STEP / size if size > LONGEST_DESCENT_STEP else 1.0
     for k in range(N):
         tangent = lp.number_of(numbers, lp.TANGENT + k, lane)
         value = lp.number_of(numbers, lp.Q + k, lane)

@@ -73,14 +73,14 @@ AFTER = KIND
 FITS = segments.COLUMNS
 """Column of a knot of the circle: 1 if the next knot is near enough."""
 RING_COLUMNS = segments.COLUMNS + 1
-LEAST_COSINE, LARGEST_MISS = 0.7, 0.05
+LEAST_COSINE, LARGEST_CHORD_MISS = 0.7, 0.05
 """Least cosine of the angle between neighbouring tangents; largest distance of the chord from their mean [rad]."""
-LEAST_SINE = 2e-3
+LEAST_ELBOW_SINE = 2e-3
 """Smallest sine of a middle joint or of the elbow; below it, another method must handle the pose."""
-SHORTEST = 1e-5
+SHORTEST_KNOT_DISTANCE = 1e-5
 """Smallest distance of two knots [rad of psi]; below it, another method must handle the pose."""
-BESIDE = 0.1
-"""Knots of the circle that are nearer to an end than this share of their spacing are left out."""
+LEAST_SPACING_SHARE = 0.1
+"""Knots of the circle that are nearer to an end than this share of their spacing are left out [1]."""
 
 ROOTS = 24
 """Most roots: two angles for each of two limits of six joints."""
@@ -94,7 +94,7 @@ FIRST_TURN, BENT_TURN, TURNS = 12, 21, 30
 """Offsets after the motion of the tip that the pose requires: R_0; R_0 times the rotation of joint 4."""
 MOST_CURVES = 8 * ROOTS // 2
 """Most curves: for two values of joint 4, and four images each."""
-REACHES = 1e-9
+CIRCLE_ERROR = 1e-9
 """Largest Frobenius norm of FK - T at the first knot of a circle; more means that the chain does not fit this
 method."""
 
@@ -157,8 +157,8 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     upper, lower = vectors.subtract(o, shoulder), vectors.subtract(wrist, o)
     away = vectors.subtract(shoulder, o)
     outcome, first, second = sp3.solve(h, lower, away, vectors.dot(reach, reach))
-    near = LEAST_SINE * (vectors.norm(upper) + vectors.norm(lower))
-    is_bent = abs(math.sin(0.5 * (first - second))) > LEAST_SINE
+    near = LEAST_ELBOW_SINE * (vectors.norm(upper) + vectors.norm(lower))
+    is_bent = abs(math.sin(0.5 * (first - second))) > LEAST_ELBOW_SINE
     if outcome != EXACT or not (is_bent and vectors.norm(reach) > near):
         return NOT_PLAIN
     count, row = 0, 0
@@ -166,7 +166,11 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
         bend = first if choice == 0 else second
         if c.lower[3] > -math.inf:
             bend = joint_values.winding(bend, 0.5 * (c.lower[3] + c.upper[3]))
-            if not c.lower[3] - trace.OUTSIDE <= bend <= c.upper[3] + trace.OUTSIDE:
+            if (
+                not c.lower[3] - joint_values.LIMIT_ROUNDING
+                <= bend
+                <= c.upper[3] + joint_values.LIMIT_ROUNDING
+            ):
                 continue
             bend = min(max(bend, c.lower[3]), c.upper[3])
         run.elbow[BEND] = bend
@@ -248,7 +252,7 @@ def _write_waves(run, turns, reach):
             vectors.write(elbow, SIDE * side + 3 * k, (wave[2], wave[0], wave[1]))
         mean, cosine, sine = vectors.read(elbow, SIDE * side)
         most = abs(mean) + math.sqrt(cosine * cosine + sine * sine)
-        if not 1.0 - most > 0.5 * LEAST_SINE * LEAST_SINE:
+        if not 1.0 - most > 0.5 * LEAST_ELBOW_SINE * LEAST_ELBOW_SINE:
             return False
     return True
 
@@ -272,7 +276,7 @@ def _write_ring(run):
                 continue
             step = ring[after, ARC] - ring[row, ARC]
             step += 2.0 * math.pi if step <= 0.0 else 0.0
-            if step < SHORTEST or count == RING:
+            if step < SHORTEST_KNOT_DISTANCE or count == RING:
                 return False
             ring[count, ARC], ring[count, FITS] = ring[row, ARC] + 0.5 * step, 0.0
             ring[count, AFTER], ring[row, AFTER] = after, count
@@ -288,7 +292,7 @@ def _reaches(run):
     c, size = run.curve, certify.scratch_size(N)
     scratch, errors = vector(run.scratch, TURNS, size), vector(run.scratch, TURNS + size, 3)
     certify.measure(c.axes, c.points, c.home, N, c.slides, run.ring[0], c.target, errors, scratch)
-    return errors[2] <= REACHES
+    return errors[2] <= CIRCLE_ERROR
 
 
 @kernel
@@ -304,7 +308,7 @@ def _fit(table, a, b):
     for k in range(N):
         way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
         miss += (way - half * (table[a, TANGENT + k] + table[b, TANGENT + k])) ** 2
-    return cosine >= LEAST_COSINE and miss <= LARGEST_MISS * LARGEST_MISS
+    return cosine >= LEAST_COSINE and miss <= LARGEST_CHORD_MISS * LARGEST_CHORD_MISS
 
 
 @kernel
@@ -336,7 +340,7 @@ def _write_knots(run, table, first, count):
         for lane in range(min(LANES, first + count - start)):
             for k in range(2 * N):
                 table[start + lane, k] = numbers[LANES * (1 + k) + lane]
-            table[start + lane, segments.ROOM] = numbers[LANES * (PAIR - 1) + lane]
+            table[start + lane, segments.LEAST_PIVOT] = numbers[LANES * (PAIR - 1) + lane]
 
 
 @inline_kernel
@@ -452,7 +456,12 @@ def _images_inside(run, knot):
                 if low > -math.inf:
                     value = _in_image(run, knot[joint], joint, flip)
                     value = joint_values.winding(value, 0.5 * (low + high))
-                    is_inside = is_inside and low - trace.OUTSIDE <= value <= high + trace.OUTSIDE
+                    is_inside = (
+                        is_inside
+                        and low - joint_values.LIMIT_ROUNDING
+                        <= value
+                        <= high + joint_values.LIMIT_ROUNDING
+                    )
             bits += (1 << (2 * side + flip)) if is_inside else 0
     return bits
 
@@ -553,7 +562,7 @@ def _write_stretch(run, knots, first, image, begin, end):
         after = int(run.ring[row, AFTER])
         psi = run.ring[row, ARC] + lap
         lap += 2.0 * math.pi if after == 0 else 0.0
-        near = BESIDE * (run.ring[after, ARC] + lap - psi)
+        near = LEAST_SPACING_SHARE * (run.ring[after, ARC] + lap - psi)
         if psi >= stop - near:
             break
         if at + 2 > knots.shape[0]:
@@ -589,6 +598,10 @@ def _put(run, knots, at, first, knot, image):
         knots[at, k] = joint_values.winding(_in_image(run, knot[k], k, flip), near)
         is_turned = flip == 1 and k % 4 == 1
         knots[at, TANGENT + k] = -knot[TANGENT + k] if is_turned else knot[TANGENT + k]
-    knots[at, segments.ROOM], knots[at, KIND], knots[at, ARC] = knot[segments.ROOM], 0.0, 0.0
+    knots[at, segments.LEAST_PIVOT], knots[at, KIND], knots[at, ARC] = (
+        knot[segments.LEAST_PIVOT],
+        0.0,
+        0.0,
+    )
     if at > first:
         knots[at, ARC] = knots[at - 1, ARC] + segments.length_of(knots, at - 1, at)

@@ -44,9 +44,9 @@ LOOKS = 60
 """Most Newton steps for the folds of eight segments."""
 AT_FOLD = 1e-10
 """Largest component of the held joint in the tangent at a fold."""
-STILL = 1e-5
+STILL_COMPONENT = 1e-5
 """If the held joint's component is at most this at both knots, its sign is rounding and the joint counts as still."""
-ON_CURVE = 1e-8
+FOLD_LAST_STEP = 1e-8
 """Largest last Newton step of a posture at which the tangent is used [rad]."""
 SAME_POSTURE = 1e-4
 """Largest difference of a joint between two ends at which the curves continue each other [rad]."""
@@ -55,7 +55,7 @@ OTHERS = 3
 FIRST_ROW, ROWS = 0, 1
 """Columns of the heads. The curves at the first knot and the curves at the last knot follow."""
 COLUMNS = 2 + 2 * OTHERS
-ROOM = 6
+ROWS_PER_KNOT = 6
 """Rows of the output for each given knot."""
 ROW, LOW, HIGH, F_LOW, F_HIGH, SHARE, SIDE = range(7)
 """Numbers of a segment with a fold: its first knot, the bracket, the components at both ends of the bracket, the
@@ -74,7 +74,7 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     """
     Write the split curves; return their number.
 
-    :param out: (ROOM k, segments.COLUMNS) out: knots of all curves in turn, with arc lengths from 0.
+    :param out: (ROWS_PER_KNOT k, segments.COLUMNS) out: knots of all curves in turn, with arc lengths from 0.
     :param heads: (2 k, COLUMNS) integers out: first row, number of rows, and the curves at both ends; -1 fills empty
         places.
     :param fold_at: (k,) integers, scratch.
@@ -111,7 +111,7 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
             if row + 1 == first + rows[curve]:
                 continue
             before, behind = knots[row, TANGENT + c.held], knots[row + 1, TANGENT + c.held]
-            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL:
+            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL_COMPONENT:
                 found -= 1
                 fold_at[row] = found
                 lane = state[waiting]
@@ -140,11 +140,11 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
         for lane in range(LANES):
             size = lp.number_of(numbers, lp.SIZE, lane)
             f = lp.number_of(numbers, lp.TANGENT + c.held, lane)
-            is_there = abs(f) < AT_FOLD and size < ON_CURVE
-            if is_there or not size <= cp.LONGEST:
+            is_there = abs(f) < AT_FOLD and size < FOLD_LAST_STEP
+            if is_there or not size <= cp.LONGEST_NEWTON_STEP:
                 continue
             open_lanes += 1
-            if size >= ON_CURVE:
+            if size >= FOLD_LAST_STEP:
                 lp.take_step(numbers, lane)
                 continue
             _narrow(state[lane], f)
@@ -160,7 +160,7 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
         width = knots[row + 1, ARC] - knots[row, ARC]
         out[at, ARC] = knots[row, ARC] + state[lane, SHARE] * width
         out[at, KIND] = trace.FOLD
-        out[at, segments.ROOM] = lp.number_of(numbers, lp.ROOM, lane)
+        out[at, segments.LEAST_PIVOT] = lp.number_of(numbers, lp.LEAST_DIAGONAL, lane)
 
 
 @kernel

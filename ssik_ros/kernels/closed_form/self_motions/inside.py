@@ -39,8 +39,8 @@ from ssik_ros.kernels.geometry import joint_values
 PIECES = 8
 """Number of parts of a segment; in each, a joint is assumed to pass a limit at most once."""
 MARKS = 2 + N * (2 * PIECES + 2)
-ROUNDING, CUBIC = 1e-9, 0.03
-"""Largest distance outside the limits, for postures on the curve and for postures on its cubic [rad or m]."""
+CUBIC = 0.03
+"""Largest distance of a posture on the cubic of a segment beyond the limits [rad or m]."""
 
 
 @inline_kernel
@@ -148,7 +148,7 @@ def _is_inside(c, q, knots, row, width, share):
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:
         return False
-    return wind(c, q, ROUNDING)
+    return wind(c, q, joint_values.LIMIT_ROUNDING)
 
 
 @kernel

@@ -45,9 +45,9 @@ STEP = AIM + 1
 TANGENT = STEP + N
 SIZE = TANGENT + N
 """Length of the step."""
-ROOM = SIZE + 1
+LEAST_DIAGONAL = SIZE + 1
 """Least diagonal element of L."""
-ALONG = ROOM + 1
+ALONG = LEAST_DIAGONAL + 1
 """row . t, never negative."""
 SIGN = ALONG + 1
 """Determinant of [J; t]."""
@@ -69,7 +69,7 @@ def number_of(numbers, row, lane):
     """
     Return a number of a lane.
 
-    :param row: row of eight numbers, such as ROOM.
+    :param row: row of eight numbers, such as LEAST_DIAGONAL.
     """
     return numbers[LANES * row + lane]
 
@@ -135,7 +135,7 @@ def solve_equations(numbers):
     for row in range(ROWS - 1, -1, -1):
         _apply(numbers, row, STEP)
         _apply(numbers, row, TANGENT)
-    lanes.store(numbers, LANES * ROOM, least)
+    lanes.store(numbers, LANES * LEAST_DIAGONAL, least)
     _meet_aim(numbers, product)
 
 

@@ -45,7 +45,7 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGEN
 from ssik_ros.kernels.geometry import lane_angles, lanes
 from ssik_ros.kernels.geometry.lanes import LANES
 
-ROOM = 128
+MOST_LANE_KNOTS = 128
 """Most knots of a curve in each direction; :mod:`trace` follows longer curves."""
 LEAST_ROOM = 1e-9
 """Least diagonal element; if it is not larger, the posture counts as singular."""
@@ -90,7 +90,7 @@ class Lanes(NamedTuple):
     own_numbers: np.ndarray
     """``own.knots`` as a flat array."""
     own: trace.Tracing
-    """Trace on the lanes' own table: ROOM knots for each of eight curves and two directions."""
+    """Trace on the lanes' own table: MOST_LANE_KNOTS knots for each of eight curves and two directions."""
     whole: trace.Tracing
     """Trace on the table of all knots."""
 
@@ -106,7 +106,7 @@ def scratch_size(seeds):
         trace.scratch_size()
         + LANES * (STATE + CURVES)
         + lp.numbers_size()
-        + 2 * LANES * ROOM * segments.COLUMNS
+        + 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS
         + 2 * LANES
         + N * (seeds + LANES)
     )
@@ -167,9 +167,9 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     at += LANES * (STATE + CURVES)
     numbers = vector(work, at, lp.numbers_size())
     at += lp.numbers_size()
-    own = matrix(work, at, 2 * LANES * ROOM, segments.COLUMNS)
-    own_numbers = vector(work, at, 2 * LANES * ROOM * segments.COLUMNS)
-    at += 2 * LANES * ROOM * segments.COLUMNS
+    own = matrix(work, at, 2 * LANES * MOST_LANE_KNOTS, segments.COLUMNS)
+    own_numbers = vector(work, at, 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS)
+    at += 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS
     limits = vector(work, at, 2 * LANES)
     at += 2 * LANES
     size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
@@ -237,16 +237,16 @@ def _take_second(run, lane):
 def _follow_second(run, lane, number):
     """Let a lane follow a curve in its second direction; copy up to three knots of the first one for the prediction."""
     knots, curve, state = run.own.knots, run.curves[number], run.state[lane]
-    base = 2 * number * ROOM
+    base = 2 * number * MOST_LANE_KNOTS
     known = min(int(curve[LAST]) - base, 2)
     for i in range(known + 1):
         for column in range(segments.COLUMNS):
             value = knots[base + known - i, column]
             is_reversed = TANGENT <= column <= ARC
-            knots[base + ROOM + i, column] = -value if is_reversed else value
-    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + ROOM + known
+            knots[base + MOST_LANE_KNOTS + i, column] = -value if is_reversed else value
+    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + MOST_LANE_KNOTS + known
     state[CURVE], state[WAY], state[BEFORE] = number, 1.0, curve[SIGN]
-    state[ROW], state[WIDTH] = curve[TURN], trace.FIRST
+    state[ROW], state[WIDTH] = curve[TURN], trace.FIRST_ARC_STEP
     _predict(run, lane)
 
 
@@ -260,7 +260,7 @@ def _advance(run, lane, first):
     """
     state = run.state[lane]
     along = lp.number_of(run.numbers, lp.ALONG, lane)
-    is_regular = lp.number_of(run.numbers, lp.ROOM, lane) > LEAST_ROOM
+    is_regular = lp.number_of(run.numbers, lp.LEAST_DIAGONAL, lane) > LEAST_ROOM
     if state[PHASE] == START:
         if not _reaches(run, lane):
             # A candidate of the closed form that does not reach the pose.
@@ -302,32 +302,37 @@ def _is_good(run, lane):
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
     if state[PHASE] == LAND:
-        return size <= cp.LONGEST and state[COUNT] <= cp.EXACT_STEPS
+        return size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= cp.EXACT_STEPS
     if state[COUNT] > 1.0:
-        return size <= cp.LONGEST and state[COUNT] <= trace.STEPS
+        return size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= trace.STEPS
     state[MISS] = size
-    return size <= max(min(trace.LARGEST_MISS, 0.3 * state[WIDTH]), 1e-7)
+    return size <= max(min(trace.LARGEST_PREDICTION_MISS, 0.3 * state[WIDTH]), 1e-7)
 
 
 @kernel
 def _write_first(run, lane):
     """Write the first knot of a curve; the lane follows the curve against the tangent first."""
     state, number = run.state[lane], int(run.state[lane, CURVE])
-    knots, curve, row = run.own.knots, run.curves[number], 2 * number * ROOM
+    knots, curve, row = run.own.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
     for k in range(N):
         knots[row, k] = lp.number_of(run.numbers, lp.Q + k, lane)
         knots[row, TANGENT + k] = -lp.number_of(run.numbers, lp.TANGENT + k, lane)
     knots[row, ARC], knots[row, KIND] = 0.0, trace.REGULAR
-    knots[row, segments.ROOM] = lp.number_of(run.numbers, lp.ROOM, lane)
+    knots[row, segments.LEAST_PIVOT] = lp.number_of(run.numbers, lp.LEAST_DIAGONAL, lane)
     curve[SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
     curve[WAYS], curve[WAYS + 1], curve[LAST] = UNDER_WAY, OPEN, row
-    state[BEFORE], state[ROW], state[WIDTH], state[WAY] = -curve[SIGN], row, trace.FIRST, 0.0
+    state[BEFORE], state[ROW], state[WIDTH], state[WAY] = (
+        -curve[SIGN],
+        row,
+        trace.FIRST_ARC_STEP,
+        0.0,
+    )
 
 
 @inline_kernel
 def _table_of(state):
     """Return the first row of the table of knots that a lane writes, from its state."""
-    return (2 * int(state[CURVE]) + int(state[WAY])) * ROOM
+    return (2 * int(state[CURVE]) + int(state[WAY])) * MOST_LANE_KNOTS
 
 
 @kernel
@@ -347,7 +352,7 @@ def _predict(run, lane):
 def _shorten(run, lane, first, factor):
     """Repeat a lane's step with another length; return the code of :func:`_advance`."""
     run.state[lane, WIDTH] *= factor
-    if not run.state[lane, WIDTH] >= trace.SHORTEST:
+    if not run.state[lane, WIDTH] >= trace.SHORTEST_ARC_STEP:
         return _leave(run, lane, first)
     _predict(run, lane)
     return 0
@@ -370,7 +375,7 @@ def _meet_limit(run, lane, first):
     for k in range(N):
         knots[row + 1, k] = lp.number_of(numbers, lp.Q + k, lane)
         knots[row + 1, TANGENT + k] = side * lp.number_of(numbers, lp.TANGENT + k, lane)
-    knots[row + 1, segments.ROOM] = lp.number_of(numbers, lp.ROOM, lane)
+    knots[row + 1, segments.LEAST_PIVOT] = lp.number_of(numbers, lp.LEAST_DIAGONAL, lane)
     width = segments.length_of(knots, row, row + 1)
     joint, side, share, is_peak = -1, 1.0, 2.0, False
     if _comes_near_limit(run, row, width, state[MISS]):
@@ -431,7 +436,7 @@ def _keep_knot(run, lane, first, width, kind):
         kind = trace.CLOSED
     state[ROW], curve[LAST + way] = new, new
     if kind == trace.REGULAR:
-        if new + 4 >= base + ROOM:
+        if new + 4 >= base + MOST_LANE_KNOTS:
             return _leave(run, lane, first)
         state[WIDTH] = trace.next_step(state[WIDTH], state[MISS])
         _predict(run, lane)
@@ -443,7 +448,7 @@ def _keep_knot(run, lane, first, width, kind):
         _follow_second(run, lane, number)
     if curve[WAYS] != DONE or curve[WAYS + 1] != DONE:
         return 0
-    begin, last = 2 * number * ROOM, int(curve[LAST])
+    begin, last = 2 * number * MOST_LANE_KNOTS, int(curve[LAST])
     trace.turn_round(knots, begin, last)
     return _finish(run, number, first, begin, last, int(curve[TURN]) + 1, int(curve[LAST + 1]))
 

@@ -23,8 +23,8 @@ Method
 
 Degeneracies
 ------------
-Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than LEAST,
-or too many are needed, the segment is reported.
+Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than
+LEAST_RADIUS, or too many are needed, the segment is reported.
 
 Cost
 ----
@@ -56,27 +56,28 @@ BOUND = 4
 
 MOST_SLACK = 0.05
 """Largest g of a ball; the proof holds below 0.1."""
-ROUNDING = 1.01
-"""Factor on computed numbers. It covers rounding, and the sine of a small angle used for twice the sine of its half."""
-LARGEST_TURN = 0.05
+SAFETY_FACTOR = 1.01
+"""Factor by which computed bounds are enlarged. It covers rounding, and the sine of a small angle used for twice the
+sine of its half."""
+LARGEST_REMAINING_SINE = 0.05
 """Largest sine of the remaining rotation for which this factor holds."""
-STRIDE = 1.15
+BALL_STRIDE = 1.15
 """Distance of the next point, in units of 1 / kappa."""
-INSIDE = 0.9
+INSIDE_SHARE = 0.9
 """Share of a ball in which postures count as inside, because a candidate misses its solution by rounding."""
 CLOSER = 0.6
 """Factor on the distance of the next point if the last distance was too long."""
-LEAST = 1e-7
+LEAST_RADIUS = 1e-7
 """Smallest radius of a ball; below it, the proof fails [rad]."""
 NEWTON_STEPS = 4
 MOST_ROUNDS = 100_000
 """Most rounds of eight balls for one pose."""
 
-LEFT, INVERSE = lp.ROOM, lp.SIGN
+LEFT, INVERSE = lp.LEAST_DIAGONAL, lp.SIGN
 """Rows of eight numbers that are reused after the solution: the remaining rotation, and the norm of L^-1."""
 
 IDLE, BEGIN, GO = 0.0, 1.0, 2.0
-PHASE, ROW, HERE, NEXT, COUNT, FREE, REACH, LOW, POINT = range(9)
+PHASE, ROW, HERE, NEXT, COUNT, INVERSE_KAPPA, REACH, LOW, POINT = range(9)
 """Numbers of a lane: phase; knot before; share of the last ball and of the next one; count of Newton steps; 1 / kappa
 of the last ball, its radius, largest distance of a solution from its centre; its centre; its tangent."""
 DIRECTION = POINT + N
@@ -235,11 +236,11 @@ def _advance(run, lane):
     """Make a ball from the solved equations of a lane, or move its point; return False if the proof fails."""
     state, numbers = run.state[lane], run.numbers
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
-    free = 1.0 / (ROUNDING * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
-    slack = ROUNDING * (size + turn) / free
-    if not (slack <= MOST_SLACK and turn <= LARGEST_TURN):
+    free = 1.0 / (SAFETY_FACTOR * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
+    slack = SAFETY_FACTOR * (size + turn) / free
+    if not (slack <= MOST_SLACK and turn <= LARGEST_REMAINING_SINE):
         state[COUNT] += 1.0
-        if not (size <= cp.LONGEST and state[COUNT] <= NEWTON_STEPS):
+        if not (size <= cp.LONGEST_NEWTON_STEP and state[COUNT] <= NEWTON_STEPS):
             return _come_closer(run, lane)
         lp.take_step(numbers, lane)
         return True
@@ -247,12 +248,12 @@ def _advance(run, lane):
     low = 2.0 * slack * free
     if state[PHASE] == GO and not _is_joined(run, lane, reach, low):
         return _come_closer(run, lane)
-    if not reach >= LEAST:
+    if not reach >= LEAST_RADIUS:
         return False
     for k in range(N):
         state[POINT + k] = lp.number_of(numbers, lp.Q + k, lane)
         state[DIRECTION + k] = lp.number_of(numbers, lp.TANGENT + k, lane)
-    state[FREE], state[REACH], state[LOW] = free, reach, low
+    state[INVERSE_KAPPA], state[REACH], state[LOW] = free, reach, low
     state[HERE], state[PHASE] = state[NEXT], GO
     _mark(run, state)
     row = int(state[ROW])
@@ -262,7 +263,7 @@ def _advance(run, lane):
     width = run.knots[row + 1, ARC] - run.knots[row, ARC]
     if not width > 0.0:
         return False
-    _aim(run, lane, min(1.0, state[HERE] + STRIDE * free / width))
+    _aim(run, lane, min(1.0, state[HERE] + BALL_STRIDE * free / width))
     return True
 
 
@@ -273,7 +274,7 @@ def _come_closer(run, lane):
     step = CLOSER * (state[NEXT] - state[HERE])
     if state[PHASE] == BEGIN or run.goes_on[row] == 0:
         return False
-    if not step * (run.knots[row + 1, ARC] - run.knots[row, ARC]) >= LEAST:
+    if not step * (run.knots[row + 1, ARC] - run.knots[row, ARC]) >= LEAST_RADIUS:
         return False
     _aim(run, lane, state[HERE] + step)
     return True
@@ -288,7 +289,7 @@ def _is_joined(run, lane, reach, low):
     :param low: largest distance of a solution from the centre of the new ball.
     """
     state, numbers = run.state[lane], run.numbers
-    half, straight, ahead = 0.5 * state[FREE], 0.0, 0.0
+    half, straight, ahead = 0.5 * state[INVERSE_KAPPA], 0.0, 0.0
     for k in range(N):
         away = lp.number_of(numbers, lp.Q + k, lane) - state[POINT + k]
         straight += away * away
@@ -297,13 +298,13 @@ def _is_joined(run, lane, reach, low):
     if straight + low <= state[REACH] or straight + state[LOW] <= reach:
         return True
     # The solution halfway is at most this far from the tangent.
-    return math.sqrt(ahead) + state[FREE] - state[REACH] <= reach
+    return math.sqrt(ahead) + state[INVERSE_KAPPA] - state[REACH] <= reach
 
 
 @kernel
 def _mark(run, state):
     """Mark the given postures inside the last ball of a lane."""
-    c, size, seeds = run.curve, INSIDE * state[REACH], run.seeds
+    c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):
         away = lanes.load(run.held, start) - middle

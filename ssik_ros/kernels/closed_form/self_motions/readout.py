@@ -37,16 +37,16 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
 POSTURES = 4 * N
 """Numbers of the postures in the scratch, which lie before the scratch of their measurement."""
-BESIDE = 1e-5
-"""Largest distance of a posture beyond a limit if the cubic has missed the joint's peak [rad or m]."""
-ROUNDING = 1e-10
-"""Largest distance beyond a limit after the correction; it is clipped before errors are measured [rad or m]."""
+MISSED_PEAK = 1e-5
+"""Largest distance of a posture beyond a limit that a cubic below the joint's peak can explain [rad or m]."""
+CORRECTION_ROUNDING = 1e-10
+"""Largest distance of a corrected posture beyond a limit; it is clipped before errors are measured [rad or m]."""
 LEAST_PART = 1e-3
 """Least component of a joint in the tangent at which the joint can be put on its limit."""
 LOOKS = 40
 ARRIVED = 1e-13
 """Bracket around the nearest posture at which the search ends, as a share of the segment."""
-DOUBTFUL = 0.02
+DOUBTFUL_DISTANCE = 0.02
 """Cubics whose distances differ by less than this are compared on the curve itself [rad]."""
 
 
@@ -77,7 +77,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
         _read(c, q, knots, arcs[i])
         for k in range(N):
             # A joint that is put on its limit moves the others by rounding, perhaps beyond their limits.
-            if c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
+            if c.lower[k] - CORRECTION_ROUNDING <= q[k] <= c.upper[k] + CORRECTION_ROUNDING:
                 q[k] = min(max(q[k], c.lower[k]), c.upper[k])
             out[i, k] = q[k]
         certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors[i], scratch)
@@ -121,7 +121,7 @@ def _read_share(c, q, knots, row, width, share):
     cp.correct_exactly(c, q, cp.dot(c.row, q))
     for k in range(N):
         low, high = c.lower[k], c.upper[k]
-        if low - BESIDE <= q[k] < low or high < q[k] <= high + BESIDE:
+        if low - MISSED_PEAK <= q[k] < low or high < q[k] <= high + MISSED_PEAK:
             limit = low if q[k] < low else high
             q[k] = limit
             along = c.tangent[k]
@@ -167,7 +167,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
             distance = math.sqrt(distance)
             if turn == 0:
                 about = min(about, distance)
-            elif distance <= about + DOUBTFUL:
+            elif distance <= about + DOUBTFUL_DISTANCE:
                 if last:
                     _read(c, there, knots, 0.0)
                 else:

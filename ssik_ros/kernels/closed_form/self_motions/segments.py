@@ -11,8 +11,8 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry import joint_values
 
-TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
-"""Columns of a knot after its joints. ROOM is the least pivot, a measure of the distance of other curves."""
+TANGENT, ARC, KIND, LEAST_PIVOT = N, 2 * N, 2 * N + 1, 2 * N + 2
+"""Columns of a knot after its joints. LEAST_PIVOT is the least pivot, a measure of the distance of other curves."""
 COLUMNS = 2 * N + 3
 HALVINGS, LOOKS = 40, 14
 BESIDE_CHORD = 0.6

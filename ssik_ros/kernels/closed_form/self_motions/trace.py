@@ -46,6 +46,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 
 REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """Kinds of a knot. A LIMIT knot stores joint and side as LIMIT + (2 joint + is_upper + 1) / 32."""
@@ -56,9 +57,9 @@ FULL = -1.0
 FIRST_ROW, ROWS = 0, 1
 """Columns of the heads: first knot of a curve, and its number of knots."""
 
-FIRST, LONGEST, SHORTEST = 0.5, 1.3, 1e-6
-"""First, longest and shortest step [rad]."""
-GOOD_MISS, LARGEST_MISS = 0.05, 0.2
+FIRST_ARC_STEP, LONGEST_ARC_STEP, SHORTEST_ARC_STEP = 0.5, 1.3, 1e-6
+"""First, longest and shortest step along a curve [rad]."""
+WANTED_PREDICTION_MISS, LARGEST_PREDICTION_MISS = 0.05, 0.2
 """Wanted distance of the prediction from the curve, and the distance above which a step is repeated [rad]."""
 LARGEST_BEND = 0.5
 """Largest difference between the progress of a prediction along the tangent and the step, as a share of the step."""
@@ -75,10 +76,8 @@ ON_CHORD = 1e-4
 """Largest distance of a posture on the curve from the cubic [rad]."""
 SHARE_OF_PIVOT = 0.1
 """Like ON_CHORD, as a share of the least pivot: other curves are farther away."""
-SAME = 1e-5
-"""Largest distance of a posture on the curve from the exact point at the same place along the chord [rad]."""
-OUTSIDE = 1e-9
-"""Distance by which rounding may put a joint beyond its limit [rad or m]."""
+CHORD_POINT_DISTANCE = 1e-5
+"""Largest distance of a posture from the exact point of the curve at the same place along the chord [rad]."""
 LOOKS = 20
 """Number of bisections towards a crossing."""
 MOST_STEPS = 5000
@@ -126,7 +125,7 @@ def trace_one(run, seed, first):
     run.is_done[seed] = 1
     for k in range(N):
         knots[first, k] = run.seeds[seed, k]
-    knots[first, ARC], knots[first, KIND], knots[first, segments.ROOM] = 0.0, REGULAR, 0.0
+    knots[first, ARC], knots[first, KIND], knots[first, segments.LEAST_PIVOT] = 0.0, REGULAR, 0.0
     sign = cp.write_first_tangent(c, knots[first])
     if sign == 0.0:
         for k in range(N):
@@ -135,7 +134,7 @@ def trace_one(run, seed, first):
         return 1
     for k in range(N):
         knots[first, TANGENT + k] = -c.tangent[k]
-    knots[first, segments.ROOM] = c.facts[cp.PIVOT]
+    knots[first, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
     last, kind = _follow(run, first, -sign)
     if kind == FULL:
         return -1
@@ -173,14 +172,14 @@ def _follow(run, first, sign):
     :returns: the last row and the kind of its knot; FULL if the table is full.
     """
     knots, c = run.knots, run.curve
-    row, step, before = first, FIRST, sign
+    row, step, before = first, FIRST_ARC_STEP, sign
     for _ in range(MOST_STEPS):
         if row + 4 >= knots.shape[0]:
             return row, FULL
         determinant = _take_step(run, row, first, step)
         if determinant == 0.0:
             step *= 0.4
-            if step < SHORTEST:
+            if step < SHORTEST_ARC_STEP:
                 knots[row, KIND] = SINGULAR
                 return row, SINGULAR
             continue
@@ -219,7 +218,10 @@ def next_step(step, miss):
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
     """
-    return min(step * min(2.0, max(0.4, (GOOD_MISS / max(miss, 1e-9)) ** 0.4)), LONGEST)
+    return min(
+        step * min(2.0, max(0.4, (WANTED_PREDICTION_MISS / max(miss, 1e-9)) ** 0.4)),
+        LONGEST_ARC_STEP,
+    )
 
 
 @kernel
@@ -237,8 +239,8 @@ def write_prediction(q, run, row, first, step):
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
     before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
     # Integrate the tangent as a polynomial through the last three knots.
-    bend = 1.0 / width if width > SHORTEST else 0.0
-    is_third = bend > 0.0 and before > SHORTEST
+    bend = 1.0 / width if width > SHORTEST_ARC_STEP else 0.0
+    is_third = bend > 0.0 and before > SHORTEST_ARC_STEP
     for k in range(N):
         tangent, rate, second = knots[row, TANGENT + k], 0.0, 0.0
         if bend > 0.0:
@@ -266,12 +268,14 @@ def _take_step(run, row, first, step):
     for k in range(N):
         c.row[k] = knots[row, TANGENT + k]
     determinant = cp.correct(c, knots[row + 1], aim, min(NEAR_ENOUGH, PART_OF_STEP * step), STEPS)
-    if determinant == 0.0 or not c.facts[cp.MISS] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
+    if determinant == 0.0 or not c.facts[cp.MISS] <= max(
+        min(LARGEST_PREDICTION_MISS, 0.3 * step), 1e-7
+    ):
         return 0.0
     cosine = 0.0
     for k in range(N):
         knots[row + 1, TANGENT + k] = c.tangent[k]
-        knots[row + 1, segments.ROOM] = c.facts[cp.PIVOT]
+        knots[row + 1, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
         cosine += c.tangent[k] * knots[row, TANGENT + k]
     return determinant if cosine >= LEAST_COSINE else 0.0
 
@@ -331,7 +335,7 @@ def first_beyond(run, row, width, miss):
         for s in range(2):
             side = 1.0 if s == 1 else -1.0
             limit = c.upper[k] if s == 1 else c.lower[k]
-            if side * (knots[new, k] - limit) > OUTSIDE:
+            if side * (knots[new, k] - limit) > LIMIT_ROUNDING:
                 share, peaks = segments.reach(knots, row, new, width, k, limit, side), False
             elif segments.highest(knots, row, new, width, k, side) - side * limit < -near:
                 continue
@@ -368,7 +372,7 @@ def _insert_crossing(run, row):
     for k in range(N):
         knots[row + 1, TANGENT + k] = run.q[k]
     knots[row + 1, ARC] = knots[row, ARC] + middle * width
-    knots[row + 1, KIND], knots[row + 1, segments.ROOM] = CROSSING, 0.0
+    knots[row + 1, KIND], knots[row + 1, segments.LEAST_PIVOT] = CROSSING, 0.0
     return row + 2
 
 
@@ -416,7 +420,7 @@ def aside_of(width):
 
     :param width: length of the segment.
     """
-    return 0.15 * width + SAME
+    return 0.15 * width + CHORD_POINT_DISTANCE
 
 
 @kernel
@@ -433,7 +437,7 @@ def lies_on(run, a, b, q, width):
     share = segments.share_of(knots, a, b, q, c.lower, aside_of(width))
     if share == -1.0:
         return False
-    clear = SHARE_OF_PIVOT * min(knots[a, segments.ROOM], knots[b, segments.ROOM])
+    clear = SHARE_OF_PIVOT * min(knots[a, segments.LEAST_PIVOT], knots[b, segments.LEAST_PIVOT])
     if _gap(run, a, b, q, width, share) <= max(ON_CHORD, clear):
         return True
     segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))
@@ -446,7 +450,7 @@ def lies_on(run, a, b, q, width):
     total = 0.0
     for k in range(N):
         total += segments.wrapped(q[k] - run.q[k], c.lower[k]) ** 2
-    return math.sqrt(total) <= SAME
+    return math.sqrt(total) <= CHORD_POINT_DISTANCE
 
 
 @kernel

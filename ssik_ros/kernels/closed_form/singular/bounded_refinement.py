@@ -40,7 +40,7 @@ from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import (
     Aim,
-    LONGEST_STEP,
+    LONGEST_REFINEMENT_STEP,
     ROWS,
     write_equations,
 )
@@ -48,15 +48,15 @@ from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows import bounded_squares
 from ssik_ros.kernels.rows.places import at
 
-LEAST = 1e-9
+LEAST_BOUNDED_DAMPING = 1e-9
 """Smallest damping that is added to the Jacobian; it keeps steps small along directions in which nothing changes."""
 MOST_UPHILL = 2
 """Most steps in a row that may miss the smallest error so far."""
 MOST_REFUSALS = 6
 """Most times in a row that the steps go back."""
-FLOOR = 1e-15
-"""Error below which no step improves."""
-FEWER, MORE = 0.5, 8.0
+BOUNDED_ERROR_FLOOR = 1e-15
+"""Error below which no step improves a posture within limits [1]."""
+BOUNDED_SHRINK, MORE = 0.5, 8.0
 """Factors of the damping after a successful step and after a failed one."""
 
 
@@ -126,26 +126,26 @@ def refine_within(
     copy(best, q)
     damping, refusals, uphill = 1.0, 0, 0
     for _ in range(most_steps):
-        if not error > FLOOR or refusals > MOST_REFUSALS:
+        if not error > BOUNDED_ERROR_FLOOR or refusals > MOST_REFUSALS:
             break
-        _damp(table, aim, max(LEAST, damping * here))
+        _damp(table, aim, max(LEAST_BOUNDED_DAMPING, damping * here))
         for v in range(n):
             scale = unit if is_slide(slides, v) else 1.0
-            least[v] = max((lower[v] - q[v]) / scale, -LONGEST_STEP)
-            largest[v] = min((upper[v] - q[v]) / scale, LONGEST_STEP)
+            least[v] = max((lower[v] - q[v]) / scale, -LONGEST_REFINEMENT_STEP)
+            largest[v] = min((upper[v] - q[v]) / scale, LONGEST_REFINEMENT_STEP)
         bounded_squares.solve_within(step, table, least, largest, room.squares)
         for v in range(n):
             # Not the sum of a value and a difference: a joint on a limit is exactly there.
-            if step[v] == least[v] and step[v] > -LONGEST_STEP:
+            if step[v] == least[v] and step[v] > -LONGEST_REFINEMENT_STEP:
                 q[v] = lower[v]
-            elif step[v] == largest[v] and step[v] < LONGEST_STEP:
+            elif step[v] == largest[v] and step[v] < LONGEST_REFINEMENT_STEP:
                 q[v] = upper[v]
             else:
                 q[v] += step[v] * (unit if is_slide(slides, v) else 1.0)
         here = write_equations(table, q, aim, scratch)
         if here < error:
             copy(best, q)
-            error, damping, refusals, uphill = here, damping * FEWER, 0, 0
+            error, damping, refusals, uphill = here, damping * BOUNDED_SHRINK, 0, 0
         elif uphill < MOST_UPHILL:
             uphill += 1
         else:

@@ -39,8 +39,8 @@ SWEPT = 8
 """Values of the swept joint of a face."""
 NOTHING_SWEPT = -1
 """The swept joint of an edge."""
-SAME = 1e-9
-"""If all joints of two postures differ by at most this times their range, they are one."""
+EDGE_SEPARATION = 1e-9
+"""If all joints of two postures differ by at most this share of their range, they are one posture [1]."""
 
 
 @kernel
@@ -196,7 +196,7 @@ def _keep(out, errors, count, q, error, lower, upper):
         is_same = True
         for v in range(n):
             reach = upper[v] - lower[v] if math.isfinite(upper[v] - lower[v]) else 1.0
-            is_same = is_same and abs(out[k, v] - q[v]) <= SAME * reach
+            is_same = is_same and abs(out[k, v] - q[v]) <= EDGE_SEPARATION * reach
         if is_same:
             return count
     place = count

@@ -39,10 +39,10 @@ from ssik_ros.kernels.closed_form.singular.singular_refinement import Aim, ROWS,
 from ssik_ros.kernels.rows import bounded_squares
 
 MOST_STEPS = 15
-LONGEST_STEP = 0.3
-"""Largest change of a joint in one step [rad or m]."""
-SETTLED = 1e-12
-"""Largest change of a joint in the last step [rad or m]."""
+LONGEST_EDGE_STEP = 0.3
+"""Largest change of a joint in one step towards the edge of reach [rad or m]."""
+SETTLED_STEP = 1e-12
+"""Largest change of a joint in the last step of a converged posture [rad or m]."""
 EXTRA = ROWS + 1
 """Unknowns apart from the joints: the direction, and the distance."""
 
@@ -134,13 +134,13 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
         bounded_squares.solve_within(
             step, room.equations, room.bounds[0], room.bounds[1], room.squares
         )
-        longest = SETTLED
+        longest = SETTLED_STEP
         for j in range(moving):
             longest = max(longest, abs(step[j]))
-        share = min(1.0, LONGEST_STEP / longest)
+        share = min(1.0, LONGEST_EDGE_STEP / longest)
         for j in range(moving):
             q[free[j]] += share * step[j]
-        if longest <= SETTLED:
+        if longest <= SETTLED_STEP:
             break
         for i in range(ROWS):
             force[i] += share * step[moving + i]

@@ -38,6 +38,7 @@ from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.vectors import copy, largest_of
 from ssik_ros.kernels.rows.places import at
 
@@ -54,33 +55,33 @@ CORRECTIONS = 8
 """Most steps across a curve."""
 ARRIVED = 1e-13
 """Step across a curve below which the correction has converged [rad]."""
-VANISHES = 1e-13
+ZERO_MEASURE = 1e-13
 """Largest value of g that counts as zero."""
 RADII = (0.05, 0.25, 1.0, 4.0)
 """Radii within which zeros count as one multiple zero, in spacings."""
-FARTHEST = 4.0
-"""Largest accepted distance of their mean, in spacings."""
-SETTLED = 1e-4
-"""Motion below which the iteration of the mean ends, in spacings."""
+FARTHEST_MEAN = 4.0
+"""Largest accepted distance of the mean of these zeros, in spacings."""
+SETTLED_MEAN = 1e-4
+"""Motion of the mean below which its iteration ends, in spacings."""
 LOOKS = 5
 """Most iterations of the mean."""
-STRIDE = 0.1
+CURVE_STRIDE = 0.1
 """Length of a step along a curve [rad]."""
 MOST_STRIDES = 240
 """Most steps along one curve."""
-ON_CURVE = 1e-11
+CURVE_ERROR = 1e-11
 """Largest error of a point on a curve."""
-CLOSED = 0.7
+CLOSED_CURVE_DISTANCE = 0.7
 """Distance from its start below which a curve counts as closed, in strides."""
-BESIDE = 0.02
-"""Distance from the chords of a curve below which a posture is on it [rad]."""
+CURVE_DISTANCE = 0.02
+"""Distance from the chords of a curve below which a posture is on the curve [rad]."""
 FALSI_STEPS = 30
 ON_LIMIT = 1e-12
 """Largest distance outside a limit of the point at which a curve crosses it [rad]; its pose stays exact on the
 limit."""
 HALVINGS = 40
 """Number of bisections of a stride in which a joint reaches its limit; leads to 1e-13 rad."""
-NEAREST = 1e-11
+NEAREST_POINT_PRODUCT = 1e-11
 """Scalar product of the tangent and the difference to the reference that counts as zero [rad]."""
 NOT_NEAREST = 1e3
 """Penalty on the squared distance of points that are not the nearest point of their curve; they depend on the start."""
@@ -88,7 +89,7 @@ NOT_NEAREST = 1e3
 ISOLATED = 0
 CURVE = 1
 
-HERE, BEFORE, NEAR, BEST, ALONG, LAST = (
+HERE, BEFORE, TRIED_POINT, BEST, ALONG, LAST = (
     (8, 180),
     (9, 180),
     (10, 180),
@@ -148,7 +149,7 @@ def correct(q, start, along, s, aim, scratch):
         sr.solve_positive(normal, count)
         if largest_of(normal[:, count], count) <= ARRIVED:
             break
-        certify.move(room.trial, q, free, count, normal, sr.LONGEST_STEP)
+        certify.move(room.trial, q, free, count, normal, sr.LONGEST_REFINEMENT_STEP)
         copy(q, room.trial)
     return error
 
@@ -218,10 +219,10 @@ def _mean_zero(g, a):
     # Clustered roots are detected from their mean, which is the first guess.
     best, power = 2, -1.0
     for m in range(2, PLACES):
-        own = abs(a[m]) * _power(FARTHEST, m)
+        own = abs(a[m]) * _power(FARTHEST_MEAN, m)
         if own > power:
             best, power = m, own
-    return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST), FARTHEST)
+    return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST_MEAN), FARTHEST_MEAN)
 
 
 @kernel
@@ -245,11 +246,11 @@ def examine(q, along, aim, exact, scratch):
     is_curve = False
     for h in SPACINGS:
         for _ in range(LOOKS):
-            is_curve = _measure(g, q, along, h, aim, other, errors, scratch) < VANISHES
+            is_curve = _measure(g, q, along, h, aim, other, errors, scratch) < ZERO_MEASURE
             if is_curve:
                 break
             multiplicity, s = _mean_zero(g, a)
-            if multiplicity < 2 or not abs(s) <= FARTHEST:
+            if multiplicity < 2 or not abs(s) <= FARTHEST_MEAN:
                 return ISOLATED
             _go(other, q, along, s * h, aim)
             error = correct(other, q, along, s * h, aim, scratch)
@@ -257,7 +258,7 @@ def examine(q, along, aim, exact, scratch):
                 break
             copy(q, other)
             best = error
-            if abs(s) < SETTLED:
+            if abs(s) < SETTLED_MEAN:
                 return ISOLATED
     return CURVE if is_curve else ISOLATED
 
@@ -286,7 +287,7 @@ def _rate(q, aim, lower, upper, wish, play):
     """
     Return the number of joints outside their limits, and the squared distance from a reference posture.
 
-    :param play: largest distance outside a limit of a joint that counts as inside, at most NEAR_LIMIT [rad or m].
+    :param play: largest distance outside a limit of a joint that counts as inside, at most LIMIT_ROUNDING [rad or m].
     """
     outside, total = 0.0, 0.0
     for i in range(aim.n):
@@ -310,7 +311,7 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
     :param start, along: where the stride begins, and its direction.
     :param tangent: (6,) scratch.
     """
-    low, high = 0.0, STRIDE
+    low, high = 0.0, CURVE_STRIDE
     at_low, at_high = -1.0, 1.0
     for side in range(FALSI_STEPS):
         # The ends are measured first, then Illinois' false position.
@@ -330,7 +331,7 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
         elif side == 1:
             at_high = slope
         else:
-            if abs(slope) < NEAREST:
+            if abs(slope) < NEAREST_POINT_PRODUCT:
                 break
             if slope < 0.0:
                 low, at_low, at_high = s, slope, 0.5 * at_high
@@ -351,7 +352,7 @@ def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
     :param forward: True if the number of joints outside grows along the stride.
     :param least: number of joints outside at the better end of the stride.
     """
-    inside, outside = (0.0, STRIDE) if forward else (STRIDE, 0.0)
+    inside, outside = (0.0, CURVE_STRIDE) if forward else (CURVE_STRIDE, 0.0)
     for _ in range(HALVINGS):
         middle = 0.5 * (inside + outside)
         _go(q, start, along, middle, aim)
@@ -383,18 +384,18 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
     for stride in range(MOST_STRIDES):
         copy(before, here)
         copy(last, along)
-        _go(here, before, last, STRIDE, aim)
-        if not correct(here, before, last, STRIDE, aim, scratch) < ON_CURVE:
-            return STRIDE * stride
-        outside, _ = _rate(here, aim, lower, upper, start, ranking.NEAR_LIMIT)
+        _go(here, before, last, CURVE_STRIDE, aim)
+        if not correct(here, before, last, CURVE_STRIDE, aim, scratch) < CURVE_ERROR:
+            return CURVE_STRIDE * stride
+        outside, _ = _rate(here, aim, lower, upper, start, LIMIT_ROUNDING)
         if outside > 0.0:
             limits = (lower, upper)
             inside = _cross_limit(trace, before, last, aim, limits, start, True, 0.0, scratch)
-            return STRIDE * stride + inside
-        if stride > 2 and _gap(here, start, aim) < CLOSED * STRIDE:
-            return STRIDE * (stride + 1)
+            return CURVE_STRIDE * stride + inside
+        if stride > 2 and _gap(here, start, aim) < CLOSED_CURVE_DISTANCE * CURVE_STRIDE:
+            return CURVE_STRIDE * (stride + 1)
         _write_tangent(along, here, aim, scratch)
-    return STRIDE * MOST_STRIDES
+    return CURVE_STRIDE * MOST_STRIDES
 
 
 @kernel
@@ -412,26 +413,26 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
     n = aim.n
     here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
-    near, best = vector(scratch, at(NEAR, n), n), vector(scratch, at(BEST, n), n)
+    near, best = vector(scratch, at(TRIED_POINT, n), n), vector(scratch, at(BEST, n), n)
     last, tangent = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
     copy(here, q)
     copy(best, q)
     copy(trace[0], q)
-    best_outside, best_distance = _rate(q, aim, lower, upper, wish, ranking.NEAR_LIMIT)
+    best_outside, best_distance = _rate(q, aim, lower, upper, wish, LIMIT_ROUNDING)
     best_distance += NOT_NEAREST
     many, limits = best_outside, (lower, upper)
     slope, strides = -_dot(along, q, wish, aim), 0
     while strides < MOST_STRIDES:
         copy(before, here)
         copy(last, along)
-        _go(here, before, last, STRIDE, aim)
-        if not correct(here, before, last, STRIDE, aim, scratch) < ON_CURVE:
+        _go(here, before, last, CURVE_STRIDE, aim)
+        if not correct(here, before, last, CURVE_STRIDE, aim, scratch) < CURVE_ERROR:
             break
         strides += 1
         copy(trace[strides], here)
         _write_tangent(along, here, aim, scratch)
         was, slope = slope, -_dot(along, here, wish, aim)
-        were, (many, _) = many, _rate(here, aim, lower, upper, wish, ranking.NEAR_LIMIT)
+        were, (many, _) = many, _rate(here, aim, lower, upper, wish, LIMIT_ROUNDING)
         for number in range(3):
             # The point of the stride itself; the nearest one between it and the one before; one on a limit.
             if number == 0:
@@ -443,12 +444,12 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
                 _cross_limit(near, before, last, aim, limits, wish, were < many, least, scratch)
             else:
                 continue
-            outside, distance = _rate(near, aim, lower, upper, wish, ranking.NEAR_LIMIT)
+            outside, distance = _rate(near, aim, lower, upper, wish, LIMIT_ROUNDING)
             distance += NOT_NEAREST if number == 0 else 0.0
             if outside < best_outside or (outside == best_outside and distance < best_distance):
                 best_outside, best_distance = outside, distance
                 copy(best, near)
-        if strides > 3 and _gap(here, q, aim) < CLOSED * STRIDE:
+        if strides > 3 and _gap(here, q, aim) < CLOSED_CURVE_DISTANCE * CURVE_STRIDE:
             break
     copy(q, best)
     return strides
@@ -485,6 +486,6 @@ def is_on_trace(trace, strides, q, aim):
             along += way * chord
             length += chord * chord
         share = min(max(along / length, 0.0), 1.0)
-        if square - share * (2.0 * along - share * length) < BESIDE * BESIDE:
+        if square - share * (2.0 * along - share * length) < CURVE_DISTANCE * CURVE_DISTANCE:
             return True
     return False

@@ -30,8 +30,8 @@ SIDE = 1e-3
 """Distance of the places for the differences of J [rad]."""
 SAYS_NOTHING = 1e-6
 """Relative damping of the least squares; it keeps the solution in directions with vanishing derivatives."""
-FARTHEST = 1e-3
-"""Largest move [rad]; the error of the given solution is smaller."""
+LARGEST_CORRECTION = 1e-3
+"""Longest correction of a solution [rad]; the error of the given solution is smaller."""
 
 AT_RIGHT = 42
 AT_VALUES = AT_RIGHT + 36
@@ -133,7 +133,9 @@ def _move(q, right, left, values, system, normal, nulls, aim):
     for j in range(count):
         step = 0.0
         for a in range(nulls):
-            step += right[j, count - nulls + a] * min(max(normal[a, nulls], -FARTHEST), FARTHEST)
+            step += right[j, count - nulls + a] * min(
+                max(normal[a, nulls], -LARGEST_CORRECTION), LARGEST_CORRECTION
+            )
         # J^+ e = J^T U S^-2 U^T e over the singular values that do not vanish.
         for k in range(count - nulls):
             inner = outer = 0.0

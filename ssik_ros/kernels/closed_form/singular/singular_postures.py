@@ -45,7 +45,7 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows.places import after, at
 
-REGULAR = 1e-5
+REGULAR_SINGULAR_VALUE = 1e-5
 """Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
 NULL = 1e-3
 """If one singular value vanishes, others below this may vanish, too."""
@@ -53,11 +53,12 @@ NEARLY_SINGULAR = 3e-4
 """Relative pivot of a candidate's Jacobian below which it is examined more closely."""
 ISOLATED = 1e-9
 """Singular value above which an exact solution is isolated, with lengths in the chain's unit."""
-SAME = 1e-6
+REGULAR_SEPARATION = 1e-6
 """If all joints of two regular solutions differ by less than this, they are one [rad]."""
-SAME_SINGULAR = 3e-5
-"""Like SAME, for singular solutions: rounding moves them by its square root [rad]."""
-APART = 1e-2
+SINGULAR_SEPARATION = 3e-5
+"""If all joints of two singular solutions differ by less than this, they are one [rad]: rounding moves them by its
+square root."""
+LEAST_SEPARATION = 1e-2
 """Least distance of an inexact solution from all others; nearer ones may be copies that rounding has moved [rad]."""
 PROBE = 0.25
 """Distance along a null vector at which a curve is searched for [rad]."""
@@ -67,14 +68,14 @@ FOLLOWED = 1e-10
 """Largest Frobenius norm of FK - T at a point of a curve, which is corrected later."""
 CURVES = 4
 """Most curves that are stored."""
-MOST = 16
-"""Most solutions that are returned."""
+MOST_SINGULAR_SOLUTIONS = 16
+"""Most solutions at singular postures that are returned."""
 
 # Places of the parts of the scratch, see Place; the found solutions come first.
-AT_Q = MOST, 0
-AT_PROBE = MOST + 1, 0
-AT_IS_POINT = MOST + 2, 0
-AT_VALUES = after(AT_IS_POINT, 0, MOST)
+AT_Q = MOST_SINGULAR_SOLUTIONS, 0
+AT_PROBE = MOST_SINGULAR_SOLUTIONS + 1, 0
+AT_IS_POINT = MOST_SINGULAR_SOLUTIONS + 2, 0
+AT_VALUES = after(AT_IS_POINT, 0, MOST_SINGULAR_SOLUTIONS)
 AT_VECTORS = after(AT_VALUES, 0, 6)
 AT_ALONG = after(AT_VECTORS, 0, 36)
 AT_STRIDES = after(AT_ALONG, 0, 6)
@@ -138,8 +139,8 @@ def scratch_size(n):
 def _view(scratch, n):
     """Return a flat array as :class:`Place`."""
     return Place(
-        matrix(scratch, 0, MOST, n),
-        vector(scratch, at(AT_IS_POINT, n), MOST),
+        matrix(scratch, 0, MOST_SINGULAR_SOLUTIONS, n),
+        vector(scratch, at(AT_IS_POINT, n), MOST_SINGULAR_SOLUTIONS),
         matrix(scratch, at(AT_Q, n), 1, n),
         vector(scratch, at(AT_PROBE, n), n),
         vector(scratch, at(AT_VALUES, n), 6),
@@ -161,7 +162,7 @@ def _count_null_vectors(place, q, aim):
     nulls = 0
     for j in range(aim.moving):
         nulls += 1 if place.values[j] < NULL else 0
-    return nulls if place.values[aim.moving - 1] < REGULAR else 0
+    return nulls if place.values[aim.moving - 1] < REGULAR_SINGULAR_VALUE else 0
 
 
 @kernel
@@ -205,10 +206,10 @@ def _is_on_curve(place, curves, q, aim):
 @kernel
 def _add(place, kept, q, aim, same):
     """Add a solution unless it equals a stored one in all joints up to ``same``; return the new number of solutions."""
-    if kept >= MOST or _is_known(place.found, kept, q, aim, same):
+    if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
-    place.is_point[kept] = 0.0 if same == SAME else 1.0
+    place.is_point[kept] = 0.0 if same == REGULAR_SEPARATION else 1.0
     return kept + 1
 
 
@@ -226,7 +227,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
     place.strides[curve] = sc.represent(
         q, place.along, aim, choice.lower, choice.upper, choice.wish, trace, place.rest
     )
-    added = _add(place, kept, q, aim, SAME_SINGULAR)
+    added = _add(place, kept, q, aim, SINGULAR_SEPARATION)
     if added > kept:
         place.is_point[kept] = 0.0
     return added, curve + 1
@@ -266,7 +267,7 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
             kept, curves = _add_curve(place, kept, curves, place.probe, aim, choice)
     if not is_crossing:
         _sharpen(place, nulls, q, aim, choice.exact)
-        kept = _add(place, kept, q, aim, SAME_SINGULAR)
+        kept = _add(place, kept, q, aim, SINGULAR_SEPARATION)
     return kept, curves
 
 
@@ -313,7 +314,7 @@ def _take(place, kept, curves, aim, choice):
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)
     if nulls == 0:
-        return _add(place, kept, q, aim, SAME), curves
+        return _add(place, kept, q, aim, REGULAR_SEPARATION), curves
     if _is_on_curve(place, curves, q, aim):
         return kept, curves
     if nulls > 1:
@@ -321,7 +322,7 @@ def _take(place, kept, curves, aim, choice):
     _write_null_vector(place, 0, 1.0, aim)
     if sc.examine(q, place.along, aim, choice.exact, place.rest) == sc.CURVE:
         return _add_curve(place, kept, curves, q, aim, choice)
-    same = SAME_SINGULAR if _error(place, q, aim) <= choice.exact else APART
+    same = SINGULAR_SEPARATION if _error(place, q, aim) <= choice.exact else LEAST_SEPARATION
     return _add(place, kept, q, aim, same), curves
 
 

@@ -43,19 +43,19 @@ from ssik_ros.kernels.rows.places import at
 
 ROWS = 6
 MOST_STEPS = 60
-FEWER = 0.2
+REFINEMENT_SHRINK = 0.2
 MORE = 8.0
 """Factors of the damping after a successful step and after a failed one."""
 MOST_REFUSALS = 10
 """Most failed steps in a row."""
-FLOOR = 2e-16
-"""Error below which no step improves."""
+ERROR_FLOOR = 2e-16
+"""Error below which no step improves a posture [1]."""
 STALLED, WORTH_IT = 1e-14, 1e-5
 """Errors between which the squares in the normal equations may have ended the steps."""
 NEGLIGIBLE = 1e-10
 """Singular value, relative to the largest, that counts as zero."""
-LONGEST_STEP = 0.3
-"""Largest change of a joint in one step [rad or m]."""
+LONGEST_REFINEMENT_STEP = 0.3
+"""Largest change of a joint in one step of the refinement [rad or m]."""
 ALONE = 1e-15
 """Smallest pivot, relative to the largest entry, of equations that rounding may have made singular."""
 NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 180)
@@ -206,18 +206,18 @@ def refine(q, aim, scratch):
     error = write_equations(system, q, aim, scratch)
     damping, refusals = 1.0, 0
     for _ in range(MOST_STEPS):
-        if not error > FLOOR or refusals > MOST_REFUSALS:
+        if not error > ERROR_FLOOR or refusals > MOST_REFUSALS:
             break
         certify.write_normal(normal, system, count)
         for j in range(count):
             normal[j, j] += damping * error * error
         solve_positive(normal, count)
-        certify.move(room.trial, q, free, count, normal, LONGEST_STEP)
+        certify.move(room.trial, q, free, count, normal, LONGEST_REFINEMENT_STEP)
         gained = write_equations(other, room.trial, aim, scratch)
         if gained < error:
             copy(q, room.trial)
             copy_table(system, other)
-            error, damping, refusals = gained, damping * FEWER, 0
+            error, damping, refusals = gained, damping * REFINEMENT_SHRINK, 0
         else:
             damping *= MORE
             refusals += 1
@@ -239,7 +239,7 @@ def _step_without_squares(q, aim, error, scratch):
         if now < error:
             error, since = now, 0
             copy(room.best, q)
-        if error <= FLOOR or since > MOST_REFUSALS:
+        if error <= ERROR_FLOOR or since > MOST_REFUSALS:
             break
         copy_table(room.other, system)
         singular_values.decompose(values, vectors, room.other, ROWS, count)
@@ -251,7 +251,7 @@ def _step_without_squares(q, aim, error, scratch):
                     for i in range(ROWS):
                         along += _image(system, vectors, i, k, count) * system[i, count]
                     step[j, count] += vectors[j, k] * along / (values[k] * values[k])
-        certify.move(room.trial, q, aim.free, count, step, LONGEST_STEP)
+        certify.move(room.trial, q, aim.free, count, step, LONGEST_REFINEMENT_STEP)
         copy(q, room.trial)
     copy(q, room.best)
 

@@ -9,7 +9,7 @@ import math
 from ssik_ros.kernels._jit import kernel
 
 SWEEPS = 20
-ORTHOGONAL = 1e-15
+ORTHOGONAL_COLUMNS = 1e-15
 """Cosine of the angle of two columns below which they are orthogonal."""
 
 
@@ -42,7 +42,7 @@ def decompose(values, vectors, a, rows, columns):
                     alpha += a[i, p] * a[i, p]
                     beta += a[i, q] * a[i, q]
                     gamma += a[i, p] * a[i, q]
-                if abs(gamma) <= ORTHOGONAL * math.sqrt(alpha * beta) or gamma == 0.0:
+                if abs(gamma) <= ORTHOGONAL_COLUMNS * math.sqrt(alpha * beta) or gamma == 0.0:
                     continue
                 turned = True
                 zeta = (beta - alpha) / (2.0 * gamma)

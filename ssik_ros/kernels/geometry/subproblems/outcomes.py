@@ -12,9 +12,9 @@ NEAREST = 1
 FREE = 2
 """The equation does not determine the angle, or only badly; any other angle is as good as the returned one."""
 
-SMALL = 1e-12
+ZERO_COEFFICIENT = 1e-12
 """Relative size below which a coefficient counts as zero: the angle is then free."""
 BADLY = 1e-7
 """If the coefficients are relatively smaller, an equation determines its angle badly: rounding moves it by 1e-9 rad."""
-CLOSE = 1e-9
-"""Largest relative miss of an equation that counts as satisfied."""
+RELATIVE_MISS = 1e-9
+"""Largest miss of an equation that counts as satisfied, relative to its terms [1]."""

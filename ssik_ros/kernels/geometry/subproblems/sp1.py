@@ -33,7 +33,13 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+    ZERO_COEFFICIENT,
+)
 
 
 @inline_kernel
@@ -61,8 +67,10 @@ def solve(k, p, q):
     size = max(vectors.dot(p, p), vectors.dot(q, q))
     la, lb = vectors.norm(a), vectors.norm(b)
     height = abs(vectors.dot(k, p) - vectors.dot(k, q))
-    if height * height > CLOSE * CLOSE * size or abs(la - lb) > CLOSE * math.sqrt(size):
+    if height * height > RELATIVE_MISS * RELATIVE_MISS * size or abs(
+        la - lb
+    ) > RELATIVE_MISS * math.sqrt(size):
         return NEAREST, t
-    if min(la, lb) <= SMALL * math.sqrt(size):
+    if min(la, lb) <= ZERO_COEFFICIENT * math.sqrt(size):
         return FREE, t
     return EXACT, t

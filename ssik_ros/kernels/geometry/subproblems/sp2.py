@@ -37,10 +37,16 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+    ZERO_COEFFICIENT,
+)
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
-PARALLEL = 1e-18
+PARALLEL_SQUARE = 1e-18
 """Squared sine of the angle between the axes below which they count as parallel."""
 
 
@@ -71,9 +77,9 @@ def solve(k1, p, k2, q):
     n = vectors.cross(k1, k2)
     s2 = vectors.dot(n, n)
     lp, lq = vectors.norm(p), vectors.norm(q)
-    if s2 < PARALLEL or lp == 0.0 or lq == 0.0:
+    if s2 < PARALLEL_SQUARE or lp == 0.0 or lq == 0.0:
         t = angle_between(k1, p, q)
-        return FREE if lp == lq or s2 < PARALLEL else NEAREST, t, 0.0, t, 0.0
+        return FREE if lp == lq or s2 < PARALLEL_SQUARE else NEAREST, t, 0.0, t, 0.0
     p, q = vectors.scale(1.0 / lp, p), vectors.scale(1.0 / lq, q)
     c = vectors.dot(k1, k2)
     d1, d2 = vectors.dot(k1, p), vectors.dot(k2, q)
@@ -87,9 +93,9 @@ def solve(k1, p, k2, q):
     z1 = vectors.add(flat, vectors.scale(w, n))
     z2 = vectors.add(flat, vectors.scale(-w, n))
     outcome = EXACT
-    if height < -CLOSE * s2 or abs(lp - lq) > CLOSE * (lp + lq):
+    if height < -RELATIVE_MISS * s2 or abs(lp - lq) > RELATIVE_MISS * (lp + lq):
         outcome = NEAREST
-    elif min(e1 * (2.0 - e1), e2 * (2.0 - e2)) <= SMALL * SMALL:
+    elif min(e1 * (2.0 - e1), e2 * (2.0 - e2)) <= ZERO_COEFFICIENT * ZERO_COEFFICIENT:
         outcome = FREE
     return (
         outcome,

@@ -32,7 +32,13 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, CLOSE, EXACT, FREE, NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    BADLY,
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+)
 
 
 @inline_kernel
@@ -60,7 +66,7 @@ def solve_linear(a, b, d, scale):
     x = math.sqrt(max(0.0, -miss * (abs(d) + r)))
     t1 = math.atan2(b * d + a * x, a * d - b * x)
     t2 = math.atan2(b * d - a * x, a * d + b * x)
-    if miss > CLOSE * scale:
+    if miss > RELATIVE_MISS * scale:
         return NEAREST, t1, t2
     if r <= BADLY * scale:
         return FREE, t1, t2

@@ -37,7 +37,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, NEAREST, RELATIVE_MISS
 from ssik_ros.kernels.geometry.subproblems.sp4 import solve_linear
 
 RANK_ONE = 1e-9
@@ -143,7 +143,7 @@ def _eliminate(out, first, second, a, b, d, zeros):
         s, c = so3.sine_cosine(zeros[i])
         x, y = e1 - c11 * c - c12 * s, e2 - c21 * c - c22 * s
         out[i, first], out[i, second] = zeros[i], math.atan2(y, x)
-        if abs(x * x + y * y - 1.0) > CLOSE * size:
+        if abs(x * x + y * y - 1.0) > RELATIVE_MISS * size:
             outcome = NEAREST
     return outcome, count
 

@@ -19,8 +19,8 @@ Method
 Degeneracies
 ------------
 If R h3 is within NEARLY_ALIGNED of h1 or -h1, t1 and t3 are ill-conditioned, but their sum or difference is not. Then
-t3 is read from a vector perpendicular to h3, so that the product is R for any t1. Within ALIGNED, the caller chooses
-t3, and t1 is read from this vector.
+t3 is read from a vector perpendicular to h3, so that the product is R for any t1. Within ALIGNED_SINE, the caller
+chooses t3, and t1 is read from this vector.
 
 Cost
 ----
@@ -36,10 +36,16 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import (
+    EXACT,
+    FREE,
+    NEAREST,
+    RELATIVE_MISS,
+    ZERO_COEFFICIENT,
+)
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
-ALIGNED = 1e-11
+ALIGNED_SINE = 1e-11
 """Sine of the angle between the outer axes below which they count as lined up."""
 NEARLY_ALIGNED = 1e-3
 """Sine below which the last angle is read from a vector perpendicular to its axis."""
@@ -76,9 +82,9 @@ def middle_angles(h1, h2, h3, image):
     first = math.atan2(b * rest + a * x, a * rest - b * x)
     second = math.atan2(b * rest - a * x, a * rest + b * x)
     r = math.sqrt(a * a + b * b)
-    if root < -CLOSE * (r + abs(rest)):
+    if root < -RELATIVE_MISS * (r + abs(rest)):
         return NEAREST, first, second
-    return FREE if r <= SMALL else EXACT, first, second
+    return FREE if r <= ZERO_COEFFICIENT else EXACT, first, second
 
 
 @kernel
@@ -98,7 +104,7 @@ def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     outcome, t2, other = middle_angles(h1, h2, h3, image)
     tilt = vectors.cross(h1, image)
     squared_sine = vectors.dot(tilt, tilt)
-    is_free = squared_sine <= ALIGNED * ALIGNED
+    is_free = squared_sine <= ALIGNED_SINE * ALIGNED_SINE
     for i in range(row, row + 2):
         s, c = so3.sine_cosine(t2)
         out[i, 1] = t2
