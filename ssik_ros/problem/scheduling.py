@@ -53,7 +53,7 @@ class SearchSlots:
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait at most PATIENCE for a free slot; return whether this search has one, which :meth:`end` gives back.
+        Wait at most LONGEST_SLOT_WAIT for a free slot; return whether this search has one, which :meth:`end` gives back.
 
         :param slices: number of slices that this search has had; the fewest go first.
         :param left: time until the search's deadline [s]; the wait is not longer.

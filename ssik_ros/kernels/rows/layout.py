@@ -128,7 +128,7 @@ MARGIN = 1
 
 REFUSED_ROWS = 64
 """Number of refused candidates that a search stores."""
-SCALARS = 4
+SCALARS = 5
 """Number of single numbers that a search stores between calls."""
 SHORTER_SIDE = 'min(ints[ROWS], ints[VARIABLES])'
 
@@ -194,6 +194,8 @@ class Workspace(NamedTuple):
     """The last candidates that a validation refused."""
     kept: Annotated[Floats, 'ints[POSITIONS]']
     """Best configuration of a motion within the null space."""
+    near_miss: Annotated[Floats, 'ints[POSITIONS]']
+    """Best configuration within the tolerances that is not exact."""
 
 
 TABLES = Layout(Tables, COUNTS, globals())

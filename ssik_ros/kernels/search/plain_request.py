@@ -156,6 +156,8 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
                     ints, reals, options, closed, count, q.shape[0], cancel, counters, work
                 )
             else:
+                if is_proof:
+                    counters[state.NEAR_MISSES] = state.ALL_COUNT
                 code = restart_search.find(
                     ints, reals, options, 1, math.inf, cancel, counters, work
                 )
@@ -175,6 +177,8 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
     if code != state.RUNNING or not restart_search.settle(ints, reals, options, 1, counters, work):
         return state.EXHAUSTED
     w = layout.view_workspace(ints, work)
+    if not descent.is_exact(w.errors, descent.POLISHED_ERROR):
+        return state.EXHAUSTED
     for k in range(w.state.shape[0]):
         if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:
             return state.EXHAUSTED

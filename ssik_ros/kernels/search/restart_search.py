@@ -15,9 +15,10 @@ Method
        the limits are the reason that the target cannot be reached.
     4. A solution is moved by full windings to the equivalent nearest to the seed, and measured again at exactly those
        numbers before it counts.
-    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.POLISHED_ERROR`, whatever the
-       tolerance. If several are wanted, or some may be refused, the polish goes on to rounding, so that one branch found
-       twice is recognised as one.
+    5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.POLISHED_ERROR`, whatever the tolerance. If
+       several are wanted, or some may be refused, the polish goes on to rounding, so that one branch found twice is
+       recognised as one. Where a descent ends next to the targets, at a limit or a singular posture, the polish leaves an
+       error. Such a near miss is a solution only if some more starts find no better one.
     6. Secondary objectives, and the pull towards the seed, move a solution within the null space
        (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
        alternate with starts anywhere, until the search's own time or budget of starts ends.
@@ -256,14 +257,53 @@ def find(ints, reals, options, wanted, bound, cancel, counters, work):
         code = descent.descend(ints, reals, options, limited, cancel, counters, work)
         if code == state.DEADLINE or code == state.CANCELLED:
             counters[state.CLOCK_ENDED] = 1
-            return code
+            return state.RUNNING if take_near_miss(ints, reals, options, counters, work) else code
         if code == state.RUNNING and settle(ints, reals, options, wanted, counters, work):
+            if is_put_aside(ints, options, counters, work):
+                is_enough = counters[state.NEAR_MISSES] >= options[state.MOST_NEAR_MISSES]
+                if not (is_enough and take_near_miss(ints, reals, options, counters, work)):
+                    continue
             if options[state.OPTIMISE] != 0.0 and ints[layout.ROWS] < ints[layout.VARIABLES]:
                 null_space.pull_to_seed(ints, reals, options, bound, cancel, counters, work)
             if options[state.IMPROVES] != 0.0:
                 null_space.improve(ints, reals, options, cancel, counters, work)
             return state.RUNNING
+    if options[state.GOES_ON] == 0.0 and take_near_miss(ints, reals, options, counters, work):
+        return state.RUNNING
     return state.EXHAUSTED
+
+
+@kernel
+def is_put_aside(ints, options, counters, work):
+    """
+    Return whether the settled state is a near miss that others may replace; keep the best one.
+
+    If there are solutions already, they are better.
+    """
+    w = layout.view_workspace(ints, work)
+    if options[state.MOST_NEAR_MISSES] == 0.0 or counters[state.NEAR_MISSES] == state.ALL_COUNT:
+        return False
+    if descent.is_exact(w.errors, descent.POLISHED_ERROR):
+        return False
+    if counters[state.COUNT] == 0:
+        square = steps.squared_norm(w.residual)
+        if counters[state.NEAR_MISSES] == 0 or square < w.scalars[state.NEAR_MISS_SQUARE]:
+            w.scalars[state.NEAR_MISS_SQUARE] = square
+            vectors.copy(w.near_miss, w.state)
+        counters[state.NEAR_MISSES] += 1
+    return True
+
+
+@kernel
+def take_near_miss(ints, reals, options, counters, work):
+    """Make the best near miss the state, and measure it; return False if there is none, or a solution already."""
+    if counters[state.NEAR_MISSES] <= 0 or counters[state.COUNT] > 0:
+        return False
+    counters[state.NEAR_MISSES] = state.ALL_COUNT
+    w = layout.view_workspace(ints, work)
+    vectors.copy(w.state, w.near_miss)
+    descent.look(ints, reals, options, work, w.state)
+    return True
 
 
 @kernel

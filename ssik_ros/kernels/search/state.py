@@ -44,7 +44,12 @@ CLOCK_ENDED = 10
 STALLED = 11
 UNSAMPLED_VARIABLE = 12
 SINGULAR_SEEN = 13
-STATE_SIZE = 14
+NEAR_MISSES = 14
+"""Number of near misses so far, or ALL_COUNT."""
+STATE_SIZE = 15
+
+ALL_COUNT = -1
+"""A near miss is a solution at once: there is no better one, or enough starts have looked for it."""
 
 # Scalars of the workspace.
 BEST_ERROR = 0
@@ -53,6 +58,8 @@ ERROR = 1
 """Error norm at the first solution."""
 BEST_SQUARE = 2
 """Smallest |W^1/2 e|^2 seen."""
+NEAR_MISS_SQUARE = 3
+"""|W^1/2 e|^2 of the best near miss."""
 
 # Options: single numbers.
 LAW = 0
@@ -106,7 +113,11 @@ MANIPULABILITY_GAIN = 31
 POSTURE_GAIN = 32
 CLOSEST = 33
 """Secondary objectives: whether there are any, their gains, and ps [rad or m]."""
-OPTIONS = 34
+MOST_NEAR_MISSES = 34
+"""Number of near misses after which the best one is the solution; 0: a near miss is a solution at once."""
+GOES_ON = 35
+"""Whether a search that has used its starts goes on later. Then no near miss is a solution yet."""
+OPTIONS = 36
 
 # Rows of (nv,) options, which follow the single numbers.
 LOWER = 0

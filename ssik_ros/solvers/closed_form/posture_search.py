@@ -126,6 +126,8 @@ class PostureSearch:
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
         self._exact = exact.pack(problem, self._middle, True)
+        for options in (self._seeded, self._unseeded, self._exact):
+            options[state.MOST_NEAR_MISSES] = 0.0
         for options in (self._seeded, self._unseeded):
             options[state.VALIDATED] = 1.0
         self._pool: list[tuple[SearchArrays, SearchArrays]] = []
@@ -300,7 +302,7 @@ class _Run:
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
         """
-        Return the postures at which descents end with an error of at most CLOSE. Slides are measured in lengths of the arm.
+        Return the postures at which descents end with an error of at most EDGE_ERROR. Slides are measured in lengths of the arm.
 
         :param seed: (n,) start of the first descent; None uses spread starts only.
         :param most: number of starts.

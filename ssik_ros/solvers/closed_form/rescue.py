@@ -56,6 +56,8 @@ def rescue(
     found: list[FloatArray] = []
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
+    kept = arm.requests.limits(request)
+    limits = kept.lower, kept.upper
     bounds = unlimited(n)
     near = request._replace(mode=KEEP_ALL, max_solutions=MOST_RESCUE_CANDIDATES)
     for number in range(len(SHIFTS) * DIRECTIONS):
@@ -67,7 +69,6 @@ def rescue(
             refined = refinement.refine(target, q, bounds, tolerance, iterations)
             if refined is None or any(_is_same(arm.chain, refined, other) for other in found):
                 continue
-            limits = arm.chain.lower, arm.chain.upper
             placed = place(arm.plan, refined, target, request.seed, limits, request.mode)
             if placed is None:
                 outside += 1

@@ -55,6 +55,10 @@ NEWTON_POLICY = {
     state.POLISH_GAIN: 0.5,
 }
 """Numbers of NR, GN and LM."""
+MOST_NEAR_MISSES = 24
+"""Number of near misses after which a search takes the best one."""
+NEAR_MISSES_OF_FEW_JOINTS = 4
+"""The same for problems with more rows than variables, in which most targets are near misses."""
 JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 
@@ -195,6 +199,9 @@ class SearchSettings:
             state.MANIPULABILITY_GAIN: self.km,
             state.POSTURE_GAIN: self.kp,
             state.CLOSEST: self.ps,
+            state.MOST_NEAR_MISSES: NEAR_MISSES_OF_FEW_JOINTS
+            if problem.rows > problem.nv
+            else MOST_NEAR_MISSES,
         }
 
     def _has_constant_damping(self, k: float) -> bool:

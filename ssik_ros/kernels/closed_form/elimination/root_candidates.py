@@ -129,7 +129,7 @@ def _count_apart(found, first, count):
 
 @kernel
 def _drop_others(found, first, count):
-    """Drop candidates in rows ``first`` .. ``count`` - 1 that miss the target by CLOSE or more; return the count."""
+    """Drop candidates in rows ``first`` .. ``count`` - 1 that miss the target by DOUBTFUL_MISS or more; return the count."""
     kept = first
     for row in range(first, count):
         if found[row, 6] < DOUBTFUL_MISS:

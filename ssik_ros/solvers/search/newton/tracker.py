@@ -129,17 +129,18 @@ class Tracker:
         bounds, changes = np.full(n, np.inf), np.full(n, np.inf)
         if max_step is not None:
             bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
-        self._dt = math.nan if dt is None else read_number('dt', dt)
+        period = math.nan if dt is None else read_number('dt', dt)
         limits = {'velocity_limits': velocity_limits, 'acceleration_limits': acceleration_limits}
         for name, value in limits.items():
-            if value is not None and not self._dt > 0.0:
+            if value is not None and not period > 0.0:
                 raise InvalidOption(f'{name} need a positive dt, not {shown(dt)}.', name='dt')
         if velocity_limits is not None:
             allowed = _one_each('velocity_limits', velocity_limits, n)
-            bounds = np.minimum(bounds, self._dt * allowed)
+            bounds = np.minimum(bounds, period * allowed)
         if acceleration_limits is not None:
             self._require_braking()
-            changes = self._dt**2 * _one_each('acceleration_limits', acceleration_limits, n)
+            changes = period**2 * _one_each('acceleration_limits', acceleration_limits, n)
+        self._dt = period
         self._cycle.largest_motion[:] = per_variable(solver, bounds)
         self._cycle.largest_change[:] = per_variable(solver, changes)
 

@@ -108,6 +108,7 @@ class PoseIkSolver(SearchSolver):
                 if not slices.pass_on(int(run.arrays.counters[state.SEARCHES]), cancel):
                     break
                 own.options[state.MAX_SEARCHES] = slices.limit
+                own.options[state.GOES_ON] = slices.limit < run.options[state.MAX_SEARCHES]
                 code = super().run(own, 0, state.CONTINUED)
         finally:
             slices.close()
@@ -174,4 +175,5 @@ def _cut(options: FloatArray) -> FloatArray:
     cut = options.copy()
     if not options[state.OPTIMISE]:
         cut[state.MAX_SEARCHES] = min(options[state.MAX_SEARCHES], FIRST_SLICE)
+        cut[state.GOES_ON] = cut[state.MAX_SEARCHES] < options[state.MAX_SEARCHES]
     return cut
