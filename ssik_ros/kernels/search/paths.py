@@ -160,7 +160,7 @@ def come_nearer(ints, reals, options, cancel, counters, work):
     """After a search in a box, try a descent whose steps all come nearer; keep its state if it is the best."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
-    square, _ = tracking.approach(ints, reals, options, cancel, counters, work, w.scalars[:0])
+    square, _ = tracking.approach(ints, reals, options, 0.0, cancel, counters, work, w.scalars[:0])
     if square < w.scalars[state.BEST_ERROR] ** 2:
         w.scalars[state.BEST_ERROR] = math.sqrt(square)
         vectors.copy(w.best, w.state)
