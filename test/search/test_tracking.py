@@ -94,6 +94,27 @@ def test_a_cycle_gets_as_near_as_one_step_within_bounds_gets(name):
     assert short > 20
 
 
+def test_an_arm_at_the_end_of_its_reach_moves_its_joints_calmly():
+    """Commands of MoveIt Servo: each target is next to the posture. Out until the elbow is straight, then to the side."""
+    arm, dt = Manipulator.from_prebuilt('panda'), 0.01
+    q = np.array([0.0, 0.5, 0.0, -1.3, 0.0, 1.6, 0.785])
+    outward = arm.fk(q)[:3, 3]
+    outward /= np.linalg.norm(outward)
+    tracker = arm.tracker(q, dt=dt, velocity_limits=2.0)
+    for direction, least in ((outward, 0.05), (np.array([0.0, 1.0, 0.0]), 0.13)):
+        start, steps = arm.fk(tracker.q)[:3, 3].copy(), []
+        for _ in range(150):
+            target, before = arm.fk(tracker.q), tracker.q.copy()
+            target[:3, 3] += 0.001 * direction
+            tracker.track(target)
+            steps.append((tracker.q - before) / (2.0 * dt))
+        # Before, joint 3 went from one end of its box to the other one in almost every cycle.
+        turns = np.minimum(-np.multiply(steps[1:], steps[:-1]), 1.0)
+        assert turns.max() < 0.01
+        assert (arm.fk(tracker.q)[:3, 3] - start) @ direction > least
+    assert tracker.q[3] == pytest.approx(-0.467, abs=2e-3)
+
+
 def limits_or_turns(arm):
     """Return limits (n,), half a turn each way for joints that have none."""
     lower, upper = arm.group.lower, arm.group.upper

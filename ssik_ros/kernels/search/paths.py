@@ -164,7 +164,7 @@ def come_nearer(ints, reals, options, cancel, counters, work):
     """After a search in a box, try a descent whose steps all come nearer; put its state into ``best`` if better."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
-    square, _ = tracking.approach(ints, reals, options, cancel, counters, work, w.scalars[:0])
+    square, _ = tracking.approach(ints, reals, options, 0.0, cancel, counters, work, w.scalars[:0])
     if square < w.scalars[state.BEST_ERROR] ** 2:
         w.scalars[state.BEST_ERROR] = math.sqrt(square)
         vectors.copy(w.best, w.state)

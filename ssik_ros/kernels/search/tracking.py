@@ -12,6 +12,11 @@ Method
     and its damping raised: in a narrow box long steps end in a corner, while short steps follow the gradient. The cycle
     ends if a step no longer shrinks the error noticeably.
 
+    A target that the cycle cannot reach is approached a second time, from the beginning, with a damping in proportion to
+    the error. Where the reach ends, and in singular postures, an undamped step overshoots: a motion of the joints by their
+    whole box brings the tip nearer by a micrometre, and the next cycle moves them back. The calm state is taken if it is
+    about as near.
+
     With largest accelerations the box begins and ends where joints can still stop before their limits. While joints
     have to brake for the target, the cycle takes one step, towards a part of the way that all joints can stop after. If
     the target moves, this part is of the way that is left to its last place; its motion is followed.
@@ -69,6 +74,10 @@ NEARLY_REACHED = 0.1
 """Largest squared error of a target out of reach that is approached."""
 KEEPS_TIP = 1e4
 """Weight of the tip's motion, relative to the wished motion of the joints."""
+BEND = 0.5
+"""Damping of calm steps, as a multiple of the error: a bound of how much the way of the tip bends [m/rad^2]."""
+AS_NEAR = 1.01
+"""Largest ratio of the squared error after calm steps to the smallest one seen."""
 AT_BOUND = 1e-9
 """Largest distance from a bound at which a joint counts as stopped by the bound [rad or m]."""
 
@@ -237,12 +246,14 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
             counters[state.ITERATIONS] += 1
             _step_by_share(ints, reals, own, share, work, scratch)
         else:
-            approach(ints, reals, own, cancel, counters, work, scratch)
+            _, reaches = approach(ints, reals, own, 0.0, cancel, counters, work, scratch)
+            if not reaches and not is_smooth:
+                _approach_calmly(ints, reals, own, cancel, counters, work, q, scratch)
         if brakes and own[state.POSTURE_GAIN] != 0.0:
             _pull_to_posture(ints, reals, base, own, bounds, work, scratch)
             if share == 1.0:
                 # The pull has moved the tip by its square.
-                approach(ints, reals, own, cancel, counters, work, scratch)
+                approach(ints, reals, own, 0.0, cancel, counters, work, scratch)
         elif (
             not is_smooth
             and own[state.IMPROVES] != 0.0
@@ -409,11 +420,13 @@ def condition_number(ints, reals, options, work, scratch):
 
 
 @kernel
-def approach(ints, reals, options, cancel, counters, work, scratch):
+def approach(ints, reals, options, bend, cancel, counters, work, scratch):
     """
     Take steps from the state towards the targets; each accepted step comes nearer.
 
     :param options: options whose limits are the box.
+    :param bend: least damping, as a multiple of the error [m]: no step goes beyond the bend of the way then. Steps that
+        gain nothing noticeable are undone.
     :param scratch: as for :func:`follow`.
     :returns: squared error, and whether it is below the tolerances and exact.
     """
@@ -431,7 +444,8 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
         iteration += 1
         counters[state.ITERATIONS] += 1
         vectors.copy(w.trial, w.state)
-        damping = descent.damping_of(options, mu, square) + extra
+        damping = descent.damping_of(options, mu, square)
+        damping = max(damping, bend * math.sqrt(square)) + extra
         largest = options[state.LARGEST_STEP]
         left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
         if scratch.shape[0] > 0 and _is_stopped(w):
@@ -443,10 +457,10 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
         steps.advance(t.variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
         after, inside = descent.measure(ints, reals, options, work, w.state)
         inside = inside and descent.is_exact(w.errors, descent.POLISHED_ERROR)
-        if after < square:
+        settled = square - after < SETTLED_CYCLE * square
+        if after < square and not (settled and bend > 0.0):
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH
-            settled = square - after < SETTLED_CYCLE * square
             square = after
             if settled:
                 break
@@ -455,9 +469,32 @@ def approach(ints, reals, options, cancel, counters, work, scratch):
             vectors.copy(w.state, w.trial)
             extra = max(LEAST_EXTRA, EXTRA_GROWTH * extra)
             descent.measure(ints, reals, options, work, w.state)
-            if extra > MOST_EXTRA:
+            if after < square or extra > MOST_EXTRA:
                 break
     return square, inside
+
+
+@inline_kernel
+def _approach_calmly(ints, reals, options, cancel, counters, work, q, scratch):
+    """
+    Take the steps towards targets that the cycle cannot reach once more, by steps that overshoot nothing.
+
+    :param work: with the nearest state, which stays if the other one is noticeably further away.
+    :param q: where the cycle begins; scratch, but the same at the end.
+    """
+    t, w = layout.view_problem(ints, reals, work)
+    nearest, _ = descent.measure(ints, reals, options, work, w.state)
+    vectors.copy(q, w.state)
+    vectors.copy(w.state, w.reference)
+    for v in range(w.step.shape[0]):
+        if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            at = t.variable_i[v, layout.VARIABLE_Q]
+            w.state[at] = min(max(w.state[at], w.lower[v]), w.upper[v])
+    square, _ = approach(ints, reals, options, BEND, cancel, counters, work, scratch)
+    if square > AS_NEAR * nearest:
+        vectors.copy(w.state, q)
+        descent.measure(ints, reals, options, work, w.state)
+    vectors.copy(q, w.reference)
 
 
 @inline_kernel
